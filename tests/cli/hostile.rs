@@ -157,6 +157,64 @@ fn faults_oversized_values_are_not_read_redis() {
     env.ok("trash --force --yes key:x");
 }
 
+/// Huge values in the file of a board, as statements where `:big` is a text and job 1 is sound.
+const LARGE_EMBEDDED: [(&str, &str); 11] = [
+    ("details", "UPDATE job SET details = '\"' || :big || '\"' WHERE sequence = 2"),
+    ("name", "UPDATE job SET name = :big WHERE sequence = 2"),
+    ("name in the trash", "UPDATE job SET name = :big WHERE shelf = 1"),
+    ("uuid", "UPDATE job SET uuid = :big WHERE sequence = 2"),
+    ("owner", "UPDATE job SET owner = CAST(:big AS BLOB), fence = 1 WHERE sequence = 2"),
+    (
+        "owner of an expired claim",
+        "UPDATE job SET owner = CAST(:big AS BLOB), fence = 1, expires_boot = 1, expires_wall = 1
+         WHERE sequence = 2",
+    ),
+    ("book", "UPDATE job SET book_name = :big, book_uuid = :big WHERE sequence = 2"),
+    ("failures", "UPDATE job SET failures = :big, remark = :big WHERE sequence = 2"),
+    (
+        "past",
+        "INSERT INTO past (ended_on, outcome, succeeded, sequence, uuid, name, priority, created_on,
+                           attempts, postponed)
+         VALUES (1, :big, 0, 9, :big, :big, 2, 1, 0, 0)",
+    ),
+    (
+        "conductor",
+        "INSERT INTO conductor VALUES (:big, :big, 1, 1, CAST(:big AS BLOB), :big, 1, :big),
+                                      ('x', 'h', 1, 1, x'78', 't', 1 << 60, :big)",
+    ),
+    (
+        "pause and events",
+        "INSERT INTO pause VALUES (:big, :big);
+         INSERT INTO event (at, kind, posted, sequence, uuid, name, owner, remark)
+         VALUES (1, :big, 1, 1, :big, :big, CAST(:big AS BLOB), :big)",
+    ),
+];
+
+#[test]
+fn faults_oversized_values_are_not_read_embedded() {
+    let length = size(110_000_000, 20_000_000);
+    let env = Env::new();
+    post(&env);
+    let sound = times(&env);
+    for (kind, statements) in LARGE_EMBEDDED {
+        let env = Env::new();
+        post(&env);
+        let file = env.database();
+        let big = format!("hex(zeroblob({}))", length / 2);
+        file.execute_batch(&statements.replace(":big", &big))
+            .unwrap();
+        holds(&env, kind, &sound);
+        if kind == "name in the trash" {
+            env.ok("purge --yes @3");
+        }
+        assert_eq!(
+            env.ok("list --count --filter name=sound").trim(),
+            "1",
+            "{kind}"
+        );
+    }
+}
+
 /// Creates many pauses and registrations on Redis.
 const MANY: &str = "for i = 1, tonumber(ARGV[1]) do
     redis.call('HSET', 'taskflow:paused', i, '{\"names\":\"*x' .. i .. '*\",\"until\":null,\"by\":\"eve\"}') end

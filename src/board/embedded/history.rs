@@ -1,6 +1,6 @@
 //! The history of an embedded board.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use rusqlite::{Row, params};
 
@@ -32,14 +32,17 @@ impl Change<'_> {
         if self.history == 0 {
             return Ok(());
         }
+        let [uuid, name, book_name, book_uuid, failures, remark] = texts(self);
         self.run(
-            "INSERT INTO past (ended_on, outcome, succeeded, sequence, uuid, name, priority,
-                               created_on, book_name, book_uuid, claimed_on, attempts, postponed,
-                               failures, first_claimed_on, remark)
-             SELECT ?2, ?3, ?4, sequence, uuid, name, priority, created_on, book_name, book_uuid,
-                    claimed_on, min(attempts + ahead, 4294967295), postponed,
-                    coalesce(?5, failures), first_claimed_on, coalesce(?6, remark)
-             FROM job WHERE sequence = ?1",
+            &format!(
+                "INSERT INTO past (ended_on, outcome, succeeded, sequence, uuid, name, priority,
+                                   created_on, book_name, book_uuid, claimed_on, attempts,
+                                   postponed, failures, first_claimed_on, remark)
+                 SELECT ?2, ?3, ?4, sequence, {uuid}, {name}, priority, created_on, {book_name},
+                        {book_uuid}, claimed_on, min(attempts + ahead, 4294967295), postponed,
+                        coalesce(?5, {failures}), first_claimed_on, coalesce(?6, {remark})
+                 FROM job WHERE sequence = ?1"
+            ),
             params![
                 sequence,
                 self.now.wall,
@@ -60,20 +63,40 @@ impl Change<'_> {
     }
 }
 
+fn texts(view: &BoardView<'_>) -> [Cow<'static, str>; 6] {
+    let texts = [
+        "uuid",
+        "name",
+        "book_name",
+        "book_uuid",
+        "failures",
+        "remark",
+    ];
+    texts.map(|column| view.bounded(column))
+}
+
 pub(super) fn entries(view: &BoardView<'_>, most: u32) -> rusqlite::Result<Vec<Entry>> {
     // The journal still knows the owners of recently ended jobs.
     let owners: HashMap<i64, Owner> = view.all(
-        "SELECT sequence, owner FROM event
-         WHERE kind = 'consumed' AND sequence IS NOT NULL AND owner IS NOT NULL",
+        &format!(
+            "SELECT sequence, owner FROM event
+             WHERE kind = 'consumed' AND sequence IS NOT NULL AND octet_length(owner) <= {}",
+            Owner::LONGEST
+        ),
         [],
         |row| Ok((row.get(0)?, Owner::from_stored(row.get::<_, Vec<u8>>(1)?))),
     )?;
+    let [uuid, name, book_name, book_uuid, failures, remark] = texts(view);
+    let outcome = view.bounded("outcome");
     // First the columns of an unclaimed record.
     view.all(
-        "SELECT sequence, uuid, 2, name, priority, created_on, NULL, book_name, book_uuid, NULL,
-                NULL, NULL, NULL, attempts, postponed, NULL, failures, NULL, 0, NULL, 0, 0,
-                first_claimed_on, remark, ended_on, outcome, succeeded, claimed_on
-         FROM past ORDER BY id DESC LIMIT ?1",
+        &format!(
+            "SELECT sequence, {uuid}, 2, {name}, priority, created_on, NULL, {book_name},
+                    {book_uuid}, NULL, NULL, NULL, NULL, attempts, postponed, NULL, {failures},
+                    NULL, 0, NULL, 0, 0, first_claimed_on, {remark}, ended_on, {outcome},
+                    succeeded, claimed_on
+             FROM past ORDER BY id DESC LIMIT ?1"
+        ),
         [most],
         |row| read(row, view, &owners),
     )

@@ -29,7 +29,7 @@ use super::{
     Result, Settled,
     examine::{Examined, Part},
     pages,
-    registration::Registration,
+    registration::{Registration, crowded},
     wire::past::find as find_past,
 };
 use crate::job::{
@@ -179,7 +179,8 @@ impl Board for Embedded {
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {
         let conductors = self.file.read(registry::conductors).await?;
-        Ok(conductors.unwrap_or_default())
+        let (known, count) = conductors.unwrap_or_default();
+        crowded(known, count)
     }
 
     async fn pause(&self, pause: &Pause) -> Result<()> {

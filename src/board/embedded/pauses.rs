@@ -5,8 +5,15 @@ use rusqlite::params;
 use super::store::transaction::{BoardView, Change};
 use crate::{
     board::{EventKind, wire::as_json},
-    job::{MOST_RECORDS, MoveRecord, Pause, Remark},
+    job::{LONGEST_RECORD, MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause, Remark, from_json},
 };
+
+/// Enough for an owner, a time and the URL of a board.
+const LONGEST_MOVE: usize = 16 * 1024;
+
+/// The first move creates the table: boards without one keep the layout of 0.2.0.
+pub(super) const MOVES: &str =
+    "CREATE TABLE IF NOT EXISTS moves (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT";
 
 impl Change<'_> {
     pub(super) fn pause(&self, pause: &Pause) -> rusqlite::Result<()> {
@@ -23,11 +30,8 @@ impl Change<'_> {
         Ok(is_removed)
     }
 
-    /// The first move creates the table: boards without one keep the layout of 0.2.0.
     pub(super) fn put_move(&self, record: &MoveRecord) -> rusqlite::Result<()> {
-        self.make_table(
-            "CREATE TABLE IF NOT EXISTS moves (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
-        )?;
+        self.make_table(MOVES)?;
         let sql = "INSERT OR REPLACE INTO moves (key, value) VALUES (?1, ?2)";
         self.run(sql, params![record.key(), record.value()])
             .map(drop)
@@ -44,22 +48,35 @@ impl Change<'_> {
 }
 
 pub(super) fn pauses(view: &BoardView<'_>) -> rusqlite::Result<Vec<Pause>> {
-    let read: Vec<_> = view.all("SELECT pause FROM pause ORDER BY names", [], |row| {
-        Ok(serde_json::from_str(&row.get::<_, String>(0)?).ok())
-    })?;
-    Ok(read.into_iter().flatten().collect())
+    let count = view.count("pause")?;
+    let read: Vec<Option<Pause>> = view.all(
+        &format!(
+            "SELECT pause FROM pause NOT INDEXED WHERE octet_length(pause) <= {LONGEST_RECORD}
+             LIMIT {MOST_PAUSES}"
+        ),
+        [],
+        |row| Ok(from_json(row.get_ref(0)?.as_bytes()?).ok()),
+    )?;
+    let mut read: Vec<Pause> = read.into_iter().flatten().collect();
+    // The index would load long names.
+    read.sort_by(|a, b| a.names.cmp(&b.names));
+    Ok(Pause::bounded(read, count))
 }
 
 pub(super) fn moves(view: &BoardView<'_>) -> rusqlite::Result<Vec<MoveRecord>> {
     if !view.has_table("moves")? {
         return Ok(Vec::new());
     }
-    let limit = i64::try_from(MOST_RECORDS).unwrap_or(i64::MAX);
-    let records: Vec<_> = view.all("SELECT key, value FROM moves LIMIT ?1", [limit], |row| {
-        Ok(MoveRecord::read(
-            &row.get::<_, String>(0)?,
-            &row.get::<_, String>(1)?,
-        ))
-    })?;
+    let records: Vec<_> = view.all(
+        &format!(
+            "SELECT key, value FROM moves
+             WHERE octet_length(key) + octet_length(value) <= {LONGEST_MOVE} LIMIT {MOST_RECORDS}"
+        ),
+        [],
+        |row| {
+            let (key, value): (String, String) = (row.get(0)?, row.get(1)?);
+            Ok(MoveRecord::read(&key, &value))
+        },
+    )?;
     Ok(records.into_iter().flatten().collect())
 }

@@ -4,18 +4,21 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use rusqlite::{Row, params};
+use rusqlite::{Row, params, types::ValueRef};
 use uuid::Uuid;
 
-use super::store::{
-    clock::{BoardClock, from_micros},
-    file::BoardFile,
-    transaction::{BoardView, Change},
+use super::{
+    read::record::{bytes_or_none, text_of},
+    store::{
+        clock::{BoardClock, from_micros},
+        file::BoardFile,
+        transaction::{BoardView, Change},
+    },
 };
 use crate::{
     board::{
         BoardError, EventKind, Result,
-        registration::{LIFE, Registered, kept},
+        registration::{LIFE, MOST_CONDUCTORS, Registered, kept},
         wire::as_json,
     },
     job::{Conductor, ConductorReport, Owner},
@@ -71,7 +74,7 @@ impl Change<'_> {
     fn put_conductor(&self, conductor: &Conductor, token: &str) -> rusqlite::Result<bool> {
         // Expired entries are already gone: every transaction begins by removing them.
         let sql = "SELECT token FROM conductor WHERE name = ?1";
-        match self.first(sql, [&conductor.name], |row| row.get::<_, String>(0))? {
+        match self.first(sql, [&conductor.name], |row| text_of(row, 0))? {
             Some(other) if other != token => return Ok(false),
             Some(_) => {}
             None => {
@@ -106,27 +109,42 @@ impl Change<'_> {
     }
 }
 
-pub(super) fn conductors(view: &BoardView<'_>) -> rusqlite::Result<Vec<Conductor>> {
+/// Returns the conductors as far as they are read, and the number of registrations.
+pub(super) fn conductors(view: &BoardView<'_>) -> rusqlite::Result<(Vec<Conductor>, usize)> {
     // No conductor survives a reboot: its last heartbeat came before this boot.
     let alive = view.boot_time().map_or("0", |_| "alive_boot");
-    let sql =
-        format!("SELECT name, host, pid, since, owner, unsettled, {alive} - ?1 FROM conductor");
-    let registered: Vec<_> = view.all(&sql, [view.now.boot], |row| conductor(row, |_| LIFE))?;
+    let registered = rows(view, "conductor", alive, view.now.boot, |_| LIFE)?;
+    let count = view.count("conductor")?;
     // A registered conductor replaces a departed one of its name.
     let all = departed(view)?.into_iter().chain(registered);
     let conductors: BTreeMap<_, _> = all.map(|it| (it.name.clone(), it)).collect();
     let listed = conductors.into_values();
-    Ok(listed
-        .filter(|it| it.silence < Some(kept(&it.report)))
-        .collect())
+    let listed = listed.filter(|it| it.silence < Some(kept(&it.report)));
+    Ok((listed.take(MOST_CONDUCTORS).collect(), count))
 }
 
-/// Reads a row whose last column is the rest of its life in milliseconds.
+/// Reads the rows of a table, whose column `until` holds the end of their life in milliseconds.
+fn rows(
+    view: &BoardView<'_>,
+    table: &str,
+    until: &str,
+    now: i64,
+    life: fn(&ConductorReport) -> Duration,
+) -> rusqlite::Result<Vec<Conductor>> {
+    let texts = ["name", "host", "owner", "unsettled"];
+    let [name, host, owner, unsettled] = texts.map(|column| view.bounded(column));
+    let sql = format!(
+        "SELECT {name}, {host}, pid, since, {owner}, {unsettled}, {until} - ?1 FROM {table}
+         LIMIT {MOST_CONDUCTORS}"
+    );
+    view.all(&sql, [now], |row| conductor(row, life))
+}
+
 fn conductor(
     row: &Row<'_>,
     life: impl Fn(&ConductorReport) -> Duration,
 ) -> rusqlite::Result<Conductor> {
-    let report = read_status(row.get(5)?);
+    let report = read_status(row, 5)?;
     let left: i64 = row.get(6)?;
     let (life, distance) = (life(&report), Duration::from_millis(left.unsigned_abs()));
     let silence = match left {
@@ -134,11 +152,11 @@ fn conductor(
         _ => life.saturating_add(distance),
     };
     Ok(Conductor {
-        name: row.get(0)?,
-        host: row.get(1)?,
+        name: text_of(row, 0)?,
+        host: text_of(row, 1)?,
         pid: row.get(2)?,
         since: from_micros(row.get(3)?),
-        owner: Owner::from_stored(row.get::<_, Vec<u8>>(4)?),
+        owner: Owner::from_stored(bytes_or_none(row, 4)?.unwrap_or_default()),
         silence: Some(silence),
         has_left: silence >= LIFE,
         report,
@@ -146,14 +164,16 @@ fn conductor(
 }
 
 /// Reads the status of a conductor; 0.1.0 stored none.
-pub(super) fn read_status(text: Option<String>) -> ConductorReport {
-    text.map(|text| ConductorReport::read(text.as_bytes()))
-        .unwrap_or_default()
+pub(super) fn read_status(row: &Row<'_>, at: usize) -> rusqlite::Result<ConductorReport> {
+    Ok(match row.get_ref(at)? {
+        ValueRef::Text(text) => ConductorReport::read(text),
+        _ => ConductorReport::default(),
+    })
 }
 
 /// Conductors whose registration ended without notice, kept while their claims may last. The first one creates the
 /// table: boards without one keep the layout of 0.2.0.
-const DEPARTED: &str = "CREATE TABLE IF NOT EXISTS conductor_seen (
+pub(super) const DEPARTED: &str = "CREATE TABLE IF NOT EXISTS conductor_seen (
         name      TEXT PRIMARY KEY,
         host      TEXT NOT NULL,
         pid       INTEGER NOT NULL,
@@ -219,8 +239,5 @@ fn departed(view: &BoardView<'_>) -> rusqlite::Result<Vec<Conductor>> {
         return Ok(Vec::new());
     }
     let until = view.boot_time().map_or("kept_wall", |_| "kept_boot");
-    let sql = format!(
-        "SELECT name, host, pid, since, owner, unsettled, {until} - ?1 FROM conductor_seen"
-    );
-    view.all(&sql, [view.deadline()], |row| conductor(row, kept))
+    rows(view, "conductor_seen", until, view.deadline(), kept)
 }

@@ -10,7 +10,9 @@ pub(super) mod transaction;
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use rusqlite::{Connection, ErrorCode, TransactionBehavior, config::DbConfig, ffi, params};
+use rusqlite::{
+    Connection, Error, ErrorCode, TransactionBehavior, config::DbConfig, ffi, limits::Limit, params,
+};
 
 pub(super) use self::error::{OpenError, is_busy};
 use self::{
@@ -22,11 +24,14 @@ use self::{
     error::SCHEMA_VERSION,
     transaction::{BoardView, Change},
 };
-use super::events::signal::ChangeSignal;
-use crate::board::wire::posting::Limit;
+use super::{events::signal::ChangeSignal, pauses, read::record::text_of, registry};
+use crate::board::wire::posting;
 
 /// Marks our files, so that another program's database is not taken for a board.
 pub(super) const APPLICATION_ID: i32 = 0x6a6f_6262;
+
+/// Files keep these statements word for word, comments included.
+const SCHEMA: &str = include_str!("store/schema.sql");
 
 /// Maximum log size on exit; the next process has to read it.
 const LARGEST_LOG_LEFT: u64 = 256 * 1024;
@@ -47,7 +52,7 @@ pub(crate) struct FileOptions {
     pub(crate) makes_folder: bool,
     pub(crate) durability: Durability,
     pub(crate) patience: Duration,
-    pub(crate) limit: Limit,
+    pub(crate) limit: posting::Limit,
     pub(crate) history: u32,
 }
 
@@ -111,7 +116,7 @@ impl Store {
                 .transaction_with_behavior(TransactionBehavior::Immediate)?;
             // Another process may have been first.
             if version(&change)? == 0 {
-                change.execute_batch(include_str!("store/schema.sql"))?;
+                change.execute_batch(SCHEMA)?;
                 change.execute("UPDATE board SET boot = ?1", params![store.boot])?;
                 change.pragma_update(None, "application_id", APPLICATION_ID)?;
                 change.pragma_update(None, "user_version", SCHEMA_VERSION)?;
@@ -141,6 +146,9 @@ impl Store {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+        // Longer texts fail to be read; the look is then repeated without them.
+        let longest = i32::try_from(options.limit.stored()).unwrap_or(i32::MAX);
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, longest)?;
         // Keeps savepoint journals out of files; bulk changes write one for each job.
         connection.pragma_update(None, "temp_store", "memory")?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
@@ -172,6 +180,9 @@ impl Store {
         match (mark, tables) {
             (APPLICATION_ID, _) if found > SCHEMA_VERSION => Err(OpenError::Newer { found }),
             (APPLICATION_ID, _) if found == SCHEMA_VERSION => {
+                if let Some(name) = unknown_object(&snapshot)? {
+                    return Err(OpenError::Altered { name });
+                }
                 drop(snapshot);
                 name::confirm(&self.options.path, &self.connection)?;
                 Ok(true)
@@ -186,13 +197,25 @@ impl Store {
         &mut self,
         look: &mut impl FnMut(&BoardView<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
+        let done = self.read_with(look, false);
+        match is_too_big(&done) {
+            true => self.read_with(look, true),
+            false => done,
+        }
+    }
+
+    fn read_with<T>(
+        &mut self,
+        look: &mut impl FnMut(&BoardView<'_>) -> rusqlite::Result<T>,
+        is_bounded: bool,
+    ) -> rusqlite::Result<T> {
         let snapshot = self.connection.transaction()?;
         let boot: String = snapshot
             .prepare_cached("SELECT boot FROM board")?
             .query_row([], |row| row.get(0))?;
         look(&BoardView {
             is_same_boot: boot == self.boot,
-            ..BoardView::new(&snapshot, &self.options)
+            ..BoardView::new(&snapshot, &self.options, is_bounded)
         })
     }
 
@@ -201,11 +224,30 @@ impl Store {
         &mut self,
         change: &mut impl FnMut(&Change<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
+        let done = self.write_with(change, false);
+        if !is_too_big(&done) {
+            return done;
+        }
+        // SQLite has to load a whole row to change or delete it.
+        let limit = self
+            .connection
+            .set_limit(Limit::SQLITE_LIMIT_LENGTH, i32::MAX)?;
+        let done = self.write_with(change, true);
+        self.connection
+            .set_limit(Limit::SQLITE_LIMIT_LENGTH, limit)?;
+        done
+    }
+
+    fn write_with<T>(
+        &mut self,
+        change: &mut impl FnMut(&Change<'_>) -> rusqlite::Result<T>,
+        is_bounded: bool,
+    ) -> rusqlite::Result<T> {
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Read the clock after taking the lock, so that waiting does not shorten the lease.
-        let begun = Change(BoardView::new(&transaction, &self.options));
+        let begun = Change(BoardView::new(&transaction, &self.options, is_bounded));
         begun.expire(&self.boot)?;
         let answer = change(&begun)?;
         transaction.commit()?;
@@ -225,8 +267,36 @@ impl Store {
     }
 }
 
+/// Returns a table or index that an expression of another program could be in, and that SQLite would evaluate.
+fn unknown_object(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let mut statement = connection.prepare(
+        "SELECT name, sql FROM sqlite_schema
+         WHERE type IN ('table', 'index') AND sql IS NOT NULL AND lower(tbl_name) IN
+               ('board', 'job', 'event', 'conductor', 'conductor_seen', 'past', 'pause', 'moves')",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        // SQLite keeps each statement as it was, but without IF NOT EXISTS.
+        let sql = row.get_ref(1)?.as_bytes().unwrap_or_default();
+        let known = [SCHEMA, registry::DEPARTED, pauses::MOVES];
+        let is_known = std::str::from_utf8(sql).is_ok_and(|sql| {
+            let rest = sql.strip_prefix("CREATE TABLE ").unwrap_or(sql);
+            known.iter().any(|known| known.contains(rest))
+        });
+        if !is_known {
+            return text_of(row, 0).map(Some);
+        }
+    }
+    Ok(None)
+}
+
 fn version(connection: &Connection) -> rusqlite::Result<i32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+fn is_too_big<T>(done: &rusqlite::Result<T>) -> bool {
+    let code = done.as_ref().err().and_then(Error::sqlite_error_code);
+    code == Some(ErrorCode::TooBig)
 }
 
 pub(super) fn is_denied(error: &rusqlite::Error) -> bool {

@@ -101,6 +101,58 @@ async fn triggers_views_and_foreign_keys_in_the_file_are_ignored() {
 }
 
 #[tokio::test]
+async fn files_with_foreign_expressions_are_refused() {
+    for (statement, name) in [
+        (
+            "ALTER TABLE job ADD COLUMN slow TEXT AS (hex(details))",
+            "job",
+        ),
+        ("CREATE INDEX slow ON event (hex(name))", "slow"),
+        (
+            "CREATE TABLE moves (key TEXT, value TEXT AS (hex(key)))",
+            "moves",
+        ),
+    ] {
+        let (board, folder) = open();
+        post_one(&board, "resize").await;
+        let file = sqlite(&folder);
+        // An unrelated table is left alone.
+        file.execute_batch("CREATE TABLE notes (text TEXT)")
+            .unwrap();
+        board_in(&folder).health().await.unwrap();
+        file.execute_batch(statement).unwrap();
+        let error = board_in(&folder).health().await.unwrap_err();
+        let expected = format!("added or changed the table or index {name}");
+        assert!(
+            format!("{:#}", anyhow::Error::from(error)).contains(&expected),
+            "{expected}"
+        );
+    }
+}
+
+/// Values that SQLite refuses to load do not hide or block the jobs beside them.
+#[tokio::test]
+async fn page_with_a_huge_value_is_complete() {
+    let (board, folder) = open();
+    for _ in 0..100 {
+        post_one(&board, "resize").await;
+    }
+    let huge = "UPDATE job SET name = hex(zeroblob(10000000)) WHERE sequence IN (30, 70)";
+    sqlite(&folder).execute_batch(huge).unwrap();
+    let entries: Vec<_> = board.entries(WHOLE_BOARD).try_collect().await.unwrap();
+    let keys: std::collections::HashSet<_> = entries.iter().map(Entry::key).collect();
+    assert_eq!((entries.len(), keys.len()), (100, 100));
+    let unread = entries.iter().filter_map(|entry| match entry {
+        Entry::Malformed(record) => Some(record.problem.as_str()),
+        Entry::Job(_) => None,
+    });
+    assert_eq!(
+        unread.collect::<Vec<_>>(),
+        ["the name has 20000000 bytes"; 2]
+    );
+}
+
+#[tokio::test]
 async fn old_history_entries_are_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let board = remembering(&folder, past::FEW);

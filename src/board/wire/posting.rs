@@ -60,7 +60,8 @@ impl Limit {
     /// Details may take this many times their stored limit in memory.
     const EXPANSION: usize = 16;
 
-    pub(super) const SMALL: usize = 64 * 1024;
+    /// The longest text of a posting but its details.
+    pub(crate) const SMALL: usize = 64 * 1024;
 
     /// How much of an oversized record is kept for display.
     pub(crate) const RAW: usize = 768;

@@ -8,7 +8,7 @@ use crate::{
     board::{
         Event, EventKind,
         embedded::{
-            read::record::{RowJob, priority_at, remark_of},
+            read::record::{RowJob, bytes_or_none, priority_at, remark_of, text_of, text_or_none},
             store::{
                 clock::from_micros,
                 transaction::{BoardView, Change},
@@ -169,10 +169,14 @@ fn in_order(lines: Vec<JournalRow>, mut posts: BTreeMap<i64, Event>) -> Vec<Even
 }
 
 fn lines_after(view: &BoardView<'_>, event: i64) -> rusqlite::Result<Vec<JournalRow>> {
+    let texts = ["kind", "uuid", "name", "owner", "outcome", "remark"];
+    let [kind, uuid, name, owner, outcome, remark] = texts.map(|column| view.bounded(column));
     view.all(
-        "SELECT at, kind, posted, sequence, uuid, name, priority, not_before, owner, fence,
-                outcome, remark
-         FROM event WHERE id > ?1 ORDER BY id LIMIT ?2",
+        &format!(
+            "SELECT at, {kind}, posted, sequence, {uuid}, {name}, priority, not_before, {owner},
+                    fence, {outcome}, {remark}
+             FROM event WHERE id > ?1 ORDER BY id LIMIT ?2"
+        ),
         [event, PAGE],
         line,
     )
@@ -180,10 +184,10 @@ fn lines_after(view: &BoardView<'_>, event: i64) -> rusqlite::Result<Vec<Journal
 
 fn line(row: &Row<'_>) -> rusqlite::Result<JournalRow> {
     let sequence: Option<i64> = row.get(3)?;
-    let subject = match (sequence, row.get::<_, Option<String>>(4)?) {
+    let subject = match (sequence, text_or_none(row, 4)?) {
         (Some(sequence), Some(uuid)) => Some(subject(
             (sequence, uuid),
-            row.get::<_, Option<_>>(5)?.unwrap_or_default(),
+            text_or_none(row, 5)?.unwrap_or_default(),
             row.get::<_, Option<_>>(6)?.unwrap_or_default(),
             row.get(7)?,
         )),
@@ -192,23 +196,18 @@ fn line(row: &Row<'_>) -> rusqlite::Result<JournalRow> {
     Ok(JournalRow {
         event: Event {
             // This release cannot report a kind that a later release added.
-            kind: row
-                .get::<_, String>(1)?
-                .parse()
-                .unwrap_or(EventKind::Resync),
+            kind: text_of(row, 1)?.parse().unwrap_or(EventKind::Resync),
             time: from_micros(row.get(0)?),
             names: match subject {
                 Some(_) => None,
-                None => row.get(5)?,
+                None => text_or_none(row, 5)?,
             },
             subject,
-            owner: row.get::<_, Option<Vec<u8>>>(8)?.map(Owner::from_stored),
+            owner: bytes_or_none(row, 8)?.map(Owner::from_stored),
             fence: row
                 .get::<_, Option<i64>>(9)?
                 .map(|number| Fence(number.to_string())),
-            departure: row
-                .get::<_, Option<String>>(10)?
-                .and_then(|outcome| outcome.parse().ok()),
+            departure: text_or_none(row, 10)?.and_then(|outcome| outcome.parse().ok()),
             remark: remark_of(row, 11)?,
         },
         sequence,
@@ -221,14 +220,17 @@ fn posts_between(
     after: i64,
     until: i64,
 ) -> rusqlite::Result<BTreeMap<i64, Event>> {
+    let [uuid, name] = ["uuid", "name"].map(|column| view.bounded(column));
     view.all(
-        "SELECT sequence, uuid, name, priority, not_before, created_on FROM job
-         WHERE sequence > ?1 AND sequence <= ?2",
+        &format!(
+            "SELECT sequence, {uuid}, {name}, priority, not_before, created_on FROM job
+             WHERE sequence > ?1 AND sequence <= ?2"
+        ),
         [after, until],
         |row| {
             let sequence = row.get(0)?;
-            let key = (sequence, row.get(1)?);
-            let subject = subject(key, row.get(2)?, row.get(3)?, row.get(4)?);
+            let key = (sequence, text_of(row, 1)?);
+            let subject = subject(key, text_of(row, 2)?, row.get(3)?, row.get(4)?);
             Ok((sequence, posted(subject, from_micros(row.get(5)?))))
         },
     )
@@ -326,6 +328,9 @@ mod tests {
         };
         let file = std::cell::RefCell::new(file);
         Corpus::of(bounds, rows).hold(|input| match read_row(&mut file.borrow_mut(), input) {
+            Ok(events) if events.iter().all(|event| event.subject.is_none()) => {
+                refused("there is no event of a job")
+            }
             Ok(_) => Ok(Answer::Read),
             Err(error) => refused(&error),
         });

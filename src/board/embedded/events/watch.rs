@@ -148,7 +148,7 @@ fn expired_claims(
     view: &BoardView<'_>,
     announced: &mut HashSet<(i64, Option<i64>)>,
 ) -> rusqlite::Result<Vec<Event>> {
-    let (columns, expires) = (RowJob::COLUMNS, view.expires_column());
+    let (columns, expires) = (RowJob::columns(view), view.expires_column());
     let sql = format!("SELECT {columns} FROM job WHERE {expires} <= ?1 ORDER BY {expires}");
     let rows: Vec<_> = view.all(&sql, [view.deadline()], RowJob::read)?;
     let news = rows.into_iter();

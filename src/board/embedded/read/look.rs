@@ -51,13 +51,13 @@ pub(crate) fn page(view: &BoardView<'_>, cursor: &mut PageCursor) -> rusqlite::R
     let sql = "SELECT sequence FROM job WHERE NOT json_valid(details)";
     let unreadable: HashSet<i64> = view.all(sql, [], |row| row.get(0))?;
     let mut rows = statement.query(params![cursor.last.0, cursor.last.1, cursor.page])?;
-    let (mut entries, mut bytes) = (Vec::new(), 0);
+    let (mut entries, mut bytes, mut last) = (Vec::new(), 0, cursor.last);
     while let Some(row) = rows.next()? {
         let found = match unreadable.contains(&row.get(0)?) {
             false => entry(row, view, query.detail)?,
             true => malformed(row, (view, query.detail), "the details are not valid JSON")?,
         };
-        cursor.last = (row.get(4)?, row.get(0)?);
+        last = (row.get(4)?, row.get(0)?);
         bytes += match (&found, query.detail) {
             (Entry::Job(job), Detail::Whole | Detail::Stored) => job.size,
             (Entry::Malformed(record), _) => record.size,
@@ -65,9 +65,12 @@ pub(crate) fn page(view: &BoardView<'_>, cursor: &mut PageCursor) -> rusqlite::R
         };
         entries.push(found);
         if bytes >= PAGE_BYTES {
+            cursor.last = last;
             return Ok(entries);
         }
     }
+    // A failed look starts over.
+    cursor.last = last;
     cursor.is_at_end = (entries.len() as i64) < cursor.page;
     cursor.page = (cursor.page * 4).min(LARGEST_PAGE);
     Ok(entries)

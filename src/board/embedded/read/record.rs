@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Row, types::ValueRef};
+use rusqlite::{
+    Row,
+    types::{FromSql, ValueRef},
+};
 use serde::de::IgnoredAny;
 
 use crate::{
@@ -18,7 +21,7 @@ use crate::{
     },
     job::{
         Book, Details, Entry, Failure, Fence, History, Holding, Job, JobKey, Lease, Malformed,
-        Owner, Priority, Remark, Shelf, shortened,
+        Owner, Priority, Remark, Shelf, from_json, shortened,
     },
 };
 
@@ -58,8 +61,13 @@ pub(crate) struct RowJob {
 
 impl RowJob {
     /// The columns that [`read`](Self::read) expects.
-    pub(crate) const COLUMNS: &'static str = "sequence, uuid, name, priority, not_before, owner, \
-                                              fence, ahead, attempts, postponed, first_claimed_on";
+    pub(crate) fn columns(view: &BoardView<'_>) -> String {
+        let [uuid, name, owner] = ["uuid", "name", "owner"].map(|column| view.bounded(column));
+        format!(
+            "sequence, {uuid}, {name}, priority, not_before, {owner}, fence, ahead, attempts, \
+             postponed, first_claimed_on"
+        )
+    }
 
     pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         // An odd value must not prevent this or other settlements.
@@ -74,7 +82,7 @@ impl RowJob {
             name: text_of(row, 2)?,
             priority: row.get(3)?,
             not_before,
-            owner: row.get(5)?,
+            owner: bytes_or_none(row, 5)?,
             fence: row.get(6)?,
             side: Sidecar {
                 not_before: not_before.map(from_micros),
@@ -109,22 +117,36 @@ impl RowJob {
 }
 
 pub(crate) fn columns(view: &BoardView<'_>, detail: Detail) -> String {
-    let most = view.limit.details;
-    // Only the beginning of an oversized value is read.
+    let (most, stored) = (view.limit.details, view.limit.stored());
     let details = match detail {
+        // Only the beginning of an oversized value is kept.
         Detail::Whole => format!(
             "CASE WHEN octet_length(details) <= {most} THEN details
-                  ELSE substr(CAST(details AS BLOB), 1, {}) END",
+                  WHEN octet_length(details) <= {stored}
+                  THEN substr(CAST(details AS BLOB), 1, {}) END",
             Limit::RAW
         ),
-        Detail::Stored => "details".to_owned(),
+        Detail::Stored => {
+            format!("CASE WHEN octet_length(details) <= {stored} THEN details END")
+        }
         Detail::Brief => "NULL".to_owned(),
     };
+    let texts = [
+        "uuid",
+        "name",
+        "book_name",
+        "book_uuid",
+        "owner",
+        "failures",
+        "remark",
+    ];
+    let [uuid, name, book_name, book_uuid, owner, failures, remark] =
+        texts.map(|column| view.bounded(column));
     format!(
-        "sequence, uuid, shelf, name, priority, created_on, modified_on, book_name, book_uuid, \
-         owner, fence, claimed_on, {}, attempts, postponed, not_before, failures, trashed_on, \
-         octet_length(name) + octet_length(details), {details}, ahead, octet_length(details), \
-         first_claimed_on, remark",
+        "sequence, {uuid}, shelf, {name}, priority, created_on, modified_on, {book_name}, \
+         {book_uuid}, {owner}, fence, claimed_on, {}, attempts, postponed, not_before, {failures}, \
+         trashed_on, octet_length(name) + octet_length(details), {details}, ahead, \
+         octet_length(details), first_claimed_on, {remark}",
         view.expires_column()
     )
 }
@@ -157,7 +179,7 @@ pub(crate) fn malformed(
 type RowProblem = Box<dyn std::error::Error + Send + Sync>;
 
 fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowProblem> {
-    let uuid: String = row.get(1)?;
+    let uuid: String = short(row, 1, "uuid")?;
     let (details, oversized) = details(row, view.limit)?;
     let raw = raw_of(row, detail, oversized.is_none())?;
     let (failures, problem) = failures_of(row, 16)?;
@@ -166,7 +188,8 @@ fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowPr
     let holding = holding(row, view)?;
     // While the job is claimed, its command may be running.
     let may_be_begun = holding.is_some() && row.get(20)?;
-    let name = row.get(3)?;
+    let name = short(row, 3, "name")?;
+    let book = (short(row, 7, "book_name")?, short(row, 8, "book_uuid")?);
     Ok(Job {
         priority: usize::try_from(priority)
             .ok()
@@ -184,7 +207,7 @@ fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowPr
             1 => Shelf::Trash,
             _ => Shelf::Past,
         },
-        book: match (row.get(7)?, row.get(8)?) {
+        book: match book {
             (Some(name), Some(uuid)) => Some(Book { name, uuid }),
             _ => None,
         },
@@ -225,6 +248,23 @@ fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Details>, Option<Strin
     Ok((Some(Details::Stored(text.as_bytes().into(), decode)), None))
 }
 
+/// Reads a text that is short on every sound board.
+fn short<T: FromSql>(row: &Row<'_>, at: usize, what: &str) -> Result<T, RowProblem> {
+    match length_of(row.get_ref(at)?) {
+        ..=Limit::SMALL => Ok(row.get(at)?),
+        length => Err(format!("the {what} has {length} bytes").into()),
+    }
+}
+
+/// Returns the length of a text. [`BoardView::bounded`] reads it as a number in place of a long text.
+fn length_of(value: ValueRef<'_>) -> usize {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len(),
+        ValueRef::Integer(length) => usize::try_from(length).unwrap_or(usize::MAX),
+        ValueRef::Null | ValueRef::Real(_) => 0,
+    }
+}
+
 /// Reads the failures; unreadable ones do not make the job unreadable.
 pub(crate) fn failures_of(
     row: &Row<'_>,
@@ -232,9 +272,8 @@ pub(crate) fn failures_of(
 ) -> rusqlite::Result<(Vec<Failure>, Option<String>)> {
     let read = match row.get_ref(at)? {
         ValueRef::Null => return Ok((Vec::new(), None)),
-        ValueRef::Text(text) => {
-            serde_json::from_slice(text).map_err(|error| shortened(&error.to_string()))
-        }
+        ValueRef::Text(text) => from_json(text).map_err(|error| shortened(&error.to_string())),
+        ValueRef::Integer(length) => Err(format!("they have {length} bytes")),
         _ => Err("the stored value is not text".to_owned()),
     };
     Ok(match read {
@@ -249,15 +288,19 @@ pub(crate) fn failures_of(
 /// Reads the audit entry; `None` if unreadable.
 pub(crate) fn remark_of(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Remark>> {
     Ok(match row.get_ref(at)? {
-        ValueRef::Text(text) => serde_json::from_slice(text).ok(),
+        ValueRef::Text(text) => from_json(text).ok(),
         _ => None,
     })
 }
 
 fn holding(row: &Row<'_>, view: &BoardView<'_>) -> rusqlite::Result<Option<Holding>> {
-    let Some(owner) = row.get::<_, Option<Vec<u8>>>(9)? else {
-        return Ok(None);
+    let owner = match row.get_ref(9)? {
+        ValueRef::Null => return Ok(None),
+        ValueRef::Blob(owner) | ValueRef::Text(owner) => Some(owner),
+        _ => None,
     };
+    // An unreadable owner has no name.
+    let owner = owner.filter(|owner| (1..=Owner::LONGEST).contains(&owner.len()));
     let left = row
         .get::<_, Option<i64>>(12)?
         .map(|deadline| deadline.saturating_sub(view.deadline()));
@@ -265,7 +308,7 @@ fn holding(row: &Row<'_>, view: &BoardView<'_>) -> rusqlite::Result<Option<Holdi
         return Ok(None);
     }
     Ok(Some(Holding {
-        owner: Some(Owner::from_stored(owner)),
+        owner: owner.map(|owner| Owner::from_stored(owner.to_vec())),
         lease: left.map_or(Lease::None, |_| Lease::Timed),
         expires_in: left.map(|left| Duration::from_millis(left.unsigned_abs())),
         outlives: None,
@@ -281,11 +324,22 @@ pub(crate) fn time_of(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<DateT
 }
 
 pub(crate) fn text_of(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
+    Ok(text_or_none(row, at)?.unwrap_or_default())
+}
+
+pub(crate) fn text_or_none(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
+    let bytes = bytes_or_none(row, at)?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Reads a text; its length replaces a long one.
+pub(crate) fn bytes_or_none(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Vec<u8>>> {
     Ok(match row.get_ref(at)? {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
-            String::from_utf8_lossy(bytes).into_owned()
+        ValueRef::Null => None,
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) if bytes.len() <= Owner::LONGEST => {
+            Some(bytes.to_vec())
         }
-        other => format!("{other:?}"),
+        other => Some(format!("({} bytes)", length_of(other)).into()),
     })
 }
 

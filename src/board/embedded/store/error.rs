@@ -28,6 +28,8 @@ pub(crate) enum OpenError {
     Older { found: i32 },
     #[error("the file is a database of another program")]
     Foreign,
+    #[error("another program has added or changed the table or index {name}")]
+    Altered { name: String },
     #[error("the path is a directory")]
     Folder,
     #[error("the path is not a regular file")]

@@ -5,13 +5,16 @@ use rusqlite::params;
 use super::transaction::Change;
 use crate::board::{
     EventKind,
-    embedded::{read::record::RowJob, registry::read_status},
+    embedded::{
+        read::record::{RowJob, text_of},
+        registry::read_status,
+    },
 };
 
 impl Change<'_> {
     pub(super) fn expire(&self, boot: &str) -> rusqlite::Result<()> {
         self.follow_reboot(boot)?;
-        let columns = RowJob::COLUMNS;
+        let columns = RowJob::columns(self);
         let sql =
             format!("SELECT {columns} FROM job WHERE expires_boot <= ?1 ORDER BY expires_boot");
         for job in self.all::<_, Vec<_>>(&sql, [self.now.boot], RowJob::read)? {
@@ -42,13 +45,21 @@ impl Change<'_> {
     }
 
     fn expire_conductors(&self) -> rusqlite::Result<()> {
-        let sql = "SELECT name, alive_boot, unsettled FROM conductor WHERE alive_boot <= ?1";
-        let read =
-            |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, read_status(row.get(2)?)));
-        let gone: Vec<(String, i64, _)> = self.all(sql, [self.now.boot], read)?;
-        for (name, alive, told) in gone {
+        let [name, unsettled] = ["name", "unsettled"].map(|column| self.bounded(column));
+        let sql = format!(
+            "SELECT rowid, {name}, alive_boot, {unsettled} FROM conductor WHERE alive_boot <= ?1"
+        );
+        let gone: Vec<(i64, String, i64, _)> = self.all(&sql, [self.now.boot], |row| {
+            Ok((
+                row.get(0)?,
+                text_of(row, 1)?,
+                row.get(2)?,
+                read_status(row, 3)?,
+            ))
+        })?;
+        for (row, name, alive, told) in gone {
             self.keep_departed(&name, &told, alive)?;
-            self.run("DELETE FROM conductor WHERE name = ?1", [&name])?;
+            self.run("DELETE FROM conductor WHERE rowid = ?1", [row])?;
             self.log_conductor(EventKind::ConductorLeft, &name)?;
         }
         Ok(())

@@ -208,6 +208,7 @@ impl BoardFile {
             OpenError::Newer { .. }
             | OpenError::Older { .. }
             | OpenError::Foreign
+            | OpenError::Altered { .. }
             | OpenError::Folder
             | OpenError::NoFile
             | OpenError::NetworkFileSystem => {

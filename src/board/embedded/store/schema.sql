@@ -1,4 +1,7 @@
 -- The embedded board. Times are microseconds since 1970 UTC; deadlines are milliseconds.
+--
+-- Files keep each statement word for word, and a file with another one is refused. Change only this head without a
+-- new layout, not even a comment below.
 
 CREATE TABLE board (
     -- The number of the last claim.

@@ -1,27 +1,34 @@
 //! One transaction on the board file: a consistent view, or a change.
 
-use std::ops::Deref;
+use std::{borrow::Cow, ops::Deref};
 
 use rusqlite::{CachedStatement, InterruptHandle, OptionalExtension, Params, Row, Transaction};
 
 use super::{FileOptions, clock::BoardClock};
-use crate::board::wire::posting::Limit;
+use crate::{board::wire::posting::Limit, job::LONGEST_RECORD};
 
 #[derive(Clone, Copy)]
 pub(crate) struct BoardView<'a> {
     pub(super) transaction: &'a Transaction<'a>,
     pub(crate) now: BoardClock,
     pub(super) is_same_boot: bool,
+    /// Whether long texts are left out, because a record has some.
+    pub(super) is_bounded: bool,
     pub(crate) limit: Limit,
     pub(crate) history: u32,
 }
 
 impl<'a> BoardView<'a> {
-    pub(super) fn new(transaction: &'a Transaction<'a>, options: &FileOptions) -> Self {
+    pub(super) fn new(
+        transaction: &'a Transaction<'a>,
+        options: &FileOptions,
+        is_bounded: bool,
+    ) -> Self {
         Self {
             transaction,
             now: BoardClock::now(),
             is_same_boot: true,
+            is_bounded,
             limit: options.limit,
             history: options.history,
         }
@@ -58,9 +65,28 @@ impl<'a> BoardView<'a> {
         self.one(sql, values, read).optional()
     }
 
+    pub(crate) fn count(&self, table: &str) -> rusqlite::Result<usize> {
+        let count = self.one(&format!("SELECT count(*) FROM {table}"), [], |row| {
+            row.get(0)
+        });
+        count.map(|count: i64| usize::try_from(count).unwrap_or_default())
+    }
+
     pub(crate) fn has_table(&self, name: &str) -> rusqlite::Result<bool> {
         let sql = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1";
         Ok(self.first(sql, [name], |_| Ok(()))?.is_some())
+    }
+
+    /// Selects a column of texts, with the lengths of those that are too long to be read.
+    pub(crate) fn bounded(&self, column: &'static str) -> Cow<'static, str> {
+        match self.is_bounded {
+            true => format!(
+                "CASE WHEN octet_length({column}) <= {LONGEST_RECORD} THEN {column}
+                      ELSE octet_length({column}) END"
+            )
+            .into(),
+            false => column.into(),
+        }
     }
 
     pub(crate) fn interrupt_handle(&self) -> InterruptHandle {
@@ -125,6 +151,7 @@ mod testing {
                 transaction,
                 now: BoardClock::now(),
                 is_same_boot: true,
+                is_bounded: false,
                 limit: Limit::USUAL,
                 history: 0,
             }

@@ -108,7 +108,7 @@ impl Change<'_> {
     }
 
     fn row(&self, shelf: Shelf, key: &JobKey) -> rusqlite::Result<Option<RowJob>> {
-        let columns = RowJob::COLUMNS;
+        let columns = RowJob::columns(self);
         let sql = format!("SELECT {columns} FROM job WHERE uuid = ?1 AND shelf = ?2");
         self.first(&sql, params![key.text(), shelf_number(shelf)], RowJob::read)
     }

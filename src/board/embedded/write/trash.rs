@@ -9,7 +9,7 @@ use crate::{
         BoardError, EventKind, Result, Settled,
         embedded::{
             history::Exit,
-            read::record::{RowJob, priority_number, text_of},
+            read::record::{RowJob, priority_number},
             store::transaction::Change,
         },
         wire::as_json,
@@ -55,9 +55,12 @@ impl Change<'_> {
     fn edit(&self, job: &RowJob, edit: &Edit) -> StepResult<()> {
         let now: Option<Value> = match edit.edits_members() {
             true => {
-                let sql = "SELECT details FROM job WHERE sequence = ?1";
-                let text = self.one(sql, [job.sequence], |row| text_of(row, 0))?;
-                serde_json::from_str(&text).ok()
+                let most = self.limit.stored();
+                let sql = format!(
+                    "SELECT details FROM job WHERE sequence = ?1 AND octet_length(details) <= {most}"
+                );
+                let text = self.first(&sql, [job.sequence], |row| row.get::<_, String>(0))?;
+                text.and_then(|text| serde_json::from_str(&text).ok())
             }
             false => None,
         };
