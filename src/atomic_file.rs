@@ -2,14 +2,30 @@
 
 use std::{
     fs::{self, File, Metadata, OpenOptions},
-    io::{BufWriter, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    io::{self, BufWriter, Write},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
+use anyhow::Context as _;
+use rustix::process::geteuid;
 use uuid::Uuid;
 
-use crate::context::on_file;
+pub(crate) fn on_file<T>(path: &Path, verb: &str, result: io::Result<T>) -> anyhow::Result<T> {
+    result.with_context(|| format!("cannot {verb} {}", path.display()))
+}
+
+/// Refuses a link of another user, who chooses the file behind it.
+pub(crate) fn refuse_foreign_link(path: &Path) -> anyhow::Result<()> {
+    let is_foreign = fs::symlink_metadata(path)
+        .is_ok_and(|found| found.is_symlink() && ![0, geteuid().as_raw()].contains(&found.uid()));
+    anyhow::ensure!(
+        !is_foreign,
+        "cannot write {}: it is a link that belongs to another user",
+        path.display()
+    );
+    Ok(())
+}
 
 /// A file under construction, private to its owner by default.
 pub(crate) struct AtomicFile {
@@ -21,6 +37,7 @@ pub(crate) struct AtomicFile {
 
 impl AtomicFile {
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
+        refuse_foreign_link(path)?;
         // Follows links: the target of the link is written.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let is_other = fs::metadata(&path).is_ok_and(|facts| !facts.is_file());
@@ -88,6 +105,26 @@ impl Drop for AtomicFile {
         if let Some(partial) = &self.partial {
             // A leftover does no harm.
             let _ = fs::remove_file(partial);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{lchown, symlink};
+
+    use super::*;
+
+    #[test]
+    fn only_links_of_this_user_are_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [target, link] = ["target", "link"].map(|name| folder.path().join(name));
+        symlink(&target, &link).unwrap();
+        AtomicFile::open(&link).unwrap();
+        // Only root can give a link away.
+        if lchown(&link, Some(1), None).is_ok() {
+            let refused = AtomicFile::open(&link).err().unwrap().to_string();
+            assert!(refused.ends_with("belongs to another user"), "{refused}");
         }
     }
 }

@@ -2,8 +2,6 @@
 
 use std::{fmt::Display, path::Path, sync::Arc, time::Duration};
 
-use anyhow::Context as _;
-
 use crate::{
     board::{
         Board, BoardError,
@@ -339,12 +337,4 @@ fn refusal(message: &str, name: Option<&str>) -> anyhow::Error {
             .hint("`jobboard config` shows the board in use")
             .into(),
     }
-}
-
-pub(crate) fn on_file<T>(
-    path: &std::path::Path,
-    verb: &str,
-    result: std::io::Result<T>,
-) -> anyhow::Result<T> {
-    result.with_context(|| format!("cannot {verb} {}", path.display()))
 }

@@ -18,7 +18,7 @@ use super::{
     },
 };
 use crate::{
-    context::on_file,
+    atomic_file::on_file,
     output::{Output, Page, Report},
 };
 

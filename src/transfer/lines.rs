@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context as _;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-use crate::{config::Config, context::on_file, exit::CommandError};
+use crate::{atomic_file::on_file, config::Config, exit::CommandError};
 
 const READ: usize = 256 * 1024;
 

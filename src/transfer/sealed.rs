@@ -16,7 +16,8 @@ use uuid::Uuid;
 use super::lines::LineReader;
 use crate::{
     atomic_file::AtomicFile,
-    context::{Context, on_file},
+    atomic_file::on_file,
+    context::Context,
     exit::CommandError,
     job::{Entry, State},
     output::{Page, Report, json_line},

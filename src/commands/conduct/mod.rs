@@ -23,13 +23,14 @@ use super::parts::{
     under_claim::{lease, this_process},
 };
 use crate::{
+    atomic_file::{on_file, refuse_foreign_link},
     board::filter::{Filter, Filters},
     conductor::{
         ConductorStatus, Destination, Halted, Reloaded, Settings, SpanFile, Steering, TimeLimit,
         Until, WorkSummary, conduct, not_notified,
         progress::{Note, Reporter},
     },
-    context::{Context, Creation, on_file},
+    context::{Context, Creation},
     duration,
     exit::CommandError,
     job::{Conductor, ConductorReport, Owner},
@@ -318,7 +319,10 @@ fn settings(ctx: &Context, args: &ConductArgs, reporter: &Reporter) -> anyhow::R
         grace: args.grace,
         status: Arc::new(ConductorStatus::new(reporter, until)),
         spans: match &args.otlp_file {
-            Some(path) => Some(on_file(path, "write", SpanFile::open(path))?),
+            Some(path) => {
+                refuse_foreign_link(path)?;
+                Some(on_file(path, "write", SpanFile::open(path))?)
+            }
             None => None,
         },
         withheld: [
