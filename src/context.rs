@@ -228,7 +228,7 @@ impl Context {
                     .into())
             }
             None => {
-                let why = "confirmation is required, but there is no terminal to ask on";
+                let why = "it needs confirmation, and no terminal is available";
                 let message = format!("{}: {why}", self.cannot(question));
                 let hint = "add `--yes` to confirm in advance";
                 Err(CommandError::refused(message).hint(hint).into())

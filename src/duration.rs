@@ -17,9 +17,9 @@ const ZERO: &str = "0s";
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum InvalidDuration {
-    #[error("the duration is empty; use for example `500ms`, `90s`, `15m`, `1h30m` or `2d`")]
+    #[error("the duration is empty; write `500ms`, `90s`, `15m`, `1h30m` or `2d`, for example")]
     Empty,
-    #[error("`{0}` has no unit; use for example `{0}s` or `{0}m` (units: d, h, m, s, ms)")]
+    #[error("`{0}` has no unit; write `{0}s` or `{0}m`, for example (units: d, h, m, s, ms)")]
     NoUnit(String),
     #[error("`{0}` is not a unit of time (units: d, h, m, s, ms)")]
     UnknownUnit(String),
@@ -200,7 +200,7 @@ mod tests {
     fn bare_number_suggests_units() {
         assert_eq!(
             refusal("10"),
-            "`10` has no unit; use for example `10s` or `10m` (units: d, h, m, s, ms)"
+            "`10` has no unit; write `10s` or `10m`, for example (units: d, h, m, s, ms)"
         );
         assert_eq!(parse("0"), Err(InvalidDuration::NoUnit("0".to_owned())));
         assert_eq!(parse("1h30"), Err(InvalidDuration::NoUnit("30".to_owned())));

@@ -158,7 +158,7 @@ mod tests {
         commands::{
             Cli,
             check::metric::Metric,
-            selftest::{Grade, Promise, Verdict},
+            selftest::{BoardGrade, Grade, Promise},
         },
         exit::PluginState,
         job::{Departure, Priority, State},
@@ -243,6 +243,10 @@ mod tests {
         let promise = "/$defs/promise/properties";
         are("selftest", &format!("{promise}/promise/enum"), Promise::ALL);
         are("selftest", &format!("{promise}/grade/enum"), Grade::ALL);
-        are("selftest", "/anyOf/0/properties/verdict/enum", Verdict::ALL);
+        are(
+            "selftest",
+            "/anyOf/0/properties/verdict/enum",
+            BoardGrade::ALL,
+        );
     }
 }

@@ -18,7 +18,7 @@ use tokio::time::{self, Instant};
 
 #[cfg(test)]
 pub(super) use self::promise::{Grade, Promise};
-pub(super) use self::report::Verdict;
+pub(super) use self::report::BoardGrade;
 pub(super) use self::scratch::Scratch;
 use self::{
     report::{Findings, Leavings, Left},
@@ -193,8 +193,8 @@ async fn conclude(
         return Err(error).with_context(|| ctx.trying("test", "the board"));
     }
     match findings.verdict {
-        Verdict::Broken => Err(CommandError::Command(7).into()),
-        Verdict::Sound | Verdict::Weak | Verdict::Unknown => Ok(()),
+        BoardGrade::Broken => Err(CommandError::Command(7).into()),
+        BoardGrade::Sound | BoardGrade::Weak | BoardGrade::Unknown => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 
-use super::policy::{Policy, Unfit, excerpt};
+use super::policy::{Forbidden, Policy, excerpt};
 use crate::{
     board::filter::Filters,
     job::{Entry, Job, Pauses},
@@ -13,7 +13,7 @@ use crate::{
 
 #[derive(Debug)]
 pub(crate) enum Against {
-    Policy(Unfit),
+    Policy(Forbidden),
     Record(String),
     /// Only the pause prevents the claim.
     Pause(String),

@@ -207,7 +207,7 @@ impl SkippedState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{conductor::policy::Unfit, job::Priority};
+    use crate::{conductor::policy::Forbidden, job::Priority};
 
     #[test]
     fn skip_reasons_use_little_memory() {
@@ -217,7 +217,7 @@ mod tests {
         for number in 0..MOST_REASONS * 3 {
             let mut reasons = SkipReasons::default();
             for against in [
-                Against::Policy(Unfit::NotAllowed(format!("{number}{long}"))),
+                Against::Policy(Forbidden::NotAllowed(format!("{number}{long}"))),
                 Against::Record(format!("{number}{long}")),
             ] {
                 let such = SkippedJob {
@@ -253,7 +253,7 @@ mod tests {
                 let handled = name.starts_with('r');
                 let against = match handled {
                     true => Against::Record("its handler is writable by all".to_owned()),
-                    false => Against::Policy(Unfit::NoCommand { has_handlers: true }),
+                    false => Against::Policy(Forbidden::NoCommand { has_handlers: true }),
                 };
                 reasons.add(&such, &against);
             }
@@ -286,7 +286,7 @@ mod tests {
                 job: sequence.to_string().into(),
                 rank: Some(Rank::new(Priority::Normal, Some(sequence))),
             };
-            reasons.add(&such, &Against::Policy(Unfit::NotHandled));
+            reasons.add(&such, &Against::Policy(Forbidden::NotHandled));
         }
         let (reporter, _told) = Reporter::new();
         let skipped = SkippedJobs::new(&reporter);
@@ -301,7 +301,7 @@ mod tests {
         for number in 0..MOST_NAMES * 5 {
             let name = number.to_string();
             let key = JobKey::new(name.as_str());
-            let against = Against::Policy(Unfit::NotHandled);
+            let against = Against::Policy(Forbidden::NotHandled);
             skipped.heard(&key, &SkippedJob::at(&key), &against);
         }
         assert_eq!(

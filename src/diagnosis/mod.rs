@@ -28,7 +28,7 @@ pub(crate) use self::{
         is_of_broken_move, is_silent, process_of,
     },
     judge::{Judged, SKEW},
-    octavia::{Asked, JudgedBalancer, Look, OctaviaReader, Verdict, Workers},
+    octavia::{Asked, BalancerReport, JudgedBalancer, OctaviaReader, Verdict, Workers},
     signature::{FailureGroup, Sample, Signatures, signature},
     snapshot::{Snapshot, apart, seen},
     survey::{Survey, Surveyor},

@@ -43,7 +43,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
             "claim" => "add `--wait 1m` to wait for a job".into(),
             "show the flow of" => "`jobboard explain JOB` shows its state and the reason".into(),
             "resume" => "`jobboard status` lists the pauses".into(),
-            "mend" => "`jobboard mend` lists all load balancers that hang".into(),
+            "mend" => "`jobboard mend` lists all stuck load balancers".into(),
             _ => "`jobboard claim JOB` claims the job".into(),
         },
         CommandError::UnreadableOwner => "`jobboard abandon --force JOB` releases the job".into(),
@@ -177,7 +177,7 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         (BoardError::NotClaimed, "trash" | "consume") => {
             return Some(by_force(
                 verb,
-                "to {} an unclaimed job: `jobboard {} --force JOB`",
+                "`jobboard {} --force JOB` also works on an unclaimed job",
             ));
         }
         (BoardError::NotClaimed, "abandon") => {
@@ -187,7 +187,7 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         (BoardError::NotOwner { .. }, "trash" | "consume" | "abandon") => {
             return Some(by_force(
                 verb,
-                "if the claim is yours under another name, add `--who NAME`; if the owner is gone, to {} the job anyway: \
+                "if the claim is yours under another name, add `--who NAME`; if the owner is gone, use \
                  `jobboard {} --force JOB`",
             ));
         }
@@ -200,7 +200,7 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         }
         (BoardError::Unreachable { .. } | BoardError::Misdirected { .. }, _) => {
             "start the server, or correct the board's URL (--board or JOBBOARD_URL); `jobboard \
-             config` shows its source"
+             config` shows where it is set"
         }
         (BoardError::Unknown { .. }, _) if has_job => "`jobboard show JOB` shows the outcome",
         (BoardError::Unknown { .. }, _) => "`jobboard list` shows the outcome",
@@ -215,5 +215,5 @@ fn verb(trying: Option<&Trying>) -> &'static str {
 
 fn by_force(verb: &str, text: &'static str) -> Hint {
     let words: Vec<_> = verb.split(' ').collect();
-    Hint::new(text, [&words[..1], &words])
+    Hint::new(text, [&words])
 }

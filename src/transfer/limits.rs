@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::{
     board::uuid_of,
-    conductor::policy::{self, Unfit},
+    conductor::policy::{self, Forbidden},
     exit::CommandError,
     job::{Book, Details},
     secret,
@@ -70,14 +70,14 @@ pub(crate) fn check_command(details: &Details) -> anyhow::Result<()> {
         clean.to_string_lossy().into_owned()
     };
     let hint = match &flaw {
-        Unfit::Relative(name) if !name.is_empty() => {
+        Forbidden::Relative(name) if !name.is_empty() => {
             Hint::new("write `-- {}`", [&[&absolute(name)]])
         }
-        Unfit::Malformed { field: "cwd", .. } => {
+        Forbidden::Malformed { field: "cwd", .. } => {
             let cwd = text("cwd").unwrap_or_default();
             Hint::new("write `{}`", [&[&format!("cwd={}", absolute(&cwd))]])
         }
-        Unfit::Malformed {
+        Forbidden::Malformed {
             field: "max_attempts",
             ..
         } => {
@@ -85,17 +85,17 @@ pub(crate) fn check_command(details: &Details) -> anyhow::Result<()> {
             let most = most.unwrap_or_else(|| "3".to_owned());
             Hint::new("write `{}`", [&[&format!("max_attempts:={most}")]])
         }
-        Unfit::Malformed {
+        Forbidden::Malformed {
             field: "timeout", ..
         } => {
             let seconds = details.get("timeout").and_then(|it| it.as_u64());
             let timeout = seconds.map_or_else(|| "5m".to_owned(), |it| format!("{it}s"));
             Hint::new("write `{}`", [&[&format!("timeout={timeout}")]])
         }
-        Unfit::Malformed { field: "env", .. } => {
+        Forbidden::Malformed { field: "env", .. } => {
             Hint::new("write `{}`", [&[r#"env:={"NAME":"text"}"#]])
         }
-        Unfit::Variable(_) => "conductors set PATH, LD_* and JOBBOARD_* themselves".into(),
+        Forbidden::Variable(_) => "conductors set PATH, LD_* and JOBBOARD_* themselves".into(),
         _ => "a command is `-- PROGRAM ARGUMENT...`".into(),
     };
     Err(CommandError::usage(flaw.to_string()).hint(hint).into())

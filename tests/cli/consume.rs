@@ -54,7 +54,7 @@ fn unclaimed_job_must_be_claimed_first() {
     --- stdout
     --- stderr
     error: cannot consume @1 on sqlite:ROOT/state/jobboard/board.db: the job is not claimed
-    hint: to consume an unclaimed job: `jobboard consume --force @1`
+    hint: `jobboard consume --force @1` also works on an unclaimed job
     ");
 }
 

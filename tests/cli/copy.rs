@@ -349,7 +349,7 @@ fn failed_move_leaves_no_job_claimed() {
     );
     assert_eq!(gone.code, 5, "{gone:?}");
     assert!(gone.stderr.contains("127.0.0.1:1"), "{gone:?}");
-    let config = "`jobboard --board redis://127.0.0.1:1 config` shows its source";
+    let config = "`jobboard --board redis://127.0.0.1:1 config` shows where it is set";
     assert!(gone.stderr.contains(config), "{gone:?}");
     let copied = boards.run(&one, &["copy", "--to", "redis://127.0.0.1:1"]);
     assert!(copied.stderr.contains(config), "{copied:?}");

@@ -131,9 +131,9 @@ fn each_of_several_jobs_is_reported_and_possible_changes_happen() {
     00000001-0000-0000-0000-000000000000	job-0	consumed
     --- stderr
     error: cannot consume @2 on sqlite:ROOT/state/jobboard/board.db: the job belongs to bob, not to ada
-    hint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, to consume the job anyway: `jobboard consume --force @2`
+    hint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, use `jobboard consume --force @2`
     error: cannot consume @3 on sqlite:ROOT/state/jobboard/board.db: the job is not claimed
-    hint: to consume an unclaimed job: `jobboard consume --force @3`
+    hint: `jobboard consume --force @3` also works on an unclaimed job
     error: cannot consume @99 on sqlite:ROOT/state/jobboard/board.db: the job does not exist
     hint: `jobboard show @99` also searches the trash and the history
     error: 3 of 4 failed

@@ -22,11 +22,13 @@ impl InvalidFilter {
 
 #[derive(Debug, Error)]
 pub(super) enum Fault {
-    #[error("a field needs an operator and a value: FIELD OP VALUE with one of {operators}")]
+    #[error(
+        "the operator and the value are missing; write FIELD OP VALUE, where OP is one of {operators}"
+    )]
     NoOperator { operators: String },
     #[error("write FIELD OP VALUE, for example held>10m")]
     Nothing,
-    #[error("a bare word searches only in `list`, `watch` and `dash`; here, write name={0}")]
+    #[error("only `list`, `watch`, `dash` and `dump` search for a bare word; write name={0}")]
     Word(String),
     #[error("the condition after the last `and` is missing")]
     Dangling,
@@ -59,7 +61,7 @@ pub(super) enum Fault {
     )]
     UnknownOperator { name: String, operators: String },
     #[error("`{operator}` does not work with {field}; use {fitting}")]
-    Unfit {
+    WrongOperator {
         field: &'static str,
         operator: &'static str,
         fitting: &'static str,

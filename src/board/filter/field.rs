@@ -129,7 +129,7 @@ impl FieldPath {
         if value == NONE && is_same && kind != FieldKind::State {
             return Ok(Test::new(self, Predicate::Missing));
         }
-        let unfit = Fault::Unfit {
+        let unfit = Fault::WrongOperator {
             operator: name,
             field: match &self {
                 Self::Named(field) => field.name(),

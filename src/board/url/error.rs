@@ -42,7 +42,7 @@ pub(crate) enum InvalidUrl {
     NoHost { form: &'static str },
     #[error("`{0}` is neither a host name nor an address")]
     Host(String),
-    #[error("the part in brackets is not an IPv6 address; use for example [::1]")]
+    #[error("the part in brackets is not an IPv6 address; write [::1], for example")]
     Ipv6,
     #[error("an IPv6 address needs brackets, for example [::1]:6379")]
     NoBrackets,
@@ -51,7 +51,7 @@ pub(crate) enum InvalidUrl {
     Port { host: String },
     #[error("a `{scheme}` board takes one host; only redis-sentinel:// and zk:// take several")]
     SeveralHosts { scheme: &'static str },
-    #[error("`{0}` is not a database number; use for example redis://HOST/0")]
+    #[error("`{0}` is not a database number; write redis://HOST/0, for example")]
     Database(String),
     #[error("the path of the socket is missing; use redis+unix:///PATH")]
     NoSocket,
@@ -98,7 +98,7 @@ pub(crate) enum InvalidUrl {
     InMemory,
     #[error("a URL does not expand `~`; use the full path, for example sqlite:/home/ada/jobs.db")]
     Tilde,
-    #[error("the path `{path}` {problem}; use for example /taskflow/jobs")]
+    #[error("the path `{path}` {problem}; write /taskflow/jobs, for example")]
     NodePath { path: String, problem: &'static str },
     #[error("ZooKeeper needs a user with the password; use zk://USER@HOST")]
     PasswordWithoutUser,

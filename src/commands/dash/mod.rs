@@ -31,7 +31,7 @@ use futures_util::StreamExt as _;
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use self::{
-    draw::{Look, draw},
+    draw::{DrawStyle, draw},
     effect::{DashEffect, DashInput},
     questions::Questions,
     state::DashState,
@@ -106,7 +106,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()>
     let mut state = DashState::new(&title, Filters::new(args.filter), args.view, now);
     state.program = ctx.program();
     state.picture.snapshot = Snapshot::new(board.capabilities(), None, now).unread();
-    let look = Look {
+    let look = DrawStyle {
         is_ascii: args.ascii || !is_utf8(ctx),
         is_coloured: ctx.out.is_coloured() && !args.once,
     };
@@ -158,7 +158,7 @@ fn is_utf8(ctx: &Context) -> bool {
 async fn once(
     questions: Questions<'_>,
     mut state: DashState,
-    look: Look,
+    look: DrawStyle,
 ) -> anyhow::Result<String> {
     state.is_once = true;
     let filters = state.picture.filters.clone();
@@ -200,7 +200,7 @@ async fn once(
     Ok(text(&state, look, left_out))
 }
 
-fn text(state: &DashState, look: Look, left_out: usize) -> String {
+fn text(state: &DashState, look: DrawStyle, left_out: usize) -> String {
     let (columns, rows) = state.size;
     let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
     draw(state, look, &mut buffer);

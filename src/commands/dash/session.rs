@@ -22,7 +22,7 @@ use rustix::process::{Signal, kill_current_process_group};
 use tokio::time::{Instant, sleep_until};
 
 use super::{
-    draw::{self, Look},
+    draw::{self, DrawStyle},
     effect::{DashEffect, DashInput},
     questions::Questions,
     state::{DashState, Link},
@@ -53,7 +53,7 @@ const SECOND: Duration = Duration::from_secs(1);
 struct DashSession<'a> {
     questions: Questions<'a>,
     state: DashState,
-    look: Look,
+    look: DrawStyle,
     screen: Screen,
     tasks: FuturesUnordered<LocalBoxFuture<'a, (QuestionKind, DashInput)>>,
     asked: HashSet<QuestionKind>,
@@ -79,7 +79,7 @@ struct DueTimes {
 pub(super) async fn run(
     questions: Questions<'_>,
     state: DashState,
-    look: Look,
+    look: DrawStyle,
 ) -> anyhow::Result<()> {
     let mut signals = Signals::ending()?;
     let mut news = follow(questions.board, Start::Now);

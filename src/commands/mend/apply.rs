@@ -16,7 +16,7 @@ use tokio::{
 
 use super::{
     MendArgs, Sources,
-    plan::{OwnCommand, Plan, Step},
+    plan::{OwnCommand, RepairPlan, Step},
     view::MendReport,
 };
 use crate::{
@@ -52,7 +52,7 @@ const NO_PROGRAM: i32 = 127;
 
 pub(super) struct Repair<'a> {
     pub(super) judged: &'a JudgedBalancer,
-    pub(super) plan: &'a Plan,
+    pub(super) plan: &'a RepairPlan,
     pub(super) args: &'a MendArgs,
 }
 

@@ -14,7 +14,7 @@ use chrono::{TimeDelta, Utc};
 
 use self::{
     apply::Repair,
-    plan::Plan,
+    plan::RepairPlan,
     view::{HangingRow, MendReport},
 };
 use super::parts::{logbook::secret, octavia::id, reason::ReasonArgs};
@@ -22,7 +22,7 @@ use crate::{
     board::{Board, BoardError, examine::Examined},
     config::{Octavia, Source, Sourced},
     context::{Consent, Context},
-    diagnosis::{Asked, JudgedBalancer, Look, OctaviaReader},
+    diagnosis::{Asked, BalancerReport, JudgedBalancer, OctaviaReader},
     duration,
     exit::CommandError,
     output::{Column, Fit},
@@ -32,23 +32,23 @@ use crate::{
 /// Younger amphorae may still be booting.
 const OLD: TimeDelta = TimeDelta::minutes(10);
 
-/// Bring load balancers that hang back to ACTIVE
+/// Bring stuck load balancers back to ACTIVE
 ///
 /// For a board of Octavia. Compares the load balancer's row with the board, the claims, the workers and the
-/// logbook, decides why it hangs, and prints the plan that changes the least: wait, release the claim, restore the
-/// job, post it again from its logbook, or set the load balancer to ERROR and fail it over. Without --lb it lists
-/// all load balancers and amphorae that hang. Nothing is changed without --apply.
+/// logbook, finds out why it is stuck, and prints the plan that changes the least: wait, release the claim, restore
+/// the job, post it again from its logbook, or set the load balancer to ERROR and fail it over. Without --lb it lists
+/// all stuck load balancers and amphorae. Nothing is changed without --apply.
 ///
 /// --apply asks first. Before each change it reads everything again: while a worker holds the job or the flow
 /// advances, or if anything differs from the plan, it changes nothing and exits with 4. Then it waits for the
-/// result. Repeat the command after an interruption: it continues where it is.
+/// result. Repeat the command after an interruption: it continues where it stopped.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MendArgs {
     /// Load balancer: its id, or the first characters
     #[arg(long, value_name = "ID", value_parser = id)]
     lb: Option<String>,
 
-    /// With --apply: mend all load balancers that hang, one after another
+    /// With --apply: mend all stuck load balancers, one after another
     #[arg(long, conflicts_with = "lb", requires_all = ["apply", "max"])]
     all: bool,
 
@@ -137,7 +137,7 @@ impl Sources {
         })
     }
 
-    async fn look(&mut self, ctx: &Context, asked: Asked<'_>) -> anyhow::Result<Look> {
+    async fn look(&mut self, ctx: &Context, asked: Asked<'_>) -> anyhow::Result<BalancerReport> {
         self.seen = Examined::default();
         let look = self.reader.look(&*self.board, asked, &mut self.seen).await;
         let trying = || ctx.trying("look for", "the jobs of the load balancers");
@@ -170,7 +170,7 @@ impl Sources {
         &mut self,
         ctx: &Context,
         prefix: &str,
-    ) -> anyhow::Result<(JudgedBalancer, Look)> {
+    ) -> anyhow::Result<(JudgedBalancer, BalancerReport)> {
         let mut look = self.look(ctx, Asked::Like(prefix)).await?;
         if let Some(exact) = look
             .balancers
@@ -185,7 +185,7 @@ impl Sources {
             Some(found) if count == 1 => Ok((found, look)),
             Some(_) => {
                 let message = format!("the ids of {count} load balancers begin with {prefix}");
-                let hint = "use more characters; `jobboard mend` lists all that hang";
+                let hint = "use more characters; `jobboard mend` lists all that are stuck";
                 Err(CommandError::usage(message).hint(hint).into())
             }
             None => {
@@ -201,9 +201,9 @@ async fn one(
     ctx: &mut Context,
     args: &MendArgs,
     sources: &mut Sources,
-    (judged, look): (JudgedBalancer, Look),
+    (judged, look): (JudgedBalancer, BalancerReport),
 ) -> anyhow::Result<()> {
-    let plan = Plan::of(&judged, &args.failover_command);
+    let plan = RepairPlan::of(&judged, &args.failover_command);
     sources.warn_of_gaps(ctx);
     let apply = (!args.apply).then(|| ctx.program());
     let mut report = MendReport::new(&judged, look.workers, &plan, apply);
@@ -243,12 +243,13 @@ async fn all(
     let hanging: Vec<_> = hanging.collect();
     let (count, max) = (hanging.len(), args.max.unwrap_or_default());
     if count > max {
-        let message = format!("{count} load balancers hang, but --max is {max}; nothing changed");
+        let message =
+            format!("{count} load balancers are stuck, but --max is {max}; nothing changed");
         let hint = "`jobboard mend` lists them; a larger --max allows them";
         return Err(CommandError::refused(message).hint(hint).into());
     }
     if hanging.is_empty() {
-        ctx.out.note("no load balancer hangs; nothing changed");
+        ctx.out.note("no load balancer is stuck; nothing changed");
     }
     let mut failed = 0;
     for it in hanging {
@@ -280,7 +281,7 @@ async fn list(ctx: &mut Context, conf: &Octavia, own: Sourced<Secret>) -> anyhow
     sources.warn_of_gaps(ctx);
     if look.balancers.is_empty() && amphorae.is_empty() {
         ctx.out
-            .note("no load balancer is pending, and no amphora hangs");
+            .note("no load balancer is pending, and no amphora is stuck");
     }
     if look.left_out > 0 {
         let more = look.left_out;

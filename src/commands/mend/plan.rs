@@ -55,13 +55,13 @@ impl fmt::Display for OwnCommand {
 const DELETE: &str = "openstack loadbalancer delete --cascade";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct RepairPlan {
     pub(super) steps: Vec<Step>,
     /// A step that `mend` leaves to the operator.
     pub(super) advice: Option<&'static str>,
 }
 
-impl Plan {
+impl RepairPlan {
     pub(super) fn of(judged: &JudgedBalancer, failover: &str) -> Self {
         let balancer = &judged.balancer;
         let command = |text: &str| OwnCommand {

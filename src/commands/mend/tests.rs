@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::plan::{Plan, Step};
+use super::plan::{RepairPlan, Step};
 use crate::{
     diagnosis::{JudgedBalancer, Verdict},
     job::{Book, Entry, Holding, Job, Lease},
@@ -28,7 +28,7 @@ fn judged(verdict: Verdict, status: &str) -> JudgedBalancer {
 }
 
 fn steps(judged: &JudgedBalancer) -> Vec<&'static str> {
-    let plan = Plan::of(judged, "fail-over --now");
+    let plan = RepairPlan::of(judged, "fail-over --now");
     plan.steps.iter().map(Step::name).collect()
 }
 
@@ -87,7 +87,7 @@ fn plan_changes_as_little_as_can_work() {
         ),
     ] {
         assert_eq!(steps(&judged), expected, "{}", judged.verdict);
-        let is_refused = Plan::of(&judged, "").refusal(&judged).is_some();
+        let is_refused = RepairPlan::of(&judged, "").refusal(&judged).is_some();
         let is_clear = expected.is_empty() && judged.verdict != Verdict::Settled;
         assert_eq!(
             is_refused,
@@ -102,7 +102,7 @@ fn odd_id_cannot_enter_a_statement_or_a_shell() {
     judged.balancer.id = "x'; DROP TABLE load_balancer".to_owned();
     assert_eq!(steps(&judged), [""; 0]);
     judged.verdict = Verdict::Failed;
-    let plan = Plan::of(&judged, "fail-over --now");
+    let plan = RepairPlan::of(&judged, "fail-over --now");
     let Step::FailOver(command) = &plan.steps[0] else {
         panic!("{plan:?}");
     };

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::plan::{Plan, Step};
+use super::plan::{RepairPlan, Step};
 use crate::{
     diagnosis::{JudgedBalancer, Verdict, Workers},
     duration,
@@ -59,7 +59,7 @@ impl MendReport {
     pub(super) fn new(
         judged: &JudgedBalancer,
         workers: Workers,
-        plan: &Plan,
+        plan: &RepairPlan,
         program: Option<Suggestion>,
     ) -> Self {
         let (balancer, now) = (&judged.balancer, Utc::now());

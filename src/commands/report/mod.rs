@@ -36,7 +36,7 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// Compute ages and remaining lease times for this time, for example 2026-11-20T18:00:00Z [default: now]
+    /// Compute ages and remaining lease times as of this time, for example 2026-11-20T18:00:00Z [default: now]
     #[arg(long, value_name = "TIME", value_parser = time)]
     at: Option<DateTime<Utc>>,
 }

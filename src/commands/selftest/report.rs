@@ -16,7 +16,7 @@ use crate::{
 
 named! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-    pub(crate) enum Verdict ("verdict", str::eq) {
+    pub(crate) enum BoardGrade ("verdict", str::eq) {
         Sound => "sound",
         Weak => "weak",
         Broken => "broken",
@@ -36,7 +36,7 @@ struct GradedPromise {
 pub(super) struct Findings {
     board: String,
     server: Option<String>,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: BoardGrade,
     guarantee: String,
     pub(super) seconds: f64,
     promises: Vec<GradedPromise>,
@@ -59,7 +59,7 @@ impl Findings {
         Self {
             board: board.name().to_owned(),
             server,
-            verdict: Verdict::Unknown,
+            verdict: BoardGrade::Unknown,
             guarantee: String::new(),
             seconds: 0.0,
             promises: Vec::new(),
@@ -133,21 +133,21 @@ impl Findings {
         let [broken, weak, untried] = [Grade::Broken, Grade::Weak, Grade::Untried].map(named);
         (self.verdict, self.guarantee) = match [&*broken, &*weak, &*untried] {
             ["", "", ""] => (
-                Verdict::Sound,
+                BoardGrade::Sound,
                 "You can trust this board with jobs: no job is lost, each has one owner at a time, \
                     and former owners cannot settle it, even after broken connections and crashes."
                     .to_owned(),
             ),
             ["", _, ""] => (
-                Verdict::Weak,
+                BoardGrade::Weak,
                 format!("Jobs are safe here with limits: see {weak}. Every other promise holds."),
             ),
             ["", _, _] => (
-                Verdict::Unknown,
+                BoardGrade::Unknown,
                 format!("No broken promise found, but these were not tested: {untried}."),
             ),
             _ => (
-                Verdict::Broken,
+                BoardGrade::Broken,
                 format!("Do not trust this board with jobs until this is fixed: {broken}."),
             ),
         };
@@ -205,10 +205,10 @@ impl Report for Findings {
         }
         page.line();
         let tone = match self.verdict {
-            Verdict::Sound => Tone::Good,
-            Verdict::Weak => Tone::Warning,
-            Verdict::Broken => Tone::Bad,
-            Verdict::Unknown => Tone::Strong,
+            BoardGrade::Sound => Tone::Good,
+            BoardGrade::Weak => Tone::Warning,
+            BoardGrade::Broken => Tone::Bad,
+            BoardGrade::Unknown => Tone::Strong,
         };
         let line = page.sentence(0).add(tone, self.verdict.name());
         line.plain(": ").plain(&self.guarantee);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Glob, Handlers, InvalidPattern, Policy, Programs, Unfit, Variables, fits};
+use super::{Forbidden, Glob, Handlers, InvalidPattern, Policy, Programs, Variables, fits};
 use crate::job::Takes;
 
 impl Policy {
@@ -29,7 +29,7 @@ impl Policy {
     }
 
     /// Returns the path of a posting's program, if it may exist.
-    pub(super) fn elsewhere(&self, name: &str) -> Result<PathBuf, Unfit> {
+    pub(super) fn elsewhere(&self, name: &str) -> Result<PathBuf, Forbidden> {
         let Programs::Like(globs) = &self.programs else {
             return Ok(name.into());
         };
@@ -39,6 +39,6 @@ impl Policy {
         };
         let mut places = places.into_iter();
         let allowed = places.find(|place| fits(globs, place.as_os_str()));
-        allowed.ok_or_else(|| Unfit::NotAllowed(name.to_owned()))
+        allowed.ok_or_else(|| Forbidden::NotAllowed(name.to_owned()))
     }
 }

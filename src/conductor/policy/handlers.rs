@@ -9,7 +9,7 @@ use std::{
 
 use rustix::fs::{Access, AtFlags, FileType, accessat};
 
-use super::Unfit;
+use super::Forbidden;
 use crate::{
     job::MOST_HANDLERS,
     trust::{Others, Trust, Untrusted, Way, is_absent, kind},
@@ -54,13 +54,13 @@ pub(crate) enum Handlers {
 }
 
 impl Handlers {
-    pub(super) fn find(&self, name: &str) -> Result<Option<PathBuf>, Unfit> {
+    pub(super) fn find(&self, name: &str) -> Result<Option<PathBuf>, Forbidden> {
         match self {
             Self::Folder(folder) => Ok(folder.find(name)?),
             Self::Published(handlers, more) => match handlers.get(name) {
                 Some(None) => Ok(Some(name.into())),
-                Some(Some(problem)) => Err(Unfit::Refused(problem.clone())),
-                None if *more > 0 => Err(Unfit::Unpublished),
+                Some(Some(problem)) => Err(Forbidden::Refused(problem.clone())),
+                None if *more > 0 => Err(Forbidden::Unpublished),
                 None => Ok(None),
             },
         }

@@ -92,7 +92,7 @@ pub(crate) struct ExecutionPlan {
 }
 
 #[derive(Debug, Error)]
-pub(crate) enum Unfit {
+pub(crate) enum Forbidden {
     #[error("the job has no command{}", if *has_handlers { ", and no handler matches its name" } else { "" })]
     NoCommand { has_handlers: bool },
     #[error("no handler matches its name, and commands are not allowed here")]
@@ -134,7 +134,7 @@ pub(super) fn excerpt(text: &str) -> Cow<'_, str> {
     }
 }
 
-impl Unfit {
+impl Forbidden {
     pub(crate) fn is_refusal(&self) -> bool {
         !matches!(self, Self::NoCommand { .. })
     }
@@ -178,7 +178,7 @@ impl Policy {
         takes
     }
 
-    pub(crate) fn admit(&self, job: &Job) -> Result<(), Unfit> {
+    pub(crate) fn admit(&self, job: &Job) -> Result<(), Forbidden> {
         match &self.programs {
             // The path of the program does not matter yet, and the search is slow.
             Programs::Any if self.handlers.is_none() => self.request(job).map(drop),
@@ -187,7 +187,7 @@ impl Policy {
     }
 
     /// A handler overrides a command: the operator chose it, not the poster.
-    pub(crate) fn plan(&self, job: &Job) -> Result<ExecutionPlan, Unfit> {
+    pub(crate) fn plan(&self, job: &Job) -> Result<ExecutionPlan, Forbidden> {
         if let Some(program) = self.handler(&job.name)? {
             return handled(program, job);
         }
@@ -216,15 +216,15 @@ impl Policy {
         Ok(ExecutionPlan { command, limits })
     }
 
-    fn request(&self, job: &Job) -> Result<CommandRequest, Unfit> {
-        let no_command = Unfit::NoCommand {
+    fn request(&self, job: &Job) -> Result<CommandRequest, Forbidden> {
+        let no_command = Forbidden::NoCommand {
             has_handlers: self.handlers.is_some(),
         };
         let details = job.details.as_ref();
         if matches!(self.programs, Programs::None) {
             let has_command = details.is_some_and(|details| details.get("command").is_some());
             return Err(match has_command {
-                true => Unfit::NotHandled,
+                true => Forbidden::NotHandled,
                 false => no_command,
             });
         }
@@ -237,7 +237,7 @@ impl Policy {
         Ok(request)
     }
 
-    fn program(&self, request: &CommandRequest) -> Result<Result<PathBuf, NotRun>, Unfit> {
+    fn program(&self, request: &CommandRequest) -> Result<Result<PathBuf, NotRun>, Forbidden> {
         let name = request.program();
         let Some(found) = &self.found else {
             return self.elsewhere(name).map(Ok);
@@ -247,24 +247,24 @@ impl Policy {
             (Programs::Any, _) => Ok(found),
             (Programs::Like(globs), Ok(path)) if fits(globs, path.as_os_str()) => Ok(found),
             (Programs::Like(globs), Err(_)) if !globs.is_empty() => {
-                Err(Unfit::Absent(name.to_owned()))
+                Err(Forbidden::Absent(name.to_owned()))
             }
-            _ => Err(Unfit::NotAllowed(name.to_owned())),
+            _ => Err(Forbidden::NotAllowed(name.to_owned())),
         }
     }
 
-    fn check_variable(&self, name: &str) -> Result<(), Unfit> {
+    fn check_variable(&self, name: &str) -> Result<(), Forbidden> {
         let is_allowed = match &self.variables {
             Variables::Any => true,
             Variables::Like(globs) => fits(globs, OsStr::new(name)),
         };
         match is_allowed && !decides_what_runs(name) {
             true => Ok(()),
-            false => Err(Unfit::Variable(name.to_owned())),
+            false => Err(Forbidden::Variable(name.to_owned())),
         }
     }
 
-    fn handler(&self, name: &str) -> Result<Option<PathBuf>, Unfit> {
+    fn handler(&self, name: &str) -> Result<Option<PathBuf>, Forbidden> {
         let Some(handlers) = &self.handlers else {
             return Ok(None);
         };
@@ -290,7 +290,7 @@ fn fits(globs: &[Glob], text: &OsStr) -> bool {
         .is_some_and(|text| globs.iter().any(|glob| glob.fits(text)))
 }
 
-fn handled(program: PathBuf, job: &Job) -> Result<ExecutionPlan, Unfit> {
+fn handled(program: PathBuf, job: &Job) -> Result<ExecutionPlan, Forbidden> {
     let details = job.details();
     let details = details.as_deref();
     Ok(ExecutionPlan {

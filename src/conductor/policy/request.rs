@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Unfit, decides_what_runs};
+use super::{Forbidden, decides_what_runs};
 use crate::{duration, job::Details, retry};
 
 /// The members of the details that conductors read.
@@ -29,11 +29,11 @@ pub(crate) struct JobLimits {
 }
 
 impl JobLimits {
-    pub(super) fn read(details: &Details) -> Result<Self, Unfit> {
+    pub(super) fn read(details: &Details) -> Result<Self, Forbidden> {
         Self::of(&details.members(&NAMES))
     }
 
-    fn of(details: &Value) -> Result<Self, Unfit> {
+    fn of(details: &Value) -> Result<Self, Forbidden> {
         let timeout = read(details, "timeout", "a duration such as 5m", |value| {
             duration::parse(value.as_str()?).ok()
         })?;
@@ -48,7 +48,7 @@ impl JobLimits {
 
 impl CommandRequest {
     /// Reads a request whose command has a valid program name.
-    pub(super) fn read(details: &Details) -> Result<Option<Self>, Unfit> {
+    pub(super) fn read(details: &Details) -> Result<Option<Self>, Forbidden> {
         let details = &*details.members(&NAMES);
         let Some(command) = details.get("command") else {
             return Ok(None);
@@ -74,7 +74,7 @@ impl CommandRequest {
             .components()
             .any(|part| part == Component::ParentDir);
         match name.is_empty() || has_parents || (name.contains('/') && !name.starts_with('/')) {
-            true => Err(Unfit::Relative(name.to_owned())),
+            true => Err(Forbidden::Relative(name.to_owned())),
             false => Ok(Some(request)),
         }
     }
@@ -87,14 +87,14 @@ impl CommandRequest {
 /// Rejects details with a command that no conductor can ever run.
 ///
 /// A `command` that is no array may be meant for a handler.
-pub(crate) fn check_posted(details: &Details) -> Result<(), Unfit> {
+pub(crate) fn check_posted(details: &Details) -> Result<(), Forbidden> {
     let command = details.get("command");
     if !command.is_some_and(|command| command.is_array()) {
         return Ok(());
     }
     let env = CommandRequest::read(details)?.map_or_else(Vec::new, |request| request.env);
     match env.into_iter().find(|(name, _)| decides_what_runs(name)) {
-        Some((name, _)) => Err(Unfit::Variable(name)),
+        Some((name, _)) => Err(Forbidden::Variable(name)),
         None => Ok(()),
     }
 }
@@ -104,15 +104,15 @@ fn read<T>(
     field: &'static str,
     wanted: &'static str,
     read: impl FnOnce(&Value) -> Option<T>,
-) -> Result<Option<T>, Unfit> {
+) -> Result<Option<T>, Forbidden> {
     match details.get(field) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => read(value).map(Some).ok_or(malformed(field, wanted)),
     }
 }
 
-fn malformed(field: &'static str, wanted: &'static str) -> Unfit {
-    Unfit::Malformed { field, wanted }
+fn malformed(field: &'static str, wanted: &'static str) -> Forbidden {
+    Forbidden::Malformed { field, wanted }
 }
 
 /// Returns a text without NUL, which would end a program's argument.

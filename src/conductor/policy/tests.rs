@@ -177,7 +177,7 @@ fn job_name_with_a_path_is_no_handler() {
     let long = "x".repeat(4000);
     assert!(matches!(
         policy.plan(&job(&long, json!({}))),
-        Err(Unfit::NoCommand { .. })
+        Err(Forbidden::NoCommand { .. })
     ));
 }
 

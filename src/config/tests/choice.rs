@@ -257,8 +257,8 @@ fn invalid_url_is_reported_with_its_position() {
     assert_eq!(
         refusal,
         format!(
-            "the url of [board.a] in {} is invalid: `x` is not a database number; use for \
-             example redis://HOST/0",
+            "the url of [board.a] in {} is invalid: `x` is not a database number; write \
+             redis://HOST/0, for example",
             machine.text(USER)
         )
     );

@@ -251,7 +251,7 @@ fn invalid_variable_is_named() {
         (
             "JOBBOARD_OP_TIMEOUT",
             "10",
-            ": `10` has no unit; use for example `10s` or `10m`",
+            ": `10` has no unit; write `10s` or `10m`, for example",
         ),
         (
             "JOBBOARD_OP_TIMEOUT",

@@ -88,7 +88,7 @@ pub(crate) struct Workers {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Look {
+pub(crate) struct BalancerReport {
     pub(crate) balancers: Vec<JudgedBalancer>,
     pub(crate) workers: Workers,
     /// The number of pending load balancers that were not judged.
@@ -150,12 +150,12 @@ impl OctaviaReader {
         board: &dyn Board,
         asked: Asked<'_>,
         seen: &mut Examined,
-    ) -> Option<Look> {
+    ) -> Option<BalancerReport> {
         let mut rows = self.rows(asked, seen).await?;
         let left_out = rows.len().saturating_sub(MOST);
         rows.truncate(MOST);
         if rows.is_empty() {
-            return Some(Look::default());
+            return Some(BalancerReport::default());
         }
         let ids: Vec<_> = rows.iter().map(|it| it.id.as_str()).collect();
         // Read the logbooks before the jobs, so that a new job is not missed.
@@ -196,7 +196,7 @@ impl OctaviaReader {
             busy: jobs.owners.len(),
             alive: snapshot.sees_peers.then(|| snapshot.alive().count()),
         };
-        Some(Look {
+        Some(BalancerReport {
             balancers,
             workers,
             left_out,

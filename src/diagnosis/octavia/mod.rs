@@ -14,7 +14,7 @@ use chrono::{TimeDelta, Utc};
 
 use self::jobs::Jobs;
 pub(crate) use self::{
-    balancers::{Asked, JudgedBalancer, Look, OctaviaReader, Workers},
+    balancers::{Asked, BalancerReport, JudgedBalancer, OctaviaReader, Workers},
     verdict::Verdict,
 };
 use crate::{
@@ -48,7 +48,7 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
         .ask(&mut seen, async |it| it.books_before(before).await);
     let books = books.await.unwrap_or_default();
     let look = reader.look(board, Asked::Pending, &mut seen).await;
-    let Look {
+    let BalancerReport {
         balancers,
         books: known,
         ..

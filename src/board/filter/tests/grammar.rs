@@ -109,7 +109,10 @@ fn refusal_shows_the_correct_form() {
             "name=\"a",
             "`\"a` has no closing quote; double a quote to include it in the value",
         ),
-        ("name=a and resize", "a field needs an operator"),
+        (
+            "name=a and resize",
+            "the operator and the value are missing",
+        ),
     ] {
         let refusal = text.parse::<Filter>().unwrap_err().to_string();
         assert!(refusal.contains(told), "{refusal}");

@@ -148,7 +148,7 @@ fn value_of_the_wrong_type_shows_the_expected_type() {
     for (text, part) in [
         (
             "held>10",
-            "`10` has no unit; use for example `10s` or `10m`",
+            "`10` has no unit; write `10s` or `10m`, for example",
         ),
         ("age>soon", "`soon` is not a duration"),
         ("sequence=x", "`x` is not a whole number"),

@@ -31,7 +31,7 @@ const GUTTER: u16 = 2;
 const PLACE: usize = 12;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Look {
+pub(super) struct DrawStyle {
     pub(super) is_ascii: bool,
     pub(super) is_coloured: bool,
 }
@@ -59,7 +59,7 @@ fn body(state: &DashState) -> Range<u16> {
     top..state.size.1.saturating_sub(below).max(top)
 }
 
-pub(super) fn draw(state: &DashState, look: Look, buffer: &mut Buffer) {
+pub(super) fn draw(state: &DashState, look: DrawStyle, buffer: &mut Buffer) {
     let mut canvas = Canvas(buffer);
     let (columns, rows) = state.size;
     let (least_columns, least_rows) = SMALLEST;
@@ -213,7 +213,7 @@ fn shows_problem(state: &DashState) -> bool {
     state.view == View::Problems && (within || state.len() > 0)
 }
 
-fn plain(look: Look, buffer: &mut Buffer) {
+fn plain(look: DrawStyle, buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         if !look.is_coloured {
             (cell.fg, cell.bg) = (Color::Reset, Color::Reset);

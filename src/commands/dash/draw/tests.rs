@@ -11,7 +11,7 @@ use ratatui::{
 };
 use serde_json::json;
 
-use super::{Look, draw, fit};
+use super::{DrawStyle, draw, fit};
 use crate::{
     commands::dash::{
         act::{Dialog, Operation, TaskStage},
@@ -28,12 +28,12 @@ use crate::{
     suggest::Suggestion,
 };
 
-const COLOURED: Look = Look {
+const COLOURED: DrawStyle = DrawStyle {
     is_ascii: false,
     is_coloured: true,
 };
 
-fn frame(state: &mut DashState, size: (u16, u16), look: Look) -> TestBackend {
+fn frame(state: &mut DashState, size: (u16, u16), look: DrawStyle) -> TestBackend {
     state.size = size;
     fit(state);
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
@@ -306,7 +306,7 @@ fn hostile_names_are_harmless() {
 fn ascii_without_colours_is_complete() {
     let mut state = seen(View::Jobs);
     press(&mut state, "?");
-    let look = Look {
+    let look = DrawStyle {
         is_ascii: true,
         is_coloured: false,
     };
