@@ -33,6 +33,17 @@ pub(super) const APPLICATION_ID: i32 = 0x6a6f_6262;
 /// Files keep these statements word for word, comments included.
 const SCHEMA: &str = include_str!("store/schema.sql");
 
+const TABLES: [&str; 8] = [
+    "board",
+    "job",
+    "event",
+    "conductor",
+    "conductor_seen",
+    "past",
+    "pause",
+    "moves",
+];
+
 /// Maximum log size on exit; the next process has to read it.
 const LARGEST_LOG_LEFT: u64 = 256 * 1024;
 
@@ -175,20 +186,25 @@ impl Store {
         let snapshot = self.connection.transaction()?;
         let found = version(&snapshot)?;
         let mark: i32 = snapshot.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        if mark == APPLICATION_ID {
+            return match found {
+                SCHEMA_VERSION => {
+                    if let Some(name) = unknown_object(&snapshot)? {
+                        return Err(OpenError::Altered { name });
+                    }
+                    drop(snapshot);
+                    name::confirm(&self.options.path, &self.connection)?;
+                    Ok(true)
+                }
+                ..=0 => Ok(false),
+                ..SCHEMA_VERSION => Err(OpenError::Older { found }),
+                _ => Err(OpenError::Newer { found }),
+            };
+        }
         let tables: i64 =
             snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         match (mark, tables) {
-            (APPLICATION_ID, _) if found > SCHEMA_VERSION => Err(OpenError::Newer { found }),
-            (APPLICATION_ID, _) if found == SCHEMA_VERSION => {
-                if let Some(name) = unknown_object(&snapshot)? {
-                    return Err(OpenError::Altered { name });
-                }
-                drop(snapshot);
-                name::confirm(&self.options.path, &self.connection)?;
-                Ok(true)
-            }
-            (APPLICATION_ID, _) if found > 0 => Err(OpenError::Older { found }),
-            (APPLICATION_ID, _) | (0, 0) => Ok(false),
+            (0, 0) => Ok(false),
             _ => Err(OpenError::Foreign),
         }
     }
@@ -267,23 +283,23 @@ impl Store {
     }
 }
 
-/// Returns a table or index that an expression of another program could be in, and that SQLite would evaluate.
+/// Returns a table or index in which another program could have an expression that SQLite evaluates.
 fn unknown_object(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let known = [SCHEMA, registry::DEPARTED, pauses::MOVES].map(|it| it.split(";\n"));
+    let known: Vec<_> = known.into_iter().flatten().collect();
     let mut statement = connection.prepare(
-        "SELECT name, sql FROM sqlite_schema
-         WHERE type IN ('table', 'index') AND sql IS NOT NULL AND lower(tbl_name) IN
-               ('board', 'job', 'event', 'conductor', 'conductor_seen', 'past', 'pause', 'moves')",
+        "SELECT name, sql, tbl_name FROM sqlite_schema WHERE type IN ('table', 'index') AND sql NOT NULL",
     )?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         // SQLite keeps each statement as it was, but without IF NOT EXISTS.
-        let sql = row.get_ref(1)?.as_bytes().unwrap_or_default();
-        let known = [SCHEMA, registry::DEPARTED, pauses::MOVES];
-        let is_known = std::str::from_utf8(sql).is_ok_and(|sql| {
-            let rest = sql.strip_prefix("CREATE TABLE ").unwrap_or(sql);
-            known.iter().any(|known| known.contains(rest))
-        });
-        if !is_known {
+        let sql = row.get_ref(1)?.as_str().unwrap_or_default();
+        let rest = sql.strip_prefix("CREATE TABLE ").unwrap_or(sql);
+        if !rest.is_empty() && known.iter().any(|known| known.ends_with(rest)) {
+            continue;
+        }
+        let table = text_of(row, 2)?;
+        if TABLES.iter().any(|name| name.eq_ignore_ascii_case(&table)) {
             return text_of(row, 0).map(Some);
         }
     }
