@@ -196,9 +196,9 @@ impl Store {
                     name::confirm(&self.options.path, &self.connection)?;
                     Ok(true)
                 }
-                ..=0 => Ok(false),
-                ..SCHEMA_VERSION => Err(OpenError::Older { found }),
-                _ => Err(OpenError::Newer { found }),
+                _ if found > SCHEMA_VERSION => Err(OpenError::Newer { found }),
+                _ if found > 0 => Err(OpenError::Older { found }),
+                _ => Ok(false),
             };
         }
         let tables: i64 =
