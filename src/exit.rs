@@ -393,7 +393,7 @@ fn sort(error: &BoardError) -> (u8, &'static str) {
         | BoardError::Misdirected { .. }
         | BoardError::NoFolder { .. } => (UNREACHABLE, "unreachable"),
         BoardError::Denied { .. } => (UNREACHABLE, "denied"),
-        BoardError::OtherName { .. } => (UNSAFE, "refused"),
+        BoardError::NotOpened { .. } => (UNSAFE, "refused"),
         BoardError::Unknown { .. } => (FAILED, "unknown"),
         BoardError::Occupied { .. } | BoardError::Crowded { .. } | BoardError::Failed { .. } => {
             (FAILED, "failed")

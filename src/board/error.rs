@@ -68,9 +68,10 @@ pub(crate) enum BoardError {
     },
     #[error("cannot create the board {board}: the directory {} does not exist", folder.display())]
     NoFolder { board: String, folder: PathBuf },
-    #[error("the board {board} cannot be opened under this name")]
-    OtherName {
+    #[error("the board {board} cannot be opened{manner}")]
+    NotOpened {
         board: String,
+        manner: &'static str,
         source: ErrorSource,
         hint: Box<Hint>,
     },
@@ -119,7 +120,7 @@ impl BoardError {
             | Self::Denied { board, .. }
             | Self::Unknown { board, .. }
             | Self::NoFolder { board, .. }
-            | Self::OtherName { board, .. }
+            | Self::NotOpened { board, .. }
             | Self::Failed { board, .. } => Some(board),
             _ => None,
         }

@@ -40,10 +40,10 @@ pub(crate) struct DoctorArgs {
 
     /// Show the fixes as a plan, and run each one that you agree to
     ///
-    /// The plan begins with the safe fixes and ends with the destructive ones. At each step, y runs it, n skips it, a
-    /// runs it and all later ones except the destructive ones, s shows the jobs, and q quits. --yes runs the safe fixes
+    /// The plan begins with the safe fixes and ends with the destructive ones. Each step asks: y runs the fix, n skips
+    /// it, a also runs all later fixes that are not destructive, s shows the jobs, q quits. --yes runs the safe fixes
     /// without asking; --yes --only CODE runs that fix, even a destructive one. Each step reads its jobs again, and skips
-    /// those that are no longer affected.
+    /// any that changed.
     #[arg(long, conflicts_with = "list")]
     fix: bool,
 

@@ -190,13 +190,16 @@ impl Checkup {
     }
 }
 
-/// Measures health and round-trip time; an unreachable board is an error, not a problem.
+/// Measures health and round-trip time; a board that is unreachable or not opened is an error, not a problem.
 async fn health(
     board: &dyn Board,
 ) -> Result<(Result<Health, BoardError>, Option<Duration>), BoardError> {
     // Includes the time to connect.
     let health = match board.health().await {
-        Err(error) if error.is_retryable() => return Err(error),
+        // Nothing else can be read either.
+        Err(error) if error.is_retryable() || matches!(error, BoardError::NotOpened { .. }) => {
+            return Err(error);
+        }
         health => health,
     };
     let start = Instant::now();

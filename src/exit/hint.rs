@@ -135,7 +135,7 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
             "`jobboard claim JOB` without other options claims the job anyway; `jobboard trash \
              --force JOB` moves the job to the trash"
         }
-        BoardError::OtherName { hint, .. } => return Some(Hint::clone(hint)),
+        BoardError::NotOpened { hint, .. } => return Some(Hint::clone(hint)),
         BoardError::Occupied { remedy, .. } => return Some(Hint::clone(remedy)),
         BoardError::Unsupported { hint, .. } => (*hint)?,
         BoardError::NoFolder { .. } => "add `--create` to create the directory",

@@ -29,7 +29,7 @@ use tokio::time;
 use self::database::{Access, LogbookDatabase, TextRow};
 pub(crate) use self::{
     flow::{Atom, AtomFailure, AtomKind, AtomState, Flow, position},
-    octavia::{HangingAmphora, LoadBalancer},
+    octavia::{LoadBalancer, StuckAmphora},
     tables::{FlowSubject, StaleBook},
     transaction::BalancerTransaction,
     url::LogbookUrl,

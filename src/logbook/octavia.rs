@@ -68,7 +68,7 @@ impl LoadBalancer {
 
 /// An amphora that neither works nor is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct HangingAmphora {
+pub(crate) struct StuckAmphora {
     pub(crate) id: String,
     pub(crate) load_balancer: Option<String>,
     pub(crate) status: String,
@@ -112,10 +112,10 @@ impl Logbook {
     }
 
     /// Returns the amphorae that have been in a passing state, or in ERROR, since before a time.
-    pub(crate) async fn hanging_amphorae(
+    pub(crate) async fn stuck_amphorae(
         &self,
         before: DateTime<Utc>,
-    ) -> LogbookResult<Vec<HangingAmphora>> {
+    ) -> LogbookResult<Vec<StuckAmphora>> {
         let dialect = self.dialect();
         let question = format!(
             "SELECT {}, {}, {}, {} FROM amphora WHERE \
@@ -129,7 +129,7 @@ impl Logbook {
         let found = self.rows(&question, &[]).await?;
         let amphorae = found.into_iter().map(|row| {
             let [id, load_balancer, status, since] = columns(row)?;
-            Ok(HangingAmphora {
+            Ok(StuckAmphora {
                 id: id.ok_or(LogbookError::Nonsense("an amphora"))?,
                 load_balancer,
                 status: status.unwrap_or_default(),
@@ -137,7 +137,7 @@ impl Logbook {
             })
         });
         let amphorae: LogbookResult<Vec<_>> = amphorae.collect();
-        let is_old = |it: &HangingAmphora| it.since.is_some_and(|since| since < before);
+        let is_old = |it: &StuckAmphora| it.since.is_some_and(|since| since < before);
         Ok(amphorae?.into_iter().filter(is_old).collect())
     }
 

@@ -364,6 +364,20 @@ fn damaged_index_is_reported_with_its_fix() {
 }
 
 #[test]
+fn altered_file_is_refused() {
+    let env = Env::new();
+    env.post("resize");
+    let alter = "CREATE INDEX slow ON job (hex(name))";
+    env.database().execute_batch(alter).unwrap();
+    for command in ["doctor", "list", "post other"] {
+        let refused = env.run(command);
+        let told = refused.failed(8);
+        assert!(told.contains("the table or index slow"), "{refused}");
+        assert!(told.contains(".schema` shows"), "{refused}");
+    }
+}
+
+#[test]
 fn nearly_full_disk_is_reported() {
     let env = Env::new();
     let Some(disk) = SmallDisk::mount(env.root().join("small")) else {

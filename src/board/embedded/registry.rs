@@ -109,7 +109,7 @@ impl Change<'_> {
     }
 }
 
-/// Returns the conductors as far as they are read, and the number of registrations.
+/// Returns at most [`MOST_CONDUCTORS`], and the number of registrations.
 pub(super) fn conductors(view: &BoardView<'_>) -> rusqlite::Result<(Vec<Conductor>, usize)> {
     // No conductor survives a reboot: its last heartbeat came before this boot.
     let alive = view.boot_time().map_or("0", |_| "alive_boot");
@@ -123,7 +123,7 @@ pub(super) fn conductors(view: &BoardView<'_>) -> rusqlite::Result<(Vec<Conducto
     Ok((listed.take(MOST_CONDUCTORS).collect(), count))
 }
 
-/// Reads the rows of a table, whose column `until` holds the end of their life in milliseconds.
+/// Reads a table of conductors, whose column `until` is the time of their expiry in milliseconds.
 fn rows(
     view: &BoardView<'_>,
     table: &str,

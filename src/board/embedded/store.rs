@@ -33,17 +33,6 @@ pub(super) const APPLICATION_ID: i32 = 0x6a6f_6262;
 /// Files keep these statements word for word, comments included.
 const SCHEMA: &str = include_str!("store/schema.sql");
 
-const TABLES: [&str; 8] = [
-    "board",
-    "job",
-    "event",
-    "conductor",
-    "conductor_seen",
-    "past",
-    "pause",
-    "moves",
-];
-
 /// Maximum log size on exit; the next process has to read it.
 const LARGEST_LOG_LEFT: u64 = 256 * 1024;
 
@@ -157,7 +146,7 @@ impl Store {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
-        // Longer texts fail to be read; the look is then repeated without them.
+        // Reading a longer text fails, and the transaction is repeated without such texts.
         let longest = i32::try_from(options.limit.stored()).unwrap_or(i32::MAX);
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, longest)?;
         // Keeps savepoint journals out of files; bulk changes write one for each job.
@@ -283,27 +272,43 @@ impl Store {
     }
 }
 
-/// Returns a table or index in which another program could have an expression that SQLite evaluates.
+/// Finds a table or index of the board that `jobboard` did not create: SQLite would evaluate its expressions.
 fn unknown_object(connection: &Connection) -> rusqlite::Result<Option<String>> {
-    let known = [SCHEMA, registry::DEPARTED, pauses::MOVES].map(|it| it.split(";\n"));
-    let known: Vec<_> = known.into_iter().flatten().collect();
-    let mut statement = connection.prepare(
-        "SELECT name, sql, tbl_name FROM sqlite_schema WHERE type IN ('table', 'index') AND sql NOT NULL",
-    )?;
+    let known = statements(SCHEMA).chain([registry::DEPARTED, pauses::MOVES]);
+    let known: Vec<_> = known.collect();
+    let mut statement =
+        connection.prepare("SELECT sql, type, tbl_name, name FROM sqlite_schema")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         // SQLite keeps each statement as it was, but without IF NOT EXISTS.
-        let sql = row.get_ref(1)?.as_str().unwrap_or_default();
-        let rest = sql.strip_prefix("CREATE TABLE ").unwrap_or(sql);
-        if !rest.is_empty() && known.iter().any(|known| known.ends_with(rest)) {
+        let sql = row.get_ref(0)?.as_bytes_or_null()?.unwrap_or_default();
+        let rest = sql.strip_prefix(b"CREATE TABLE ").unwrap_or(sql);
+        // An automatic index has no statement.
+        if known.iter().any(|known| known.as_bytes().ends_with(rest)) {
             continue;
         }
-        let table = text_of(row, 2)?;
-        if TABLES.iter().any(|name| name.eq_ignore_ascii_case(&table)) {
-            return text_of(row, 0).map(Some);
+        // Other programs may keep tables of their own in the file.
+        let (kind, table) = (text_of(row, 1)?, text_of(row, 2)?);
+        let mut tables = known.iter().filter_map(|known| table_of(known));
+        if kind != "trigger" && tables.any(|name| name.eq_ignore_ascii_case(&table)) {
+            return text_of(row, 3).map(Some);
         }
     }
     Ok(None)
+}
+
+/// Splits a script. A search for a character is much faster than one for a text.
+fn statements(script: &str) -> impl Iterator<Item = &str> {
+    let ends = script.match_indices(';').map(|(at, _)| at);
+    let ends = ends.filter(|at| script[at + 1..].starts_with('\n'));
+    ends.scan(0, |start, end| {
+        Some(&script[std::mem::replace(start, end)..end])
+    })
+}
+
+fn table_of(statement: &str) -> Option<&str> {
+    let (_, rest) = statement.split_once("CREATE TABLE ")?;
+    rest.trim_start_matches("IF NOT EXISTS ").split(' ').next()
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i32> {

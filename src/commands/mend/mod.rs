@@ -15,7 +15,7 @@ use chrono::{TimeDelta, Utc};
 use self::{
     apply::Repair,
     plan::RepairPlan,
-    view::{HangingRow, MendReport},
+    view::{MendReport, StuckRow},
 };
 use super::parts::{logbook::secret, octavia::id, reason::ReasonArgs};
 use crate::{
@@ -185,7 +185,7 @@ impl Sources {
             Some(found) if count == 1 => Ok((found, look)),
             Some(_) => {
                 let message = format!("the ids of {count} load balancers begin with {prefix}");
-                let hint = "use more characters; `jobboard mend` lists all that are stuck";
+                let hint = "use more characters; `jobboard mend` lists all stuck load balancers";
                 Err(CommandError::usage(message).hint(hint).into())
             }
             None => {
@@ -236,23 +236,23 @@ async fn all(
 ) -> anyhow::Result<()> {
     let mut sources = Sources::open(ctx, conf, own).await?;
     let look = sources.look(ctx, Asked::Pending).await?;
-    let hanging = look
+    let stuck = look
         .balancers
         .into_iter()
         .filter(|it| it.verdict.needs_operator());
-    let hanging: Vec<_> = hanging.collect();
-    let (count, max) = (hanging.len(), args.max.unwrap_or_default());
+    let stuck: Vec<_> = stuck.collect();
+    let (count, max) = (stuck.len(), args.max.unwrap_or_default());
     if count > max {
         let message =
             format!("{count} load balancers are stuck, but --max is {max}; nothing changed");
         let hint = "`jobboard mend` lists them; a larger --max allows them";
         return Err(CommandError::refused(message).hint(hint).into());
     }
-    if hanging.is_empty() {
+    if stuck.is_empty() {
         ctx.out.note("no load balancer is stuck; nothing changed");
     }
     let mut failed = 0;
-    for it in hanging {
+    for it in stuck {
         // The others took a while.
         let found = sources.named(ctx, &it.balancer.id).await?;
         if !found.0.verdict.needs_operator() {
@@ -300,10 +300,10 @@ async fn list(ctx: &mut Context, conf: &Octavia, own: Sourced<Secret>) -> anyhow
     ];
     let mut rows = ctx.out.rows(&columns);
     for judged in &look.balancers {
-        rows.push(&HangingRow::of_balancer(judged, &program))?;
+        rows.push(&StuckRow::of_balancer(judged, &program))?;
     }
     for amphora in &amphorae {
-        rows.push(&HangingRow::of_amphora(amphora, &look.balancers, &program))?;
+        rows.push(&StuckRow::of_amphora(amphora, &look.balancers, &program))?;
     }
     rows.finish()
 }

@@ -8,7 +8,7 @@ use crate::{
     diagnosis::{JudgedBalancer, Verdict, Workers},
     duration,
     job::{Entry, Job, Shelf, octavia},
-    logbook::{HangingAmphora, LoadBalancer, position},
+    logbook::{LoadBalancer, StuckAmphora, position},
     output::{Cell, Page, Report, Row, Tone, rfc3339, short},
     suggest::Suggestion,
 };
@@ -225,9 +225,9 @@ fn tone(status: &str) -> Tone {
     }
 }
 
-/// A line of the list of everything that hangs.
+/// A line of the list of everything that is stuck.
 #[derive(Debug, Serialize)]
-pub(super) struct HangingRow {
+pub(super) struct StuckRow {
     kind: &'static str,
     id: String,
     name: Option<String>,
@@ -242,7 +242,7 @@ pub(super) struct HangingRow {
     is_ours: bool,
 }
 
-impl HangingRow {
+impl StuckRow {
     pub(super) fn of_balancer(judged: &JudgedBalancer, program: &Suggestion) -> Self {
         let balancer = &judged.balancer;
         Self {
@@ -259,9 +259,9 @@ impl HangingRow {
         }
     }
 
-    /// An amphora hangs for the reason of its load balancer, if that is pending.
+    /// An amphora is stuck for the reason of its load balancer, if that is pending.
     pub(super) fn of_amphora(
-        amphora: &HangingAmphora,
+        amphora: &StuckAmphora,
         balancers: &[JudgedBalancer],
         program: &Suggestion,
     ) -> Self {
@@ -302,7 +302,7 @@ impl HangingRow {
     }
 }
 
-impl Row for HangingRow {
+impl Row for StuckRow {
     fn fields(&self) -> Vec<String> {
         let name = self.name.clone().unwrap_or_default();
         let long = self.long().unwrap_or_default();

@@ -19,7 +19,7 @@ use crate::{
         snapshot::Snapshot,
     },
     job::{Book, Entry, JobKey, Lease, Shelf},
-    logbook::{Flow, HangingAmphora, LoadBalancer},
+    logbook::{Flow, LoadBalancer, StuckAmphora},
     secret::Secret,
 };
 
@@ -114,15 +114,15 @@ impl OctaviaReader {
         }
     }
 
-    /// Returns the amphorae that hang since before a time.
+    /// Returns the amphorae stuck since before a time.
     pub(crate) async fn amphorae(
         &mut self,
         before: DateTime<Utc>,
         seen: &mut Examined,
-    ) -> Vec<HangingAmphora> {
+    ) -> Vec<StuckAmphora> {
         let asked = self
             .own
-            .ask(seen, async |it| it.hanging_amphorae(before).await);
+            .ask(seen, async |it| it.stuck_amphorae(before).await);
         asked.await.unwrap_or_default()
     }
 

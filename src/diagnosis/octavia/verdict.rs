@@ -1,4 +1,4 @@
-//! Decides why a load balancer hangs, from its row, its job, its claim and its flow.
+//! Decides why a load balancer is stuck, from its row, its job, its claim and its flow.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const ON_ITS_WAY: TimeDelta = TimeDelta::minutes(2);
 named! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
     pub(crate) enum Verdict ("verdict", str::eq) {
-        /// It does not hang: ACTIVE, for example.
+        /// It is not stuck: ACTIVE, for example.
         Settled => "settled",
         InProgress => "in-progress",
         Waiting => "waiting",

@@ -329,7 +329,7 @@ mod tests {
         let file = std::cell::RefCell::new(file);
         Corpus::of(bounds, rows).hold(|input| match read_row(&mut file.borrow_mut(), input) {
             Ok(events) if events.iter().all(|event| event.subject.is_none()) => {
-                refused("there is no event of a job")
+                refused("no event names a job")
             }
             Ok(_) => Ok(Answer::Read),
             Err(error) => refused(&error),

@@ -52,7 +52,9 @@ pub(crate) fn page(view: &BoardView<'_>, cursor: &mut PageCursor) -> rusqlite::R
     let unreadable: HashSet<i64> = view.all(sql, [], |row| row.get(0))?;
     let mut rows = statement.query(params![cursor.last.0, cursor.last.1, cursor.page])?;
     let (mut entries, mut bytes, mut last) = (Vec::new(), 0, cursor.last);
-    while let Some(row) = rows.next()? {
+    while bytes < PAGE_BYTES
+        && let Some(row) = rows.next()?
+    {
         let found = match unreadable.contains(&row.get(0)?) {
             false => entry(row, view, query.detail)?,
             true => malformed(row, (view, query.detail), "the details are not valid JSON")?,
@@ -64,15 +66,13 @@ pub(crate) fn page(view: &BoardView<'_>, cursor: &mut PageCursor) -> rusqlite::R
             _ => 0,
         };
         entries.push(found);
-        if bytes >= PAGE_BYTES {
-            cursor.last = last;
-            return Ok(entries);
-        }
     }
-    // A failed look starts over.
+    // Only now, so that a page whose reading failed is read again from its start.
     cursor.last = last;
-    cursor.is_at_end = (entries.len() as i64) < cursor.page;
-    cursor.page = (cursor.page * 4).min(LARGEST_PAGE);
+    if bytes < PAGE_BYTES {
+        cursor.is_at_end = (entries.len() as i64) < cursor.page;
+        cursor.page = (cursor.page * 4).min(LARGEST_PAGE);
+    }
     Ok(entries)
 }
 

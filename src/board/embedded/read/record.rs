@@ -248,15 +248,16 @@ fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Details>, Option<Strin
     Ok((Some(Details::Stored(text.as_bytes().into(), decode)), None))
 }
 
-/// Reads a text that is short on every sound board.
+/// Reads a text, unless it is long.
 fn short<T: FromSql>(row: &Row<'_>, at: usize, what: &str) -> Result<T, RowProblem> {
-    match length_of(row.get_ref(at)?) {
-        ..=Limit::SMALL => Ok(row.get(at)?),
+    let value = row.get_ref(at)?;
+    match length_of(value) {
+        ..=Limit::SMALL => Ok(T::column_result(value)?),
         length => Err(format!("the {what} has {length} bytes").into()),
     }
 }
 
-/// Returns the length of a text. [`BoardView::bounded`] reads it as a number in place of a long text.
+/// Returns the length of a text. [`BoardView::bounded`] selects a number, the length, instead of a long text.
 fn length_of(value: ValueRef<'_>) -> usize {
     match value {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len(),
@@ -332,7 +333,7 @@ pub(crate) fn text_or_none(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Reads a text; its length replaces a long one.
+/// Reads a text for display. Its length replaces a long one.
 pub(crate) fn bytes_or_none(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Vec<u8>>> {
     Ok(match row.get_ref(at)? {
         ValueRef::Null => None,

@@ -166,6 +166,12 @@ impl BoardFile {
         })
     }
 
+    fn altered_hint(&self) -> Hint {
+        let path = self.options.path.to_string_lossy();
+        let text = "`sqlite3 {} .schema` shows the tables and indexes; drop what was added";
+        Hint::new(text, [&[&path]])
+    }
+
     fn other_name_hint(&self, name: &Path) -> Hint {
         let own = with_suffix(&self.options.path, "-wal");
         let paths = [name, &beside(name, "-wal"), &own, &self.options.path];
@@ -190,25 +196,33 @@ impl BoardFile {
                 let (board, folder) = (board.to_owned(), folder.clone());
                 return BoardError::NoFolder { board, folder };
             }
-            OpenError::InUse(_) | OpenError::OtherLog(_) | OpenError::LeftLog(_) => {
-                let hint = Box::new(match &error {
-                    OpenError::InUse(name) | OpenError::OtherLog(name) => {
-                        self.other_name_hint(name)
+            OpenError::InUse(_)
+            | OpenError::OtherLog(_)
+            | OpenError::LeftLog(_)
+            | OpenError::Altered { .. } => {
+                let name = " under this name";
+                let (manner, hint) = match &error {
+                    OpenError::Altered { .. } => ("", self.altered_hint()),
+                    OpenError::InUse(other) | OpenError::OtherLog(other) => {
+                        (name, self.other_name_hint(other))
                     }
-                    _ => "move this file next to the board file, or remove it".into(),
-                });
+                    _ => (
+                        name,
+                        "move this file next to the board file, or remove it".into(),
+                    ),
+                };
                 let (board, source) = (board.to_owned(), error.into());
-                return BoardError::OtherName {
+                return BoardError::NotOpened {
                     board,
+                    manner,
                     source,
-                    hint,
+                    hint: Box::new(hint),
                 };
             }
             OpenError::Nowhere(_) => BoardErrorKind::Misdirected,
             OpenError::Newer { .. }
             | OpenError::Older { .. }
             | OpenError::Foreign
-            | OpenError::Altered { .. }
             | OpenError::Folder
             | OpenError::NoFile
             | OpenError::NetworkFileSystem => {

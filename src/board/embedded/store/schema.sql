@@ -1,7 +1,7 @@
 -- The embedded board. Times are microseconds since 1970 UTC; deadlines are milliseconds.
 --
--- Files keep each statement word for word, and a file with another one is refused. Change only this head without a
--- new layout, not even a comment below.
+-- A file keeps these statements word for word, and one with different statements is refused. So even a changed
+-- comment below needs a new layout.
 
 CREATE TABLE board (
     -- The number of the last claim.

@@ -12,7 +12,7 @@ pub(crate) struct BoardView<'a> {
     pub(super) transaction: &'a Transaction<'a>,
     pub(crate) now: BoardClock,
     pub(super) is_same_boot: bool,
-    /// Whether long texts are left out, because a record has some.
+    /// Whether long texts are left out: a first attempt met one.
     pub(super) is_bounded: bool,
     pub(crate) limit: Limit,
     pub(crate) history: u32,
@@ -77,7 +77,7 @@ impl<'a> BoardView<'a> {
         Ok(self.first(sql, [name], |_| Ok(()))?.is_some())
     }
 
-    /// Selects a column of texts, with the lengths of those that are too long to be read.
+    /// Returns the SQL of a text column. In a bounded view, the length replaces a long text.
     pub(crate) fn bounded(&self, column: &'static str) -> Cow<'static, str> {
         match self.is_bounded {
             true => format!(

@@ -1,4 +1,4 @@
-//! Load balancers that hang, and how `mend` brings them back.
+//! Stuck load balancers, and how `mend` brings them back.
 
 use std::{fs, thread, time::Duration};
 
