@@ -98,6 +98,20 @@ impl Scene {
         run
     }
 
+    /// Kills a selftest while it has a scratch board. It may remove one at any time, so it is stopped first.
+    fn kill_one(&mut self) {
+        let run = self.at_work();
+        wait_until("it has a scratch board", || {
+            run.signal(Signal::STOP);
+            let is_caught = self.has_scratch();
+            if !is_caught {
+                run.signal(Signal::CONT);
+            }
+            is_caught
+        });
+        run.kill();
+    }
+
     /// Whether a scratch board has jobs; it is registered by then.
     fn is_posted_to(&mut self) -> bool {
         if self.stage.is_network() {
@@ -198,8 +212,7 @@ fn sound_board_passes_every_check_without_leftovers() {
 fn next_selftest_removes_leftovers_of_a_killed_one() {
     for mut scene in Scene::each() {
         let (jobs, stored) = (scene.env().everything(), scene.stored());
-        let killed = scene.at_work();
-        killed.kill();
+        scene.kill_one();
         let before = selftest(scene.env(), &["--dry-run"]).json();
         let left = before["left"].as_array().unwrap();
         assert_eq!(left.len(), 1, "{before}");
@@ -209,7 +222,7 @@ fn next_selftest_removes_leftovers_of_a_killed_one() {
         assert_eq!(told["removed"], before["left"], "{told:#}");
         assert_eq!(scene.env().everything(), jobs);
         assert_eq!(scene.stored(), stored);
-        scene.at_work().kill();
+        scene.kill_one();
         let told = selftest(scene.env(), &["--clean"]).json();
         assert_eq!(told["removed"].as_array().unwrap().len(), 1, "{told}");
         assert_eq!(scene.stored(), stored);
@@ -287,7 +300,14 @@ fn read_only_selftest_only_reads() {
 #[test]
 fn selftest_prints_the_same_words_in_a_pipe_and_on_a_terminal() {
     let env = Env::new();
-    let run = env.run("selftest --yes --for 6s");
+    let mut run = env.run("selftest --yes --for 6s");
+    wait_until("the machine is not too busy", || {
+        let is_quick = !run.stdout.contains("were not renewed in time");
+        if !is_quick {
+            run = env.run("selftest --yes --for 6s");
+        }
+        is_quick
+    });
     let verdict = run.stdout.lines().last().unwrap();
     assert!(verdict.starts_with("weak: "), "{run}");
     assert!(run.stdout.contains("one-winner"), "{run}");
