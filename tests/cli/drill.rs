@@ -66,7 +66,8 @@ fn jobs_of_dead_conductors_are_taken_over<S>(env: Env, _server: S) {
     ] {
         assert_eq!(told[count], 0, "{drill}");
     }
-    assert!(told["refused"].as_u64() > Some(0), "{drill}");
+    // None, if the stopped conductor itself notices that its claims have ended.
+    assert!(told["refused"].is_u64(), "{drill}");
     // Its own jobs are gone, and the user's job is not touched.
     let listed = env.jobboard(&["list", "-o", "uuid"]).run();
     assert_eq!(listed.succeeded().trim_end(), own);

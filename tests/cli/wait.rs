@@ -237,8 +237,8 @@ fn trashed_job_of_the_same_uuid_is_not_the_awaited_one() {
     let nightly = ["post", "nightly", "--unique", "nightly"];
     env.jobboard(&nightly).run().succeeded();
     env.trash("@1");
-    let mut waiting = env.jobboard(&[&nightly[..], &["--wait"]].concat()).spawn();
-    waiting.listens();
+    let waiting = env.jobboard(&[&nightly[..], &["--wait"]].concat()).spawn();
+    wait_until("it is posted", || env.names() == ["nightly"]);
     env.claim("@2", "ada");
     env.ok("consume @2 --who ada");
     waiting.ended().succeeded();

@@ -205,6 +205,34 @@ impl Database {
         quiet(&mut mysql(self.folder.path(), words));
     }
 
+    /// Executes a statement in a database.
+    pub(crate) fn execute(&self, name: &str, words: &str) {
+        if self.is_mariadb() {
+            return self.mysql(&format!("USE {name}; {words}"));
+        }
+        let programs = postgres_programs().unwrap();
+        let mut client = psql(&programs, self.port, words);
+        quiet(client.env("PGDATABASE", name));
+    }
+
+    /// Empties both databases.
+    pub(crate) fn clear(&self) {
+        for name in NAMES {
+            let how = if self.is_mariadb() {
+                ""
+            } else {
+                " WITH (FORCE)"
+            };
+            let owner = if self.is_mariadb() {
+                "mysql"
+            } else {
+                "postgres"
+            };
+            self.execute(owner, &format!("DROP DATABASE {name}{how}"));
+            self.execute(owner, &format!("CREATE DATABASE {name}"));
+        }
+    }
+
     /// Suspends or resumes the server.
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.process);
@@ -240,7 +268,8 @@ fn unprivileged(program: &Path) -> Command {
 fn psql(programs: &Path, port: u16, words: &str) -> Command {
     let mut command = Command::new(programs.join("psql"));
     command.env("PGPASSWORD", PASSWORD);
-    command.args(["-h", "127.0.0.1", "-U", USER, "-d", "postgres"]);
+    command.args(["-h", "127.0.0.1", "-U", USER]);
+    command.env("PGDATABASE", "postgres");
     command.args(["-p", &port.to_string(), "-c", words]);
     command
 }

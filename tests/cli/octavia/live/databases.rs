@@ -1,21 +1,35 @@
 //! Logbooks in the databases of OpenStack.
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Cloud, is_explained, text};
+use super::{
+    Cloud, is_explained,
+    mend::{Tables, VERDICTS},
+    text,
+};
 use crate::support::{
     databases::{Database, NAMES},
     env::Env,
+    needs,
     servers::{Authority, Server},
 };
 
+impl Tables for Database {
+    fn urls(&self, _: &Env) -> Value {
+        let [octavia, persistence] = NAMES.map(|name| self.url(name));
+        json!({"database": octavia, "persistence": persistence})
+    }
+
+    fn change_logbooks(&self, _: &Env, words: &str) {
+        self.execute(NAMES[1], words);
+    }
+}
+
 fn cloud(database: &Database) -> Option<Cloud<Server>> {
-    let [octavia, persistence] = NAMES.map(|name| database.url(name));
-    Cloud::with(
-        Env::new(),
-        &json!({"database": octavia, "persistence": persistence}),
-    )
+    let env = Env::new();
+    let urls = database.urls(&env);
+    Cloud::with(env, &urls)
 }
 
 /// A hanging database costs its part of an answer, and no more than the timeout.
@@ -125,6 +139,13 @@ fn has_logbooks(database: Option<Database>) {
         is_mended(&mut cloud, &database);
         is_missed(&mut cloud, &database);
         is_explained(cloud);
+        // One verdict on each kind of board, or all of them.
+        let most = if needs::is_full() { VERDICTS.len() } else { 2 };
+        for (name, provoke) in &VERDICTS[..most] {
+            eprintln!("{name}, {}", database.url(""));
+            database.clear();
+            provoke(&database);
+        }
     }
 }
 
