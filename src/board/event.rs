@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::BoardError;
 use crate::{
-    job::{Departure, Entry, Fence, Job, JobKey, Owner, Priority, Rank, Remark},
+    job::{AuditEntry, Departure, Entry, Fence, Job, JobKey, Owner, Priority, Rank},
     names::named,
 };
 
@@ -42,7 +42,7 @@ pub(crate) struct Event {
     pub(crate) owner: Option<Owner>,
     pub(crate) fence: Option<Fence>,
     pub(crate) departure: Option<Departure>,
-    pub(crate) remark: Option<Remark>,
+    pub(crate) remark: Option<AuditEntry>,
 }
 
 impl Event {

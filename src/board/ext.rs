@@ -10,8 +10,8 @@ use super::{
     Board, BoardError, ClaimRules, JobRef, Order, Posted, Query, Result, Which, filter::Filters,
 };
 use crate::job::{
-    Aftermath, Authority, Claimant, Claimed, Draft, Entry, Job, JobKey, Outcome, Owner, Pauses,
-    Settlement, Shelf, Witness,
+    Aftermath, Authority, Claimant, Claimed, Draft, Entry, ExpectedState, Job, JobKey, Outcome,
+    Owner, Pauses, Settlement, Shelf,
 };
 
 #[derive(Debug, Default)]
@@ -122,7 +122,7 @@ pub(crate) trait BoardExt: Board {
                     // The expected state also covers a job with an unreadable sidecar.
                     let authority = match planted!(ReleasesWithoutFence) {
                         true => Authority::Owner(owner.clone()),
-                        false => Authority::Override(Witness::of(&entry)),
+                        false => Authority::Override(ExpectedState::of(&entry)),
                     };
                     settlements.push(Settlement::of(key, Outcome::Abandon(aftermath), authority));
                     ours.push(entry);

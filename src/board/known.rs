@@ -5,7 +5,7 @@ use compact_str::CompactString;
 use tokio::time::{Duration, Instant};
 
 use super::{EventKind, event::Subject};
-use crate::job::{Entry, Fence, Holding, JobKey, Owner, Priority, Rank, Remark};
+use crate::job::{AuditEntry, Entry, Fence, Holding, JobKey, Owner, Priority, Rank};
 
 /// The resolution of the servers' durations.
 const GRAIN: Duration = Duration::from_millis(1);
@@ -28,7 +28,7 @@ pub(super) struct Known {
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Extras {
     not_before: Option<DateTime<Utc>>,
-    remark: Option<Remark>,
+    remark: Option<AuditEntry>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,12 +127,12 @@ impl Known {
     }
 
     /// Returns the audit entry added between this read and a later one.
-    pub(super) fn remark_since(&self, later: &Self) -> Option<Remark> {
+    pub(super) fn remark_since(&self, later: &Self) -> Option<AuditEntry> {
         let remark = later.remark();
         remark.filter(|_| self.remark() != remark).cloned()
     }
 
-    pub(super) fn remark(&self) -> Option<&Remark> {
+    pub(super) fn remark(&self) -> Option<&AuditEntry> {
         self.extras.as_ref()?.remark.as_ref()
     }
 
@@ -164,7 +164,7 @@ impl Known {
 }
 
 impl Extras {
-    fn of(not_before: Option<DateTime<Utc>>, remark: Option<Remark>) -> Option<Box<Self>> {
+    fn of(not_before: Option<DateTime<Utc>>, remark: Option<AuditEntry>) -> Option<Box<Self>> {
         let extras = Self { not_before, remark };
         (extras != Self::default()).then(|| Box::new(extras))
     }

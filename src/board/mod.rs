@@ -52,8 +52,8 @@ pub(crate) use self::{
     wire::json::oversized_integer,
 };
 use crate::job::{
-    Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, Fence, JobKey, MoveRecord,
-    Pause, Purge, Remark, Restore, Settlement, Shelf, Term,
+    AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, Fence, JobKey,
+    MoveRecord, Pause, Purge, Restore, Settlement, Shelf, Term,
 };
 
 pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
@@ -305,7 +305,7 @@ pub(crate) trait Board: Send + Sync {
     async fn pause(&self, pause: &Pause) -> Result<()>;
 
     /// Ends the pause of exactly these names; false if there is none.
-    async fn resume(&self, names: &str, remark: &Remark) -> Result<bool>;
+    async fn resume(&self, names: &str, remark: &AuditEntry) -> Result<bool>;
 
     /// Returns all pauses, including ended ones; skips unreadable ones.
     async fn pauses(&self) -> Result<Vec<Pause>>;

@@ -5,8 +5,8 @@ use chrono::{DateTime, Utc};
 
 use super::{BoardError, ClaimRules, NOT_AHEAD, Result, wire::sidecar::Sidecar};
 use crate::job::{
-    Aftermath, Authority, Claimant, Failure, Fence, Holding, Outcome, Owner, Restore, Settlement,
-    Witness,
+    Aftermath, Authority, Claimant, ExpectedState, Failure, Fence, Holding, Outcome, Owner,
+    Restore, Settlement,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -76,12 +76,12 @@ pub(super) fn permit_settlement(held: Option<&Holding>, settlement: &Settlement)
         Authority::Owner(owner) => permit_owner(held, owner, None),
         Authority::Claim(owner, fence) => permit_owner(held, owner, Some(fence)),
         Authority::Override(_) if planted!(OperatorDoesNotCompare) => Ok(()),
-        Authority::Override(Witness::Unclaimed) => match (held, &settlement.outcome) {
+        Authority::Override(ExpectedState::Unclaimed) => match (held, &settlement.outcome) {
             (Some(_), _) => Err(BoardError::Changed),
             (None, Outcome::Abandon(_)) => Err(BoardError::NotClaimed),
             (None, _) => Ok(()),
         },
-        Authority::Override(Witness::Claimed { owner, fence }) => {
+        Authority::Override(ExpectedState::Claimed { owner, fence }) => {
             let is_seen =
                 |held: &&Holding| held.owner == *owner && (fence.is_none() || held.fence == *fence);
             held.filter(is_seen).ok_or(BoardError::Changed).map(drop)

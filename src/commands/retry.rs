@@ -12,7 +12,7 @@ use super::{
 use crate::{
     board::BoardError,
     context::Context,
-    job::{Entry, Remark, Restore, Shelf},
+    job::{AuditEntry, Entry, Restore, Shelf},
     suggest::Suggestion,
 };
 
@@ -72,7 +72,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()
     task.carry_out(ctx, &*board).await
 }
 
-pub(super) fn again(entry: &Entry, keeps_attempts: bool, remark: Option<Remark>) -> Restore {
+pub(super) fn again(entry: &Entry, keeps_attempts: bool, remark: Option<AuditEntry>) -> Restore {
     Restore {
         key: entry.key().clone(),
         shelf: entry.job().map_or(Shelf::Trash, |job| job.shelf),

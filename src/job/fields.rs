@@ -5,7 +5,7 @@ use std::{borrow::Cow, time::Duration};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::{Entry, Holding, Job, Lease, Priority, Remark, State, octavia};
+use super::{AuditEntry, Entry, Holding, Job, Lease, Priority, State, octavia};
 
 /// The type of a field. It determines the operators, the sort key and the formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +131,7 @@ fn expires(entry: &Entry) -> Option<FieldValue<'_>> {
     }
 }
 
-fn remark(entry: &Entry) -> Option<&Remark> {
+fn remark(entry: &Entry) -> Option<&AuditEntry> {
     entry.job()?.history.remark.as_ref()
 }
 

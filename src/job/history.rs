@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use chrono::{DateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::Remark;
+use super::AuditEntry;
 use crate::secret::covered_text;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,7 +119,7 @@ pub(crate) struct History {
     pub(crate) not_before: Option<DateTime<Utc>>,
     pub(crate) failures: Vec<Failure>,
     pub(crate) first_claimed_on: Option<DateTime<Utc>>,
-    pub(crate) remark: Option<Remark>,
+    pub(crate) remark: Option<AuditEntry>,
 }
 
 impl History {
@@ -206,7 +206,7 @@ mod tests {
         };
         let reason = |reason: &str| {
             let history = History {
-                remark: Some(Remark::now("trashed", "night", Some(reason))),
+                remark: Some(AuditEntry::now("trashed", "night", Some(reason))),
                 failures: vec![failure.clone()],
                 ..History::default()
             };

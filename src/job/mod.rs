@@ -33,10 +33,10 @@ pub(crate) use self::{
     history::{CapturedOutput, Failure, History, LONGEST, RELEASED, shortened},
     key::{JobKey, usual},
     moves::{MOST_RECORDS, MOVER, MoveRecord, Stage},
-    past::{Departure, End, HISTORY, Identity, Remark},
+    past::{AuditEntry, Departure, End, HISTORY, Identity},
     pause::{MOST_PAUSES, Pause, Pauses},
     record::{LONGEST_RECORD, from_json},
-    settlement::{Aftermath, Authority, Outcome, Purge, Restore, Settlement, Witness},
+    settlement::{Aftermath, Authority, ExpectedState, Outcome, Purge, Restore, Settlement},
     state::{Priority, State},
 };
 

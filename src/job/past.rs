@@ -54,7 +54,7 @@ impl From<&Job> for Identity {
 
 /// An audit entry: a manual intervention, with its author, time and reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Remark {
+pub(crate) struct AuditEntry {
     pub(crate) by: String,
     /// The past form of the verb. Earlier versions stored neither it nor the time, and later ones may add more
     /// actions.
@@ -66,7 +66,7 @@ pub(crate) struct Remark {
     pub(crate) reason: Option<String>,
 }
 
-impl Remark {
+impl AuditEntry {
     pub(crate) const MOVED: &str = "moved";
 
     pub(crate) const RECEIVED: &str = "received";
@@ -106,7 +106,7 @@ pub(crate) struct End {
 
 impl Job {
     /// Returns the audit entry of the intervention that ended or trashed it.
-    pub(crate) fn sent_by(&self) -> Option<&Remark> {
+    pub(crate) fn sent_by(&self) -> Option<&AuditEntry> {
         let action = match (self.shelf, self.ended.as_ref().map(|ended| ended.departure)) {
             (Shelf::Past, Some(Departure::Purged)) => "purged",
             (Shelf::Past, _) => "consumed",
@@ -126,14 +126,14 @@ impl Job {
 
     pub(crate) fn is_moved(&self) -> bool {
         let remark = self.history.remark.as_ref();
-        let is_move = |it: &Remark| it.action.as_deref() == Some(Remark::MOVED);
+        let is_move = |it: &AuditEntry| it.action.as_deref() == Some(AuditEntry::MOVED);
         self.ended.is_some() && remark.is_some_and(is_move)
     }
 
     /// Returns the address of the board that it was moved from, from the audit entry.
     pub(crate) fn moved_from(&self) -> Option<&str> {
         let remark = self.history.remark.as_ref();
-        let remark = remark.filter(|it| it.action.as_deref() == Some(Remark::RECEIVED))?;
+        let remark = remark.filter(|it| it.action.as_deref() == Some(AuditEntry::RECEIVED))?;
         let from = remark.reason.as_deref()?.strip_prefix(Self::MOVED_FROM);
         // Peers can write to the record, too.
         from.filter(|from| from.len() <= 1000)

@@ -6,7 +6,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use regex::{RegexSet, RegexSetBuilder};
 use serde::{Deserialize, Serialize};
 
-use super::Remark;
+use super::AuditEntry;
 use crate::glob::translate;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub(crate) struct Pause {
     pub(crate) names: String,
     pub(crate) until: Option<DateTime<Utc>>,
     #[serde(flatten)]
-    pub(crate) remark: Remark,
+    pub(crate) remark: AuditEntry,
 }
 
 /// The most pauses on a board. Beyond it, no job is claimed.
@@ -42,7 +42,7 @@ impl Pause {
         Self {
             names: "*".to_owned(),
             until: None,
-            remark: Remark::now("paused", "jobboard", Some(reason)),
+            remark: AuditEntry::now("paused", "jobboard", Some(reason)),
         }
     }
 
@@ -141,7 +141,7 @@ mod tests {
         Pause {
             names: names.to_owned(),
             until,
-            remark: Remark::now("paused", "olga", None),
+            remark: AuditEntry::now("paused", "olga", None),
         }
     }
 

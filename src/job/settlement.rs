@@ -3,7 +3,8 @@
 use chrono::{DateTime, Utc};
 
 use super::{
-    Departure, Edit, Entry, Failure, Fence, Identity, Job, JobKey, MoveRecord, Owner, Remark, Shelf,
+    AuditEntry, Departure, Edit, Entry, Failure, Fence, Identity, Job, JobKey, MoveRecord, Owner,
+    Shelf,
 };
 
 /// The result of an attempt, recorded on a job when it is released.
@@ -84,12 +85,12 @@ pub(crate) enum Authority {
     /// Exactly this claim of this owner: leases.
     Claim(Owner, Fence),
     /// An operator's decision, valid only while the board is as the operator saw it.
-    Override(Witness),
+    Override(ExpectedState),
 }
 
 /// The state of a job that an operator saw before overriding its claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Witness {
+pub(crate) enum ExpectedState {
     Unclaimed,
     Claimed {
         /// `None` for a claim with an unreadable owner.
@@ -99,7 +100,7 @@ pub(crate) enum Witness {
     },
 }
 
-impl Witness {
+impl ExpectedState {
     pub(crate) fn of(entry: &Entry) -> Self {
         match entry.holding() {
             None => Self::Unclaimed,
@@ -117,13 +118,13 @@ pub(crate) struct Restore {
     pub(crate) key: JobKey,
     pub(crate) shelf: Shelf,
     pub(crate) keeps_attempts: bool,
-    pub(crate) remark: Option<Remark>,
+    pub(crate) remark: Option<AuditEntry>,
     /// The change of a posting on the board, which keeps its attempts and failures.
     pub(crate) edit: Option<Edit>,
 }
 
 impl Restore {
-    pub(crate) fn from_trash(key: JobKey, remark: Option<Remark>) -> Self {
+    pub(crate) fn from_trash(key: JobKey, remark: Option<AuditEntry>) -> Self {
         Self {
             key,
             shelf: Shelf::Trash,
@@ -138,7 +139,7 @@ impl Restore {
 pub(crate) struct Purge {
     pub(crate) key: JobKey,
     pub(crate) job: Option<Identity>,
-    pub(crate) remark: Option<Remark>,
+    pub(crate) remark: Option<AuditEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -148,7 +149,7 @@ pub(crate) struct Settlement {
     pub(crate) authority: Authority,
     /// The job's fields for the history if it ends by this, if known.
     pub(crate) job: Option<Identity>,
-    pub(crate) remark: Option<Remark>,
+    pub(crate) remark: Option<AuditEntry>,
     /// Written in the same step that ends the job: proves to a move that it did.
     pub(crate) commit: Option<MoveRecord>,
 }
@@ -169,7 +170,7 @@ impl Settlement {
                 } else {
                     "consumed"
                 };
-                Remark::now(action, &owner.text(), Some(&failure.reason))
+                AuditEntry::now(action, &owner.text(), Some(&failure.reason))
             }),
             ..Self::of(
                 job.key.clone(),

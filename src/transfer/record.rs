@@ -10,8 +10,8 @@ use super::{dump::TRASH, json, limits::check_length};
 use crate::{
     board::{contradiction, url::BoardKind},
     job::{
-        Book, Details, Draft, Entry, Failure, Former, History, Job, JobKey, Malformed, Priority,
-        Remark, Shelf, shortened,
+        AuditEntry, Book, Details, Draft, Entry, Failure, Former, History, Job, JobKey, Malformed,
+        Priority, Shelf, shortened,
     },
     secret,
 };
@@ -181,7 +181,7 @@ fn job(line: ListedJob, shelf: Shelf) -> Result<Job, String> {
             .checked_add_signed(TimeDelta::microseconds(micros as i64))
             .filter(is_of_calendar)
     });
-    let remark = line.by.map(|by| Remark {
+    let remark = line.by.map(|by| AuditEntry {
         by,
         action: line.action,
         on: line.action_on,

@@ -68,7 +68,7 @@ pub(crate) async fn shown_job_has_events_even_if_filtered_out(board: &Subject) {
         assert_eq!(told, all_of(name, &[Claimed, Consumed]));
         let posted = post_one(board, "new").await;
         assert_eq!(next(&mut events, 1).await, all_of("new", &[Posted]));
-        let nobody = Authority::Override(crate::job::Witness::Unclaimed);
+        let nobody = Authority::Override(crate::job::ExpectedState::Unclaimed);
         let gone = board.settle_one(&posted, Outcome::Consume, nobody).await;
         gone.unwrap();
     }

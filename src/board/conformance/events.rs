@@ -7,7 +7,7 @@ use futures_util::{StreamExt, stream::BoxStream};
 use super::{past::remark, settling::failure, *};
 use crate::{
     board::{Event, EventKind},
-    job::{Claim, Departure, Identity, Remark, Settlement, Witness},
+    job::{AuditEntry, Claim, Departure, ExpectedState, Identity, Settlement},
 };
 
 pub(super) type Events<'a> = BoxStream<'a, Result<Event>>;
@@ -89,7 +89,7 @@ pub(crate) async fn forced_settlement_emits_the_event_of_its_outcome(board: &Sub
     ] {
         let key = post_one(board, "resize").await;
         expect_kinds(&mut events, &[Posted]).await;
-        let nobody = Authority::Override(Witness::Unclaimed);
+        let nobody = Authority::Override(ExpectedState::Unclaimed);
         board.settle_one(&key, outcome, nobody).await.unwrap();
         expect_kinds(&mut events, &[told]).await;
     }
@@ -100,7 +100,7 @@ pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
     next(&mut events, 2).await;
-    let mut tells = async |departure: Option<Departure>, remark: &Option<Remark>| {
+    let mut tells = async |departure: Option<Departure>, remark: &Option<AuditEntry>| {
         let told = next_event(&mut events).await;
         // Deleted nodes on ZooKeeper do not show the outcome.
         if departure.is_none() || board.capabilities().has_expiring_claims {
@@ -113,11 +113,11 @@ pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
     };
     let override_claim = async |outcome: Outcome, why: &str| {
         let job = on_board(board, &key).await;
-        let witness = Witness::of(&Entry::Job(Box::new(job.clone())));
+        let expected = ExpectedState::of(&Entry::Job(Box::new(job.clone())));
         let settlement = Settlement {
             job: Some(Identity::from(&job)),
             remark: remark(why),
-            ..Settlement::of(key.clone(), outcome, Authority::Override(witness))
+            ..Settlement::of(key.clone(), outcome, Authority::Override(expected))
         };
         board
             .settle(&[settlement])

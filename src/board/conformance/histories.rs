@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     board::{BoardError, EventKind, testing::needs::is_full},
-    job::{Claim, Fence, Holding, Purge, Restore, Witness},
+    job::{Claim, ExpectedState, Fence, Holding, Purge, Restore},
 };
 
 pub(crate) const WHO: [&str; 3] = ["ada", "bob", "eve"];
@@ -343,7 +343,7 @@ impl<'a> History<'a> {
                 reported[job].push((event.kind, who));
             }
         }
-        let free = Authority::Override(Witness::Unclaimed);
+        let free = Authority::Override(ExpectedState::Unclaimed);
         self.board
             .settle_one(&last, Outcome::Consume, free)
             .await
@@ -367,7 +367,7 @@ impl<'a> History<'a> {
                 .await
                 .unwrap();
             for entry in found.iter().flatten() {
-                let seen = Authority::Override(Witness::of(entry));
+                let seen = Authority::Override(ExpectedState::of(entry));
                 self.board
                     .settle_one(entry.key(), Outcome::Consume, seen)
                     .await

@@ -7,7 +7,7 @@ use chrono::Utc;
 use super::*;
 use crate::{
     board::BoardError,
-    job::{Former, Identity, MoveRecord, Remark, Settlement, Stage},
+    job::{AuditEntry, Former, Identity, MoveRecord, Settlement, Stage},
 };
 
 const MOVER: &str = "move:ada@h:h:1:c0ffee01";
@@ -24,7 +24,11 @@ fn transferred() -> Draft {
     let mut job = Job::named("resize");
     job.history.attempts = 2;
     job.history.postponed = 1;
-    job.history.remark = Some(Remark::now(Remark::RECEIVED, "ada", Some("moved from x")));
+    job.history.remark = Some(AuditEntry::now(
+        AuditEntry::RECEIVED,
+        "ada",
+        Some("moved from x"),
+    ));
     Draft {
         chosen: true,
         former: Some(Box::new(Former::of(&job, Vec::new()))),

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use super::{settling::failure, *};
 use crate::{
     board::Settled,
-    job::{Book, Departure, Identity, Purge, Remark, Settlement},
+    job::{AuditEntry, Book, Departure, Identity, Purge, Settlement},
 };
 
 pub(crate) const PAST: Query = Query {
@@ -13,8 +13,8 @@ pub(crate) const PAST: Query = Query {
     ..WHOLE_BOARD
 };
 
-pub(super) fn remark(reason: &str) -> Option<Remark> {
-    Some(Remark {
+pub(super) fn remark(reason: &str) -> Option<AuditEntry> {
+    Some(AuditEntry {
         by: "olga".to_owned(),
         action: Some("abandoned".to_owned()),
         on: DateTime::from_timestamp(1_790_000_000, 5_000),
@@ -23,7 +23,12 @@ pub(super) fn remark(reason: &str) -> Option<Remark> {
 }
 
 /// Settles a claim by hand, so that the history keeps it.
-pub(crate) async fn end(board: &Subject, key: &JobKey, outcome: Outcome, remark: Option<Remark>) {
+pub(crate) async fn end(
+    board: &Subject,
+    key: &JobKey,
+    outcome: Outcome,
+    remark: Option<AuditEntry>,
+) {
     let job = on_board(board, key).await;
     let authority = Authority::Owner(job.owner().unwrap().clone());
     let settlement = Settlement {

@@ -5,14 +5,14 @@ use chrono::{TimeDelta, Utc};
 use super::{events::next_event, *};
 use crate::{
     board::{Event, EventKind, filter::Filters},
-    job::{Pause, Remark},
+    job::{AuditEntry, Pause},
 };
 
 fn pause(names: &str, until: Option<TimeDelta>) -> Pause {
     Pause {
         names: names.to_owned(),
         until: until.map(|ahead| Utc::now() + ahead),
-        remark: Remark::now("paused", "olga", Some("the volume is full")),
+        remark: AuditEntry::now("paused", "olga", Some("the volume is full")),
     }
 }
 
@@ -34,7 +34,7 @@ pub(crate) async fn pause_is_stored_until_it_is_ended(board: &Subject) {
     let longer = pause(&some.names, None);
     board.pause(&longer).await.unwrap();
     assert_eq!(kept(board).await, [all, longer]);
-    let remark = Remark::now("resumed", "olga", None);
+    let remark = AuditEntry::now("resumed", "olga", None);
     assert!(board.resume("*", &remark).await.unwrap());
     assert!(!board.resume("*", &remark).await.unwrap());
     assert!(board.resume(&some.names, &remark).await.unwrap());
@@ -57,7 +57,7 @@ pub(crate) async fn pausing_and_resuming_emit_events(board: &Subject) {
         .await
         .unwrap();
     tells(EventKind::Paused).await;
-    let remark = Remark::now("resumed", "olga", None);
+    let remark = AuditEntry::now("resumed", "olga", None);
     board.resume(&some.names, &remark).await.unwrap();
     tells(EventKind::Resumed).await;
 }

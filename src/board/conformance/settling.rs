@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use super::*;
 use crate::{
     board::{BoardError, Settled},
-    job::{Failure, History, Settlement, State, Witness},
+    job::{ExpectedState, Failure, History, Settlement, State},
 };
 
 pub(super) fn failure(reason: &str) -> Failure {
@@ -20,7 +20,12 @@ pub(super) fn failure(reason: &str) -> Failure {
     }
 }
 
-async fn force(board: &Subject, key: &JobKey, outcome: Outcome, seen: Witness) -> Result<Settled> {
+async fn force(
+    board: &Subject,
+    key: &JobKey,
+    outcome: Outcome,
+    seen: ExpectedState,
+) -> Result<Settled> {
     board
         .settle_one(key, outcome, Authority::Override(seen))
         .await
@@ -147,7 +152,7 @@ pub(crate) async fn forced_settlement_applies_to_the_observed_state(board: &Subj
         claim_one(board, &key, &ada()).await.unwrap();
         let wanted = JobRef::Key(key.clone());
         let seen = board.resolve_one(Shelf::Board, &wanted).await.unwrap();
-        force(board, &key, outcome, Witness::of(&seen))
+        force(board, &key, outcome, ExpectedState::of(&seen))
             .await
             .unwrap();
         let left = get(board, Shelf::Board, &key).await;
@@ -155,7 +160,7 @@ pub(crate) async fn forced_settlement_applies_to_the_observed_state(board: &Subj
     }
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
-    let stated = Witness::Claimed {
+    let stated = ExpectedState::Claimed {
         owner: Some(owner("ada")),
         fence: None,
     };
@@ -175,7 +180,7 @@ pub(crate) async fn forced_settlement_is_refused_after_the_claim_changed(board: 
     claim_one(board, &key, &ada()).await.unwrap();
     for seen in [unclaimed, claimed] {
         for outcome in outcomes() {
-            let refused = force(board, &key, outcome, Witness::of(&seen)).await;
+            let refused = force(board, &key, outcome, ExpectedState::of(&seen)).await;
             assert_matches!(refused, Err(BoardError::Changed));
         }
     }
@@ -184,9 +189,9 @@ pub(crate) async fn forced_settlement_is_refused_after_the_claim_changed(board: 
 
 pub(crate) async fn unclaimed_job_can_be_settled_by_force(board: &Subject) {
     let key = post_one(board, "resize").await;
-    let refused = force(board, &key, release(), Witness::Unclaimed).await;
+    let refused = force(board, &key, release(), ExpectedState::Unclaimed).await;
     assert_matches!(refused, Err(BoardError::NotClaimed));
-    force(board, &key, Outcome::Consume, Witness::Unclaimed)
+    force(board, &key, Outcome::Consume, ExpectedState::Unclaimed)
         .await
         .unwrap();
     assert_eq!(get(board, Shelf::Board, &key).await, None);

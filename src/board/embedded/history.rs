@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     board::{Detail, wire::as_json},
-    job::{Departure, End, Entry, Failure, Owner, Remark, shortened},
+    job::{AuditEntry, Departure, End, Entry, Failure, Owner, shortened},
 };
 
 /// How many old entries are dropped together.
@@ -24,7 +24,7 @@ pub(super) struct Exit<'a> {
     pub(super) has_succeeded: bool,
     /// All its failures, if the last one is not stored yet.
     pub(super) failures: Option<&'a Vec<Failure>>,
-    pub(super) remark: Option<&'a Remark>,
+    pub(super) remark: Option<&'a AuditEntry>,
 }
 
 impl Change<'_> {

@@ -33,8 +33,8 @@ use super::{
     wire::past::find as find_past,
 };
 use crate::job::{
-    Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey, MoveRecord, Pause,
-    Purge, Remark, Restore, Settlement, Shelf,
+    AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
+    MoveRecord, Pause, Purge, Restore, Settlement, Shelf,
 };
 
 pub(crate) struct Embedded {
@@ -187,7 +187,7 @@ impl Board for Embedded {
         self.file.write_new(|change| change.pause(pause)).await
     }
 
-    async fn resume(&self, names: &str, remark: &Remark) -> Result<bool> {
+    async fn resume(&self, names: &str, remark: &AuditEntry) -> Result<bool> {
         let resumed = self.file.write(|change| change.resume(names, remark));
         Ok(resumed.await?.unwrap_or_default())
     }

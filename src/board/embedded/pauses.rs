@@ -5,7 +5,7 @@ use rusqlite::params;
 use super::store::transaction::{BoardView, Change};
 use crate::{
     board::{EventKind, wire::as_json},
-    job::{LONGEST_RECORD, MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause, Remark, from_json},
+    job::{AuditEntry, LONGEST_RECORD, MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause, from_json},
 };
 
 /// Enough for an owner, a time and the URL of a board.
@@ -22,7 +22,7 @@ impl Change<'_> {
         self.log_names(EventKind::Paused, &pause.names, &pause.remark)
     }
 
-    pub(super) fn resume(&self, names: &str, remark: &Remark) -> rusqlite::Result<bool> {
+    pub(super) fn resume(&self, names: &str, remark: &AuditEntry) -> rusqlite::Result<bool> {
         let is_removed = self.run("DELETE FROM pause WHERE names = ?1", [names])? > 0;
         if is_removed {
             self.log_names(EventKind::Resumed, names, remark)?;

@@ -15,7 +15,7 @@ use crate::{
         },
         wire::posting::Limit,
     },
-    job::{Aftermath, Authority, Entry, HISTORY, Outcome, Shelf, Term, Witness},
+    job::{Aftermath, Authority, Entry, ExpectedState, HISTORY, Outcome, Shelf, Term},
 };
 
 fn board_in(folder: &tempfile::TempDir) -> Subject {
@@ -346,7 +346,7 @@ async fn unreadable_row_can_be_trashed_by_force_and_affects_no_other() {
     assert_eq!(job.key, good);
     let refused = claim_one(&board, &bad, &ada()).await;
     assert_matches!(refused, Err(BoardError::Malformed { .. }));
-    let right = Authority::Override(Witness::Unclaimed);
+    let right = Authority::Override(ExpectedState::Unclaimed);
     board
         .settle_one(&bad, Outcome::Trash(Aftermath::None), right)
         .await

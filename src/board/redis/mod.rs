@@ -39,8 +39,8 @@ use super::{
 };
 use crate::{
     job::{
-        Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey, MoveRecord,
-        Pause, Purge, Remark, Restore, Settlement, Shelf,
+        AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
+        MoveRecord, Pause, Purge, Restore, Settlement, Shelf,
     },
     secret::Secret,
 };
@@ -161,7 +161,7 @@ impl Board for Redis {
         self.put_pause(pause).await
     }
 
-    async fn resume(&self, names: &str, remark: &Remark) -> Result<bool> {
+    async fn resume(&self, names: &str, remark: &AuditEntry) -> Result<bool> {
         self.delete_pause(names, remark).await
     }
 

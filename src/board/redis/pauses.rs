@@ -8,7 +8,7 @@ use redis::{Cmd, Pipeline};
 use super::{Redis, events::message::announcement, link::WRITE};
 use crate::{
     board::{EventKind, Result, wire::as_json},
-    job::{MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause, Remark, from_json},
+    job::{AuditEntry, MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause, from_json},
 };
 
 impl Redis {
@@ -20,7 +20,7 @@ impl Redis {
             .map(drop)
     }
 
-    pub(super) async fn delete_pause(&self, names: &str, remark: &Remark) -> Result<bool> {
+    pub(super) async fn delete_pause(&self, names: &str, remark: &AuditEntry) -> Result<bool> {
         let delete = Cmd::hdel(self.keys.paused(), names);
         let deleted = self.change_pause(EventKind::Resumed, delete, names, Some(remark));
         Ok(deleted.await? > 0)
@@ -31,7 +31,7 @@ impl Redis {
         kind: EventKind,
         change: Cmd,
         names: &str,
-        remark: Option<&Remark>,
+        remark: Option<&AuditEntry>,
     ) -> Result<u64> {
         let mut commands = Pipeline::new();
         commands.add_command(change);

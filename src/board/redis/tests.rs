@@ -22,8 +22,8 @@ use crate::{
         wire::posting::Limit,
     },
     job::{
-        Aftermath, Authority, Claim, Failure, Fence, HISTORY, Job, JobKey, Outcome, Priority,
-        Purge, Settlement, Shelf, Term, Witness,
+        Aftermath, Authority, Claim, ExpectedState, Failure, Fence, HISTORY, Job, JobKey, Outcome,
+        Priority, Purge, Settlement, Shelf, Term,
     },
 };
 

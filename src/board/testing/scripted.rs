@@ -230,7 +230,7 @@ impl Board for Scripted {
     async fn pause(&self, _: &crate::job::Pause) -> Result<()> {
         unasked()
     }
-    async fn resume(&self, _: &str, _: &crate::job::Remark) -> Result<bool> {
+    async fn resume(&self, _: &str, _: &crate::job::AuditEntry) -> Result<bool> {
         unasked()
     }
     async fn pauses(&self) -> Result<Vec<crate::job::Pause>> {

@@ -8,7 +8,7 @@ use super::{as_json, sidecar::Sidecar};
 use crate::{
     board::{JobRef, Result},
     job::{
-        Departure, End, Entry, Failure, Identity, Job, JobKey, Malformed, Owner, Purge, Remark,
+        AuditEntry, Departure, End, Entry, Failure, Identity, Job, JobKey, Malformed, Owner, Purge,
         Settlement, Shelf, shortened,
     },
 };
@@ -28,7 +28,7 @@ pub(crate) struct PastJob {
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    remark: Option<Remark>,
+    remark: Option<AuditEntry>,
 }
 
 impl PastJob {

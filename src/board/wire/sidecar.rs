@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::as_json;
 use crate::job::{
-    Failure, Fence, Former, History, LONGEST_RECORD, Remark, Shelf, from_json, shortened,
+    AuditEntry, Failure, Fence, Former, History, LONGEST_RECORD, Shelf, from_json, shortened,
 };
 
 const VERSION: u32 = 1;
@@ -64,7 +64,7 @@ pub(crate) struct Sidecar {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
     pub(crate) first_claimed_on: Option<DateTime<Utc>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) remark: Option<Remark>,
+    pub(crate) remark: Option<AuditEntry>,
 }
 
 impl Default for Sidecar {

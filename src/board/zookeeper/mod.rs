@@ -43,8 +43,8 @@ use super::{
 };
 use crate::{
     job::{
-        Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey, MoveRecord,
-        Pause, Purge, Remark, Restore, Settlement, Shelf, Term,
+        AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
+        MoveRecord, Pause, Purge, Restore, Settlement, Shelf, Term,
     },
     secret::Secret,
 };
@@ -203,7 +203,7 @@ impl Board for ZooKeeper {
         self.root.writing().await?.pause(pause).await
     }
 
-    async fn resume(&self, names: &str, _: &Remark) -> Result<bool> {
+    async fn resume(&self, names: &str, _: &AuditEntry) -> Result<bool> {
         self.root.writing().await?.resume(names).await
     }
 

@@ -37,8 +37,8 @@ use crate::{
         },
     },
     job::{
-        Aftermath, Authority, Claim, Draft, Entry, Fence, HISTORY, Job, JobKey, Outcome,
-        Settlement, Shelf, Term, Witness,
+        Aftermath, Authority, Claim, Draft, Entry, ExpectedState, Fence, HISTORY, Job, JobKey,
+        Outcome, Settlement, Shelf, Term,
     },
 };
 

@@ -17,8 +17,8 @@ use crate::{
     duration,
     exit::CommandError,
     job::{
-        Aftermath, Authority, Entry, Failure, Identity, Lease, Outcome, Owner, RELEASED, Remark,
-        Settlement, Witness,
+        Aftermath, AuditEntry, Authority, Entry, ExpectedState, Failure, Identity, Lease, Outcome,
+        Owner, RELEASED, Settlement,
     },
     lease::LEASE,
     output::count_jobs,
@@ -104,13 +104,13 @@ pub(crate) fn stated_owner(name: Option<&str>) -> anyhow::Result<Option<Owner>> 
 pub(super) fn authority(force: &Force, entry: &Entry, who: &Owner) -> Authority {
     match force {
         Force::None => Authority::Owner(who.clone()),
-        Force::Any => Authority::Override(Witness::of(entry)),
+        Force::Any => Authority::Override(ExpectedState::of(entry)),
         Force::Of(owner) => {
             let owner = Owner::from_stored(owner.as_bytes());
             Authority::Override(match entry.is_owned_by(&owner) {
                 // Another claim of the same name is not the claim that the operator saw.
-                true => Witness::of(entry),
-                false => Witness::Claimed {
+                true => ExpectedState::of(entry),
+                false => ExpectedState::Claimed {
                     owner: Some(owner),
                     fence: None,
                 },
@@ -143,7 +143,7 @@ pub(super) fn judged(
 
 pub(super) fn settlements(
     entries: &[&Entry],
-    (outcome, remark): (&Outcome, &Option<Remark>),
+    (outcome, remark): (&Outcome, &Option<AuditEntry>),
     (authority, release): (impl Fn(&Entry) -> Authority, Option<&Release>),
 ) -> Vec<Settlement> {
     let settlement = |entry: &&Entry| Settlement {

@@ -15,7 +15,7 @@ use crate::{
     commands::{parts::reason::ReasonArgs, retry},
     context::{Consent, Context},
     job::{
-        Aftermath, Entry, Failure, Identity, Origin, Outcome, Owner, Purge, Remark, Restore,
+        Aftermath, AuditEntry, Entry, Failure, Identity, Origin, Outcome, Owner, Purge, Restore,
         Settlement, Shelf,
     },
     output::rfc3339,
@@ -116,7 +116,7 @@ pub(crate) struct Executor<'a> {
     action: &'a Action,
     owner: Owner,
     /// `None` for a normal action without a reason.
-    remark: Option<Remark>,
+    remark: Option<AuditEntry>,
     release: Option<Release>,
     has_warned: Cell<bool>,
 }
@@ -130,7 +130,7 @@ impl<'a> Executor<'a> {
         // Consuming a job, or releasing one's own claim, is the normal course.
         let is_ordinary = matches!(action, Action::Abandon { .. } | Action::Consume { .. });
         let is_ordinary = is_ordinary && !action.is_forced() && reason.is_none();
-        let remark = || Remark::now(action.verb().past, &owner.text(), reason.as_deref());
+        let remark = || AuditEntry::now(action.verb().past, &owner.text(), reason.as_deref());
         Self {
             board,
             action,
@@ -225,7 +225,7 @@ impl<'a> Executor<'a> {
     fn purge(&self, entry: &Entry) -> Purge {
         let job = entry.job();
         let given_up = job.and_then(|job| job.history.remark.as_ref()?.reason.clone());
-        let remark = self.remark.clone().map(|remark| Remark {
+        let remark = self.remark.clone().map(|remark| AuditEntry {
             // The reason of the trashing, if the purge has none.
             reason: remark.reason.or(given_up),
             ..remark

@@ -11,8 +11,8 @@ use crate::{
     diagnosis::is_left_by_move,
     exit::CommandError,
     job::{
-        Aftermath, Authority, Claim, Claimant, Claimed, Draft, Entry, Fence, Identity, Job, JobKey,
-        MOST_RECORDS, MoveRecord, Outcome, Owner, Remark, Settlement, Shelf, Stage, Term,
+        Aftermath, AuditEntry, Authority, Claim, Claimant, Claimed, Draft, Entry, Fence, Identity,
+        Job, JobKey, MOST_RECORDS, MoveRecord, Outcome, Owner, Settlement, Shelf, Stage, Term,
     },
     lease::{Keeper, KeptLease},
     process::clock::Boottime,
@@ -28,9 +28,9 @@ pub(super) struct Route<'a> {
 }
 
 impl Route<'_> {
-    pub(super) fn returned(&self) -> Remark {
+    pub(super) fn returned(&self) -> AuditEntry {
         let reason = format!("returned to {}", self.source);
-        Remark::now(Remark::MOVED, &self.who, Some(&reason))
+        AuditEntry::now(AuditEntry::MOVED, &self.who, Some(&reason))
     }
 
     /// Returns the records of moves from the source board. A missing record would read as a job that never left.
@@ -171,7 +171,7 @@ impl Mover<'_> {
         }
         self.route.from.begin_move(&self.begun()).await?;
         let received = self.remark(
-            Remark::RECEIVED,
+            AuditEntry::RECEIVED,
             format!("{}{}", Job::MOVED_FROM, self.route.source),
         );
         let drafts = open.iter().map(|trip| {
@@ -246,7 +246,7 @@ impl Mover<'_> {
 
     /// Consumes the jobs on the source board: from then on the copies are the jobs.
     async fn commit(&self, trips: &mut [Trip]) {
-        let remark = self.remark(Remark::MOVED, format!("moved to {}", self.route.target));
+        let remark = self.remark(AuditEntry::MOVED, format!("moved to {}", self.route.target));
         for trip in open(trips) {
             let lost = trip.source.as_mut().and_then(|(_, it)| it.lost_by_now());
             trip.end = lost.map(|lost| TripEnd::Stays(lost.into()));
@@ -351,8 +351,8 @@ impl Mover<'_> {
         }
     }
 
-    fn remark(&self, action: &str, reason: String) -> Remark {
-        Remark::now(action, &self.route.who, Some(&reason))
+    fn remark(&self, action: &str, reason: String) -> AuditEntry {
+        AuditEntry::now(action, &self.route.who, Some(&reason))
     }
 
     fn conflict(&self, found: Option<&Entry>) -> TripEnd {
@@ -382,7 +382,7 @@ fn abandon(key: &JobKey, owner: &Owner, fence: &Fence) -> Settlement {
 }
 
 /// Ends a move's claim on a copy: releases the copy, or removes it with this audit entry.
-pub(super) fn end_copy(copy: &Job, owner: &Owner, returned: Option<&Remark>) -> Settlement {
+pub(super) fn end_copy(copy: &Job, owner: &Owner, returned: Option<&AuditEntry>) -> Settlement {
     let outcome = match returned {
         None => Outcome::Abandon(Aftermath::None),
         Some(_) => Outcome::Consume,

@@ -18,7 +18,7 @@ use crate::{
     },
     exit::chain,
     glob,
-    job::{Entry, JobKey, Origin, Owner, Pause, Pauses, Remark, Shelf},
+    job::{AuditEntry, Entry, JobKey, Origin, Owner, Pause, Pauses, Shelf},
     output::{count_jobs, short},
     problem::Repair,
 };
@@ -234,7 +234,7 @@ fn why_not_retried(entry: &Entry) -> Option<String> {
 
 async fn pause(board: &dyn Board, task: &DashTask, who: &Owner) -> TaskStage {
     let (_, past) = task.operation.words();
-    let remark = Remark::now(past, &who.text(), None);
+    let remark = AuditEntry::now(past, &who.text(), None);
     let (mut done, mut notes) = (Vec::new(), Vec::new());
     for names in &task.names {
         let answer = match task.operation {

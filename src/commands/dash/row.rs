@@ -9,8 +9,8 @@ use super::summary::reason;
 use crate::{
     diagnosis::Cause,
     job::{
-        Entry, Failure, Fence, History, Holding, Job, JobKey, Lease, Malformed, Owner, Pauses,
-        Priority, Remark, Shelf,
+        AuditEntry, Entry, Failure, Fence, History, Holding, Job, JobKey, Lease, Malformed, Owner,
+        Pauses, Priority, Shelf,
     },
     problem::{Code, Severity},
 };
@@ -52,7 +52,7 @@ struct RowExtras {
     not_before: Option<DateTime<Utc>>,
     trashed_on: Option<DateTime<Utc>>,
     problem: Option<String>,
-    remark: Option<Remark>,
+    remark: Option<AuditEntry>,
     reason: Option<Box<str>>,
     is_misnamed: bool,
     is_unfit: bool,
@@ -239,7 +239,7 @@ impl RowExtras {
                     not_before: job.history.not_before,
                     trashed_on: job.trashed_on,
                     problem: job.problem.clone(),
-                    remark: job.history.remark.clone().map(|remark| Remark {
+                    remark: job.history.remark.clone().map(|remark| AuditEntry {
                         reason: job.history.reason().map(Cow::into_owned),
                         ..remark
                     }),

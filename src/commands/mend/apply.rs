@@ -34,8 +34,8 @@ use crate::{
     duration,
     exit::{CommandError, MendEnd},
     job::{
-        Authority, Claimant, Draft, Entry, Identity, Job, Outcome, Priority, Remark, Settlement,
-        Term,
+        AuditEntry, Authority, Claimant, Draft, Entry, Identity, Job, Outcome, Priority,
+        Settlement, Term,
     },
     logbook::{BalancerTransaction, LoadBalancer, LogbookUrl},
     suggest::Hint,
@@ -280,7 +280,7 @@ impl Repair<'_> {
         let reason = self.reason();
         let settlement = Settlement {
             job: Some(Identity::from(&job)),
-            remark: Some(Remark::now("mended", &ctx.who().text(), Some(&reason))),
+            remark: Some(AuditEntry::now("mended", &ctx.who().text(), Some(&reason))),
             ..Settlement::of(posted.key, Outcome::Consume, authority)
         };
         the_answer(board.settle(&[settlement]).await?)?;

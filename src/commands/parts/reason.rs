@@ -2,7 +2,7 @@
 
 use crate::{
     context::Context,
-    job::{Remark, shortened},
+    job::{AuditEntry, shortened},
 };
 
 /// The reason for an intervention.
@@ -14,8 +14,8 @@ pub(crate) struct ReasonArgs {
 }
 
 impl ReasonArgs {
-    pub(crate) fn remark_on(&self, ctx: &Context, action: &str) -> Remark {
-        Remark::now(action, &ctx.who().text(), self.given().as_deref())
+    pub(crate) fn remark_on(&self, ctx: &Context, action: &str) -> AuditEntry {
+        AuditEntry::now(action, &ctx.who().text(), self.given().as_deref())
     }
 
     pub(crate) fn given(&self) -> Option<String> {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     diagnosis::{ByName, ByOwner, Departures, FailureGroup, Figures},
-    job::{Pause, Remark},
+    job::{AuditEntry, Pause},
     problem::{Code, Evidence, Problem},
 };
 
@@ -112,7 +112,7 @@ impl ReportFacts {
 
     pub(super) fn guarded(mut self) -> Self {
         for pause in &mut self.pauses {
-            let Remark {
+            let AuditEntry {
                 by, action, reason, ..
             } = &mut pause.remark;
             let texts = [&mut pause.names, by]

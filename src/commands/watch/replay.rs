@@ -10,7 +10,7 @@ use super::event_filter::EventFilter;
 use crate::{
     board::{Board, Event, EventKind, Query, Result, event::Subject},
     context::Context,
-    job::{Departure, Entry, Failure, Job, JobKey, Owner, Remark, Shelf},
+    job::{AuditEntry, Departure, Entry, Failure, Job, JobKey, Owner, Shelf},
 };
 
 /// The largest difference between two clocks for one event.
@@ -184,7 +184,7 @@ fn events_of(job: &Job) -> Vec<Event> {
 }
 
 /// Returns the event of an audit entry, for a job that has not moved since.
-fn kind_of(remark: &Remark) -> Option<EventKind> {
+fn kind_of(remark: &AuditEntry) -> Option<EventKind> {
     match remark.action.as_deref() {
         Some("abandoned") => Some(EventKind::Abandoned),
         Some("restored" | "retried" | "changed") => Some(EventKind::Restored),
@@ -251,12 +251,12 @@ mod tests {
         use EventKind::{Abandoned, Posted, Restored};
         let mut job = failed_twice();
         job.history.failures.clear();
-        job.history.remark = Some(Remark::now("abandoned", "olga", Some("ada is ill")));
+        job.history.remark = Some(AuditEntry::now("abandoned", "olga", Some("ada is ill")));
         let events = events_of(&job);
         assert_eq!(kinds(&job), [Posted, Abandoned]);
         assert_eq!(events[1].remark, job.history.remark);
         assert!(ReplayedEvents::new(&events).has(&events[1]));
-        job.history.remark = Some(Remark::now("retried", "olga", None));
+        job.history.remark = Some(AuditEntry::now("retried", "olga", None));
         assert_eq!(kinds(&job), [Posted, Restored]);
     }
 

@@ -64,7 +64,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim or a settlement is permitted",
         "board/rules.rs",
         &["permit", "permit_owner", "permit_settlement"],
-        "03bd6ce2",
+        "c3ec0ad0",
     ),
     (
         "the conductor counts the remaining lease",
@@ -106,7 +106,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "possible claims are released",
         "board/ext.rs",
         &["give_back"],
-        "f4fd7732",
+        "53460fa4",
     ),
     (
         "an unconfirmed claim is noticed",

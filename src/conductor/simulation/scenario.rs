@@ -17,7 +17,7 @@ use crate::{
         Board,
         testing::simulated::{ClaimLifetime, Server, SimulatedBoard, Weather},
     },
-    job::Remark,
+    job::AuditEntry,
     process::simulation::{Dice, Machine, MachineScope, Planted, Standing, guard_of},
 };
 
@@ -237,7 +237,7 @@ impl World {
                 self.check_pickup(&mut ignored);
             }
             // The request for a pause may arrive after the one that ends it.
-            let remark = Remark::now("resumed", "operator", None);
+            let remark = AuditEntry::now("resumed", "operator", None);
             if !self.server.look(|store| store.pauses.is_empty()) {
                 let _ = self.board(OPERATOR).resume("*", &remark).await;
             }

@@ -13,7 +13,8 @@ use crate::{
     config::Expiry,
     diagnosis::Snapshot,
     job::{
-        Conductor, Course, Entry, Job, Lease, Pause, Pauses, Remark, Run, Shelf, Takes, Unsettled,
+        AuditEntry, Conductor, Course, Entry, Job, Lease, Pause, Pauses, Run, Shelf, Takes,
+        Unsettled,
     },
 };
 
@@ -41,7 +42,7 @@ fn paused(until: Option<TimeDelta>) -> Snapshot {
     let pause = Pause {
         names: "re*".to_owned(),
         until: until.map(|it| now() + it),
-        remark: Remark::now("paused", "ana", None),
+        remark: AuditEntry::now("paused", "ana", None),
     };
     let mut snapshot = night();
     snapshot.pauses = Pauses::new(vec![pause], now());
@@ -244,7 +245,7 @@ fn problems_besides_the_state_are_listed() {
 fn job_in_the_trash_has_failed_unless_an_operator_put_it_there() {
     let failed = || trashed(job("a"), Some("exit 1"));
     let by_ana = edited(failed(), |it| {
-        it.history.remark = Some(Remark::now("trashed", "ana", Some("old")));
+        it.history.remark = Some(AuditEntry::now("trashed", "ana", Some("old")));
     });
     assert_eq!(judged(&night(), &entry(failed())), "failed stays");
     assert_eq!(judged(&night(), &by_ana), "trashed stays");

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::*;
 use crate::{
     job::{
-        Departure, End, Failure, History, Holding, Job, JobField, JobKey, Lease, Malformed, Origin,
-        Owner, Remark, Shelf,
+        AuditEntry, Departure, End, Failure, History, Holding, Job, JobField, JobKey, Lease,
+        Malformed, Origin, Owner, Shelf,
     },
     output::{Row, Text, page::styled, table::Layout},
 };
@@ -60,8 +60,8 @@ fn failure() -> Failure {
     }
 }
 
-fn remark(reason: Option<&str>) -> Remark {
-    Remark {
+fn remark(reason: Option<&str>) -> AuditEntry {
+    AuditEntry {
         by: "olga@desk-4".to_owned(),
         action: Some("trashed".to_owned()),
         on: ago(60),
@@ -162,7 +162,7 @@ fn changed(changes: &[&str]) -> JobColumns {
     JobColumns::usual(Shelf::Board).but(&changes)
 }
 
-fn trashed(name: &str, remark: Option<Remark>, failures: Vec<Failure>) -> Entry {
+fn trashed(name: &str, remark: Option<AuditEntry>, failures: Vec<Failure>) -> Entry {
     Entry::Job(Box::new(Job {
         shelf: Shelf::Trash,
         trashed_on: ago(60),

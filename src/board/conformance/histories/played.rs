@@ -39,8 +39,8 @@ impl Played {
         match right {
             Right::Name(who) => by_name(WHO[who]),
             Right::Claim { who, back } => Authority::Claim(owner(WHO[who]), self.fence(back)),
-            Right::SeenFree => Authority::Override(Witness::Unclaimed),
-            Right::Seen { who, back } => Authority::Override(Witness::Claimed {
+            Right::SeenFree => Authority::Override(ExpectedState::Unclaimed),
+            Right::Seen { who, back } => Authority::Override(ExpectedState::Claimed {
                 owner: Some(owner(WHO[who])),
                 fence: back.map(|back| self.fence(back)),
             }),

@@ -17,7 +17,7 @@ use crate::{
         event::Subject,
         wire::as_json,
     },
-    job::{Departure, Fence, JobKey, Owner, Rank, Remark},
+    job::{AuditEntry, Departure, Fence, JobKey, Owner, Rank},
 };
 
 /// How many events are kept for watchers that fell behind.
@@ -39,7 +39,7 @@ impl Change<'_> {
         kind: EventKind,
         job: &RowJob,
         departure: Option<Departure>,
-        remark: Option<&Remark>,
+        remark: Option<&AuditEntry>,
     ) -> rusqlite::Result<()> {
         self.log(params![
             self.now.wall,
@@ -67,7 +67,7 @@ impl Change<'_> {
         &self,
         kind: EventKind,
         names: &str,
-        remark: &Remark,
+        remark: &AuditEntry,
     ) -> rusqlite::Result<()> {
         let (wall, kind, remark, none) = (self.now.wall, kind.name(), as_json(remark), Null);
         self.log(params![

@@ -20,8 +20,8 @@ use crate::{
         },
     },
     job::{
-        Book, Details, Entry, Failure, Fence, History, Holding, Job, JobKey, Lease, Malformed,
-        Owner, Priority, Remark, Shelf, from_json, shortened,
+        AuditEntry, Book, Details, Entry, Failure, Fence, History, Holding, Job, JobKey, Lease,
+        Malformed, Owner, Priority, Shelf, from_json, shortened,
     },
 };
 
@@ -287,7 +287,7 @@ pub(crate) fn failures_of(
 }
 
 /// Reads the audit entry; `None` if unreadable.
-pub(crate) fn remark_of(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Remark>> {
+pub(crate) fn remark_of(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<AuditEntry>> {
     Ok(match row.get_ref(at)? {
         ValueRef::Text(text) => from_json(text).ok(),
         _ => None,

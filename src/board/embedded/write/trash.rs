@@ -14,7 +14,7 @@ use crate::{
         },
         wire::as_json,
     },
-    job::{Departure, Edit, JobKey, Purge, Remark, Restore, Shelf},
+    job::{AuditEntry, Departure, Edit, JobKey, Purge, Restore, Shelf},
 };
 
 impl Change<'_> {
@@ -107,7 +107,7 @@ impl Change<'_> {
         Ok(Settled::default())
     }
 
-    fn note(&self, sequence: i64, remark: Option<&Remark>) -> rusqlite::Result<()> {
+    fn note(&self, sequence: i64, remark: Option<&AuditEntry>) -> rusqlite::Result<()> {
         let sql = "UPDATE job SET remark = ?2 WHERE sequence = ?1";
         self.run(sql, params![sequence, remark.map(as_json)])
             .map(drop)

@@ -14,7 +14,7 @@ use crate::{
         event::Subject,
         wire::{as_json, sidecar::text_of},
     },
-    job::{Fence, JobKey, Owner, Priority, Rank, Remark, from_json, shortened},
+    job::{AuditEntry, Fence, JobKey, Owner, Priority, Rank, from_json, shortened},
 };
 
 /// Maximum nesting, also of members from later releases: a deeper message could overflow our stack.
@@ -96,7 +96,7 @@ pub(crate) fn announcement(
     keys: &Keys,
     kind: EventKind,
     about: (&'static str, &str),
-    remark: Option<&Remark>,
+    remark: Option<&AuditEntry>,
 ) -> Option<Cmd> {
     let time = text_of(Utc::now());
     let mut event = BTreeMap::from([

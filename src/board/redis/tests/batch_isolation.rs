@@ -177,7 +177,7 @@ async fn read_only_server_refuses_all_without_effect() {
     let trashed = post_one(&board, "trashed").await;
     let trash = (
         Outcome::Trash(Aftermath::None),
-        Authority::Override(Witness::Unclaimed),
+        Authority::Override(ExpectedState::Unclaimed),
     );
     board.settle_one(&trashed, trash.0, trash.1).await.unwrap();
     let claims: Vec<_> = (keys.iter().zip(&fences))

@@ -94,7 +94,7 @@ impl Scene {
                 all(board.settle(&[settlement]).await)
             }
             Change::Force(verb) => {
-                let seen = Witness::Claimed {
+                let seen = ExpectedState::Claimed {
                     owner: Some(ada().owner),
                     fence: None,
                 };

@@ -51,7 +51,7 @@ async fn unnamed_claim_counts_as_claim() {
         assert_eq!(free, []);
         let refused = claim_one(&board, &key, &ada()).await;
         assert_matches!(refused, Err(BoardError::AlreadyClaimed { owner: None }));
-        let seen = Authority::Override(Witness::of(&Entry::Job(Box::new(listed))));
+        let seen = Authority::Override(ExpectedState::of(&Entry::Job(Box::new(listed))));
         board
             .settle_one(&key, release_outcome(), seen)
             .await

@@ -18,8 +18,8 @@ use crate::{
         wire::{as_json, msgpack, past::PastJob, sidecar::text_of},
     },
     job::{
-        Aftermath, Authority, Claim, Claimant, Claimed, Fence, JobKey, MoveRecord, Outcome, Owner,
-        Purge, Remark, Restore, Settlement, Shelf, Term, Witness,
+        Aftermath, AuditEntry, Authority, Claim, Claimant, Claimed, ExpectedState, Fence, JobKey,
+        MoveRecord, Outcome, Owner, Purge, Restore, Settlement, Shelf, Term,
     },
 };
 
@@ -298,8 +298,8 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
     let (authority, owner, fence) = match &settlement.authority {
         Authority::Owner(owner) => ("owner", owner.as_bytes(), None),
         Authority::Claim(owner, fence) => ("owner", owner.as_bytes(), Some(fence)),
-        Authority::Override(Witness::Unclaimed) => ("free", no_name, None),
-        Authority::Override(Witness::Claimed { owner, fence }) => (
+        Authority::Override(ExpectedState::Unclaimed) => ("free", no_name, None),
+        Authority::Override(ExpectedState::Claimed { owner, fence }) => (
             "seen",
             owner.as_ref().map_or(no_name, Owner::as_bytes),
             fence.as_ref(),
@@ -318,7 +318,7 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
         .arg("remark", remark_text(settlement.remark.as_ref()));
 }
 
-fn remark_text(remark: Option<&Remark>) -> String {
+fn remark_text(remark: Option<&AuditEntry>) -> String {
     remark.map(as_json).unwrap_or_default()
 }
 

@@ -23,8 +23,8 @@ use crate::{
         Posted, Query, Result, Settled,
     },
     job::{
-        Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey, MoveRecord,
-        Pause, Purge, Remark, Restore, Settlement, Shelf,
+        AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
+        MoveRecord, Pause, Purge, Restore, Settlement, Shelf,
     },
     process::part,
 };
@@ -196,7 +196,7 @@ impl Board for SimulatedBoard {
         self.call(("pause", true), serve).await
     }
 
-    async fn resume(&self, names: &str, _: &Remark) -> Result<bool> {
+    async fn resume(&self, names: &str, _: &AuditEntry) -> Result<bool> {
         let names = names.to_owned();
         let serve = move |store: &mut Store, _| {
             let before = store.pauses.len();

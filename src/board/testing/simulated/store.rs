@@ -21,8 +21,8 @@ use crate::{
         wire::sidecar::Sidecar,
     },
     job::{
-        Authority, Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, Holding, Job, JobKey,
-        Lease, Outcome, Owner, Pause, Restore, Settlement, Shelf, Term, Witness,
+        Authority, Claim, Claimant, Claimed, Conductor, Draft, Entry, ExpectedState, Fence,
+        Holding, Job, JobKey, Lease, Outcome, Owner, Pause, Restore, Settlement, Shelf, Term,
     },
     process::{clock, simulation::Machine},
 };
@@ -487,7 +487,7 @@ impl Store {
             .ok_or(BoardError::NoSuchJob)?;
         let holding = self.holding(record);
         permit_settlement(holding.as_ref(), settlement)?;
-        if let Authority::Override(Witness::Claimed { fence, .. }) = &settlement.authority
+        if let Authority::Override(ExpectedState::Claimed { fence, .. }) = &settlement.authority
             && *fence != holding.and_then(|it| it.fence)
         {
             let text = "an operator ends another claim than the one it saw";

@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::{
-    job::{Aftermath, Authority, JobKey, Outcome, Restore, Settlement, Witness},
+    job::{Aftermath, Authority, ExpectedState, JobKey, Outcome, Restore, Settlement},
     untrusted::{Answer, Bounds, Corpus, refused, same},
 };
 
 fn eventful() -> Sidecar {
     let now = Utc::now();
-    let remark = Remark::now("abandoned", "olga", None);
+    let remark = AuditEntry::now("abandoned", "olga", None);
     Sidecar {
         owner: Some("ada".to_owned()),
         claimed_on: Some(now),
@@ -108,7 +108,7 @@ fn counters_saturate() {
     side.attempts = 0;
     let not_before = Utc::now();
     let postponed = Outcome::Abandon(Aftermath::Postponed { not_before });
-    let authority = Authority::Override(Witness::Unclaimed);
+    let authority = Authority::Override(ExpectedState::Unclaimed);
     side.settle(&Settlement::of(JobKey::new("1"), postponed, authority));
     assert_eq!((side.attempts, side.postponed), (0, u32::MAX));
 }

@@ -22,7 +22,7 @@ async fn change_hands(authority: impl Fn(Fence) -> Authority, outcome: Outcome) 
     }
     // Long enough that the server has read the request.
     on_board(&second, &key).await;
-    let seen = Authority::Override(Witness::Claimed {
+    let seen = Authority::Override(ExpectedState::Claimed {
         owner: Some(owner("ada")),
         fence: Some(fence.clone()),
     });
@@ -54,7 +54,7 @@ async fn new_claim_of_the_same_name_is_not_settled_by_the_old_one() {
         change_hands(by_fence, outcome.clone()).await;
         change_hands(|_| by_name("ada"), outcome.clone()).await;
         let as_seen = |fence| {
-            Authority::Override(Witness::Claimed {
+            Authority::Override(ExpectedState::Claimed {
                 owner: Some(owner("ada")),
                 fence: Some(fence),
             })

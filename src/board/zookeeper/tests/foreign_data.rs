@@ -33,7 +33,7 @@ async fn unowned_lock_can_be_forced() {
             );
             let refused = settle(&board, &key, by_name("bob"), outcome.clone()).await;
             assert!(refused.is_err(), "{lock}");
-            let seen = Witness::of(&Entry::Job(Box::new(job)));
+            let seen = ExpectedState::of(&Entry::Job(Box::new(job)));
             settle(&board, &key, Authority::Override(seen), outcome.clone())
                 .await
                 .unwrap();

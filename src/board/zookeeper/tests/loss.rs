@@ -79,7 +79,7 @@ async fn post_with_a_lost_reply_is_looked_up_once() {
         let fence = job.holding.and_then(|holding| holding.fence);
         assert_eq!(posted.fence, fence);
         assert_eq!(fence.is_some(), by.is_some());
-        let seen = Witness::Unclaimed;
+        let seen = ExpectedState::Unclaimed;
         let right = by.map_or(Authority::Override(seen), |by| {
             Authority::Owner(by.owner.clone())
         });

@@ -19,7 +19,7 @@ use crate::{
             read::record::JobNodes,
         },
     },
-    job::{Aftermath, Authority, Outcome, Settlement, Shelf, Witness},
+    job::{Aftermath, Authority, ExpectedState, Outcome, Settlement, Shelf},
 };
 
 impl BoardSession<'_> {
@@ -204,7 +204,7 @@ fn permit(record: &JobNodes, settlement: &Settlement) -> Result<()> {
     }
     match (&settlement.authority, record.holding()) {
         // A lock without an owner is no claim, but can be removed like one.
-        (Authority::Override(Witness::Unclaimed), None) if record.lock.is_some() => Ok(()),
+        (Authority::Override(ExpectedState::Unclaimed), None) if record.lock.is_some() => Ok(()),
         (_, held) => permit_settlement(held.as_ref(), settlement),
     }
 }

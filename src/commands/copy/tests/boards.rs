@@ -18,9 +18,9 @@ use crate::{
         Posted, Query, Result, Settled,
     },
     job::{
-        Authority, Claim, Claimant, Claimed, Conductor, ConductorReport, Departure, Draft, End,
-        Entry, Fence, Holding, Job, JobKey, Lease, MOVER, MoveRecord, Outcome, Owner, Pause, Purge,
-        Remark, Restore, Settlement, Shelf, Stage, Term,
+        AuditEntry, Authority, Claim, Claimant, Claimed, Conductor, ConductorReport, Departure,
+        Draft, End, Entry, Fence, Holding, Job, JobKey, Lease, MOVER, MoveRecord, Outcome, Owner,
+        Pause, Purge, Restore, Settlement, Shelf, Stage, Term,
     },
 };
 
@@ -41,7 +41,7 @@ struct Side {
 }
 
 impl Side {
-    fn end(&mut self, remark: Option<Remark>) {
+    fn end(&mut self, remark: Option<AuditEntry>) {
         let Some(mut job) = self.job.take() else {
             return;
         };
@@ -418,7 +418,7 @@ impl Board for Memory {
     async fn pause(&self, _: &Pause) -> Result<()> {
         unreachable!()
     }
-    async fn resume(&self, _: &str, _: &Remark) -> Result<bool> {
+    async fn resume(&self, _: &str, _: &AuditEntry) -> Result<bool> {
         unreachable!()
     }
     async fn pauses(&self) -> Result<Vec<Pause>> {

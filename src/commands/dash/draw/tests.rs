@@ -23,7 +23,7 @@ use crate::{
         view::View,
     },
     diagnosis::ExplainedJob,
-    job::{Departure, End, Entry, Holding, Job, JobKey, Lease, Pause, Pauses, Remark, Shelf},
+    job::{AuditEntry, Departure, End, Entry, Holding, Job, JobKey, Lease, Pause, Pauses, Shelf},
     output::Tone,
     suggest::Suggestion,
 };
@@ -89,7 +89,7 @@ fn seen(view: View) -> DashState {
     let pause = Pause {
         names: "backup-3*".to_owned(),
         until: None,
-        remark: Remark::now("paused", "olga", Some("maintenance")),
+        remark: AuditEntry::now("paused", "olga", Some("maintenance")),
     };
     let snapshot = surroundings(vec![east()]).with_pauses(Pauses::new(vec![pause], now()));
     let past = [

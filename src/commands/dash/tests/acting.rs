@@ -10,7 +10,7 @@ use crate::{
         update::update,
         view::View,
     },
-    job::{Job, JobKey, Pause, Pauses, Remark, Shelf},
+    job::{AuditEntry, Job, JobKey, Pause, Pauses, Shelf},
 };
 
 fn prepared(operation: Operation, jobs: &[Job]) -> DashInput {
@@ -147,7 +147,7 @@ fn same_key_pauses_and_resumes() {
     let pause = Pause {
         names: "backup-*".to_owned(),
         until: None,
-        remark: Remark::now("paused", "olga", None),
+        remark: AuditEntry::now("paused", "olga", None),
     };
     let pauses = Pauses::new(vec![pause], now());
     let snapshot = surroundings(Vec::new()).with_pauses(pauses);

@@ -13,8 +13,8 @@ use crate::{
     },
     diagnosis::{Checkup, Snapshot, Survey, Surveyor},
     job::{
-        Conductor, ConductorReport, Departure, End, Entry, Failure, Holding, Job, Lease, Owner,
-        Pause, Pauses, Remark, Run, Shelf,
+        AuditEntry, Conductor, ConductorReport, Departure, End, Entry, Failure, Holding, Job,
+        Lease, Owner, Pause, Pauses, Run, Shelf,
     },
     problem::{Code, Example, Fix, Problem},
     suggest::Suggestion,
@@ -123,7 +123,7 @@ pub(super) fn facts(texts: &[&str]) -> ReportFacts {
     let pause = Pause {
         names: strangers.text(),
         until: Some(at() + TimeDelta::hours(1)),
-        remark: Remark::now("paused", &strangers.text(), None),
+        remark: AuditEntry::now("paused", &strangers.text(), None),
     };
     surveyor.survey.snapshot.pauses = Pauses::new(vec![pause], at());
     let waiting = [(3, 0), (40, 1), (5_000, 2), (90_000, 5)].map(|(posted, failed)| {

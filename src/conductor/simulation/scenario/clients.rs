@@ -15,9 +15,9 @@ use crate::{
         testing::simulated::{ClaimLifetime, Server, SimulatedBoard, kind_of},
     },
     job::{
-        Aftermath, Authority, CapturedOutput, Claim, Claimant, Claimed, Draft, Entry, Failure, Job,
-        Outcome, Owner, Pause, Priority, RELEASED, Remark, Restore, Settlement, Shelf, Term,
-        Witness,
+        Aftermath, AuditEntry, Authority, CapturedOutput, Claim, Claimant, Claimed, Draft, Entry,
+        ExpectedState, Failure, Job, Outcome, Owner, Pause, Priority, RELEASED, Restore,
+        Settlement, Shelf, Term,
     },
     lease::Keeper,
     process::{
@@ -82,7 +82,7 @@ impl World {
             failure: Failure::reported(RELEASED, "operator"),
             not_before: Some(clock::wall() + left),
         };
-        let authority = Authority::Override(Witness::of(&entry));
+        let authority = Authority::Override(ExpectedState::of(&entry));
         let settlement = Settlement::of(key, Outcome::Abandon(aftermath), authority);
         let _ = board.settle(&[settlement]).await;
     }
@@ -99,7 +99,7 @@ impl World {
 
     pub(super) async fn pause(&self) {
         let board = self.board(OPERATOR);
-        let remark = Remark::now("paused", "operator", None);
+        let remark = AuditEntry::now("paused", "operator", None);
         let pause = Pause {
             names: "*".to_owned(),
             until: None,
