@@ -1,4 +1,4 @@
-//! Globs for texts and for paths.
+//! Globs for texts.
 
 use std::str::Chars;
 
@@ -29,30 +29,13 @@ pub(crate) fn literal(text: &str) -> String {
 /// Not with globset: it is made for paths of bytes, where `?` is half of an umlaut. It also expands braces, which
 /// JSON is full of.
 pub(crate) fn translate(glob: &str) -> Result<String, InvalidGlob> {
-    translated(glob, ".", translate_class)
-}
-
-/// Translates a glob for paths: a `*` or `?` never matches a slash, and a `[` only matches itself.
-pub(crate) fn translate_path(glob: &str) -> Result<String, InvalidGlob> {
-    translated(glob, "[^/]", |text, regex| {
-        regex.push_str(r"\[");
-        Ok(text.chars())
-    })
-}
-
-/// `any` matches a single character. `class` translates the text after a `[`, and returns the text after its end.
-fn translated(
-    glob: &str,
-    any: &str,
-    class: impl for<'a> Fn(&'a str, &mut String) -> Result<Chars<'a>, InvalidGlob>,
-) -> Result<String, InvalidGlob> {
     let mut regex = String::from(r"(?s)\A");
     let mut rest = glob.chars();
     while let Some(char) = rest.next() {
         match char {
-            '*' => regex.extend([any, "*"]),
-            '?' => regex.push_str(any),
-            '[' => rest = class(rest.as_str(), &mut regex)?,
+            '*' => regex.push_str(".*"),
+            '?' => regex.push('.'),
+            '[' => rest = translate_class(rest.as_str(), &mut regex)?,
             _ => push_literal(char, &mut regex),
         }
     }

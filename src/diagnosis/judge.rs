@@ -225,7 +225,7 @@ impl Snapshot {
     }
 
     fn not_taken(&self, job: &Job, answers: Answers) -> Cause {
-        let open = self.open.as_ref().and_then(|open| admit(open, job).err());
+        let open = admit(&self.open, job).err();
         if let Some(Against::Policy(flaw)) = open
             && flaw.is_final()
         {

@@ -13,7 +13,7 @@ use crate::{
     board::{Board, BoardError, Capabilities, PeerOrder, chain},
     conductor::policy::Policy,
     config::Expiry,
-    job::{Conductor, Course, Lease, Owner, Pauses, Takes},
+    job::{Conductor, Course, Lease, Owner, Pauses},
 };
 
 const MOST_OWNERS: usize = 10_000;
@@ -31,7 +31,7 @@ pub(crate) struct Snapshot {
     pub(super) sees_peers: bool,
     pub(crate) unseen: Vec<String>,
     /// The policy without restrictions: a job that it refuses is invalid everywhere.
-    pub(super) open: Option<Policy>,
+    pub(super) open: Policy,
     /// The holders of claims that end and of claims that never expire.
     holders: Mutex<[HashMap<Owner, Holder>; 2]>,
 }
@@ -89,7 +89,6 @@ impl Snapshot {
             octavia_expiry,
             peers: capabilities.peer_order,
             sees_peers: !capabilities.has_expiring_claims,
-            open: Policy::of(&Takes::default()).ok(),
             ..Self::default()
         }
     }

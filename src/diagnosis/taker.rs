@@ -47,7 +47,7 @@ impl TakerAnswer {
     }
 }
 
-/// The limit for the patterns of all conductors together: about ten thousand, which take about 40 MB.
+/// The limit for the patterns of all conductors together: about ten thousand.
 const MOST_PATTERNS: usize = 1 << 20;
 
 /// The cost of a pattern besides its length.
@@ -150,7 +150,7 @@ fn decides_by(conductor: &Conductor) -> Result<(Policy, Filters), String> {
     let Some(takes) = &conductor.report.takes else {
         return Err("the conductor does not publish its execution policy".to_owned());
     };
-    let policy = Policy::of(takes).map_err(|error| error.to_string())?;
+    let policy = Policy::of(takes);
     let filters = takes.filters.iter().map(|text| text.parse::<Filter>());
     let filters: Result<Vec<_>, _> = filters.collect();
     // It may come from a later version.

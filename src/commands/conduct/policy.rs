@@ -17,7 +17,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Execution policy")]
 pub(super) struct PolicyArgs {
-    /// Run each job by the program of its name in DIR; the program gets the details on standard input
+    /// Run each job with the program in DIR that has the job's name; it gets the details on standard input
     #[arg(long, value_name = "DIR")]
     handlers: Option<PathBuf>,
 
@@ -30,7 +30,7 @@ pub(super) struct PolicyArgs {
     allow_any: bool,
 
     /// Allow jobs to set matching variables, except LD_*, PATH and JOBBOARD_*, which are always refused
-    #[arg(long, value_name = "GLOB", value_parser = |text: &str| text.parse::<Glob>())]
+    #[arg(long, value_name = "GLOB")]
     allow_env: Vec<Glob>,
 }
 
@@ -60,14 +60,12 @@ impl PolicyArgs {
             return Err(wrong("use either `allow` or `allow_any`".to_owned()));
         }
         let paths = allow.iter().map(|text| Glob::of_path(text));
-        let variables = allow_env.iter().map(|text| text.parse());
-        let all =
-            |globs: Result<_, InvalidPattern>| globs.map_err(|error| wrong(error.to_string()));
+        let paths: Result<_, _> = paths.collect();
         Ok(Self {
             handlers: handlers.clone(),
-            allow: all(paths.collect())?,
+            allow: paths.map_err(|error: InvalidPattern| wrong(error.to_string()))?,
             allow_any: *allow_any,
-            allow_env: all(variables.collect())?,
+            allow_env: allow_env.iter().map(|it| Glob::from(&**it)).collect(),
         })
     }
 

@@ -2,30 +2,43 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Forbidden, Glob, Handlers, InvalidPattern, Policy, Programs, Variables, fits};
+use super::{Forbidden, Glob, Handlers, Policy, Programs, Variables, fits};
 use crate::job::Takes;
+
+/// A peer may publish any number of directories, and each is tried with each pattern.
+const MOST_FOLDERS: usize = 64;
+
+/// Without restrictions.
+impl Default for Policy {
+    fn default() -> Self {
+        Self::of(&Takes::default())
+    }
+}
 
 impl Policy {
     /// The other machine's programs are unknown: an allowed program counts as present.
-    pub(crate) fn of(takes: &Takes) -> Result<Self, InvalidPattern> {
-        let globs = |texts: &[String]| -> Result<Vec<Glob>, InvalidPattern> {
-            texts.iter().map(|text| text.parse()).collect()
-        };
+    pub(crate) fn of(takes: &Takes) -> Self {
+        let globs = |texts: &[String]| texts.iter().map(|it| Glob::from(&**it)).collect();
         let handlers = takes.handlers.clone();
-        Ok(Self {
+        Self {
             programs: match &takes.programs {
                 None => Programs::Any,
                 Some(texts) if texts.is_empty() => Programs::None,
-                Some(texts) => Programs::Like(globs(texts)?),
+                Some(texts) => Programs::Like(globs(texts)),
             },
             variables: match &takes.variables {
                 None => Variables::Any,
-                Some(texts) => Variables::Like(globs(texts)?),
+                Some(texts) => Variables::Like(globs(texts)),
             },
             handlers: handlers.map(|names| Handlers::Published(names, takes.more_handlers)),
-            search: takes.search.iter().map(PathBuf::from).collect(),
+            search: takes
+                .search
+                .iter()
+                .take(MOST_FOLDERS)
+                .map(PathBuf::from)
+                .collect(),
             found: None,
-        })
+        }
     }
 
     /// Returns the path of a posting's program, if it may exist.
