@@ -6,6 +6,7 @@ mod faults;
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
+use chrono::TimeDelta;
 use tokio::{
     runtime::{Builder, Runtime},
     task::{JoinHandle, LocalSet},
@@ -15,7 +16,7 @@ use tokio::{
 use crate::{
     board::{
         Board,
-        testing::simulated::{ClaimLifetime, Server, SimulatedBoard, Weather},
+        testing::simulated::{ClaimLifetime, Server, SimulatedBoard, Store, Weather},
     },
     job::AuditEntry,
     process::simulation::{Dice, Machine, MachineScope, Planted, Standing, guard_of},
@@ -28,7 +29,8 @@ const SETTLING: Duration = Duration::from_secs(2 * 3600);
 
 const MOST_CONDUCTORS: u64 = 3;
 
-/// When all conductors have connected again after the last fault, and how long they may then ignore a job.
+/// When all conductors have connected again after the last fault, and have noticed that the clock was set; and how
+/// long they may then ignore a job.
 const CONNECTING: Duration = Duration::from_secs(60);
 const PICKUP: Duration = Duration::from_secs(15);
 
@@ -223,18 +225,26 @@ impl World {
             }
         }
         self.shells.iter().for_each(|it| self.resume(it.program));
-        let faults_ended = Instant::now();
         for _ in 0..30 {
             self.post(1).await;
             let pause = (Duration::ZERO, Duration::from_millis(300));
             time::sleep(self.draw(|dice| dice.between(pause))).await;
         }
+        let mut attentive = Instant::now() + CONNECTING;
         let (mut end, mut before) = (Instant::now() + SETTLING, usize::MAX);
         let mut ignored = BTreeMap::new();
+        let mut clock_is_set = false;
         while Instant::now() < end && self.machine.violation().is_none() {
             time::sleep(PICKUP / 5).await;
-            if faults_ended.elapsed() > CONNECTING {
+            if Instant::now() > attentive {
                 self.check_pickup(&mut ignored);
+                if !clock_is_set && self.server.look(Store::only_waits_for_retries) {
+                    // Later than the clock has ever been: every retry is due, and no event reports it.
+                    self.machine.note("clock set");
+                    self.machine.set_wall_clock(TimeDelta::hours(2));
+                    clock_is_set = true;
+                    attentive = Instant::now() + CONNECTING;
+                }
             }
             // The request for a pause may arrive after the one that ends it.
             let remark = AuditEntry::now("resumed", "operator", None);

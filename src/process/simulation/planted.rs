@@ -14,10 +14,11 @@ pub(crate) enum Planted {
     CountsFromTheRequests,
     SubscribesAfterListing,
     OperatorDoesNotCompare,
+    ReadsTheClockOnce,
 }
 
 impl Planted {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::SettlesWithoutFence,
         Self::ReleasesWithoutFence,
         Self::AnyOwnerMayAct,
@@ -30,5 +31,6 @@ impl Planted {
         Self::CountsFromTheRequests,
         Self::SubscribesAfterListing,
         Self::OperatorDoesNotCompare,
+        Self::ReadsTheClockOnce,
     ];
 }

@@ -634,6 +634,12 @@ impl Store {
         due.map(|it| it.job.uuid.as_str()).collect()
     }
 
+    /// Whether all jobs left are unclaimed, and to be retried later.
+    pub(crate) fn only_waits_for_retries(&self) -> bool {
+        let is_free = self.data.board.values().all(|it| it.hold.is_none());
+        is_free && self.jobs_left() > 0 && self.claimable().is_empty()
+    }
+
     pub(crate) fn count_of(&self, owner: &str) -> usize {
         let holds = self.data.board.values().filter_map(|it| it.hold.as_ref());
         holds.filter(|hold| hold.owner.text() == owner).count()
