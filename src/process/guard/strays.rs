@@ -8,7 +8,6 @@ use std::{
     convert::Infallible,
     fs::File,
     io::{self, Read as _, Seek as _},
-    mem,
     time::Duration,
 };
 
@@ -62,11 +61,16 @@ impl Guard {
 
     /// Returns once no process of it remains. The leader of its group must not be reaped yet.
     pub(crate) async fn clear_away(&self, group: ProcessGroup) {
-        let (until, mut was_empty) = (Boottime::now() + PERSISTENCE, false);
-        while self.has_orphans(group) && !until.is_past() {
+        let (until, mut before) = (Boottime::now() + PERSISTENCE, None);
+        loop {
+            let orphans = self.orphans(group);
+            if orphans.is_empty() || until.is_past() {
+                return;
+            }
             let left = self.came_of(group).await;
-            // The rest descends from other commands, unless it kept forking during the scan.
-            if left.is_empty() && mem::replace(&mut was_empty, true) {
+            // The rest descends from other commands, unless it keeps forking: then it hides from scans, but changes.
+            let is_steady = before.replace(orphans.clone()) == Some(orphans);
+            if left.is_empty() && is_steady {
                 return;
             }
             for kin in left {
@@ -76,18 +80,19 @@ impl Guard {
         }
     }
 
-    /// Whether an adopted orphan may descend from this command.
-    fn has_orphans(&self, group: ProcessGroup) -> bool {
+    /// Returns the start times of the adopted orphans that may descend from this command.
+    fn orphans(&self, group: ProcessGroup) -> Vec<u64> {
         let state = self.state.lock();
         let Some(adopted) = &self.adopted else {
-            return false;
+            return Vec::new();
         };
-        let orphans = adopted.reap(&state.own());
+        let mut orphans = adopted.reap(&state.own());
         if orphans.is_empty() || !state.watched.contains_key(&group) {
-            return false;
+            return Vec::new();
         }
         let since = Stat::of(group.leader()).map_or(0, |stat| stat.started);
-        orphans.into_iter().any(|started| started >= since)
+        orphans.retain(|started| *started >= since);
+        orphans
     }
 
     /// Finds all descendants of a command. A scan is slow on a busy machine, and renewals must continue meanwhile.
