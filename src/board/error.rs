@@ -1,9 +1,10 @@
 //! Board errors, grouped by the caller's next step.
 
-use std::{error::Error as StdError, path::PathBuf};
+use std::{error::Error as StdError, io, path::PathBuf};
 
 use thiserror::Error;
 
+use super::net::failure::reason;
 use crate::job::{Conductor, JobKey, Malformed, Outcome, Owner};
 use crate::suggest::Hint;
 
@@ -153,6 +154,14 @@ impl BoardError {
         self.is_retryable() || matches!(self, Self::Unknown { .. })
     }
 
+    /// Whether the board's place holds something else.
+    pub(crate) fn is_not_a_board(&self) -> bool {
+        matches!(
+            self,
+            Self::NotOpened { .. } | Self::Failed { doing: "open", .. }
+        )
+    }
+
     /// Whether no retry can fix the error: the board denies access.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::Denied { .. })
@@ -176,7 +185,10 @@ pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
     let mut cause = Some(error);
     while let Some(error) = cause {
         cause = error.source();
-        let text = error.to_string();
+        let text = match error.downcast_ref::<io::Error>() {
+            Some(error) if error.raw_os_error().is_some() => reason(error),
+            _ => error.to_string(),
+        };
         // Some libraries repeat their source in their own words.
         if message.ends_with(&text) {
             continue;

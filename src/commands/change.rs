@@ -15,6 +15,7 @@ use crate::{
     context::{Consent, Context},
     exit::CommandError,
     job::{Edit, Priority},
+    output::count_jobs,
     transfer::limits,
 };
 
@@ -54,6 +55,9 @@ pub(crate) struct ChangeArgs {
 
     #[command(flatten)]
     reason: ReasonArgs,
+
+    #[command(flatten)]
+    consent: Consent,
 }
 
 impl ChangeArgs {
@@ -91,6 +95,10 @@ pub(crate) async fn run(ctx: &mut Context, args: ChangeArgs) -> anyhow::Result<(
     let action = Action::Change(args.edit(ctx)?);
     let board = args.preview.board(ctx)?;
     let wanted = references(ctx, &*board, Scope::board("change"), &args.jobs).await?;
+    if wanted.len() > 1 && !args.preview.is_preview() {
+        let question = format!("change {}?", count_jobs(wanted.len() as u64));
+        ctx.require_names(&[&ctx.config], &args.consent, &question)?;
+    }
     let mut jobs = named(ctx, &*board, action.shelves(), &wanted).await?;
     if let Action::Change(edit) = &action {
         for named in &mut jobs {
@@ -107,6 +115,6 @@ pub(crate) async fn run(ctx: &mut Context, args: ChangeArgs) -> anyhow::Result<(
         choice: Choice::Named,
     };
     let task = Task::new(ctx, action, &args.reason, chosen);
-    task.finish(ctx, &*board, (&args.preview, &Consent::default()))
+    task.finish(ctx, &*board, (&args.preview, &args.consent))
         .await
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::parts::reason::ReasonArgs;
 use crate::{
-    context::Context,
+    context::{Consent, Context},
     exit::CommandError,
     output::{Page, Report},
 };
@@ -19,6 +19,9 @@ pub(crate) struct ResumeArgs {
 
     #[command(flatten)]
     reason: ReasonArgs,
+
+    #[command(flatten)]
+    consent: Consent,
 }
 
 #[derive(Debug, Serialize)]
@@ -58,8 +61,9 @@ pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<(
         }
         None => paused,
     };
-    if names.is_empty() {
-        ctx.out.note("nothing is paused");
+    match names.is_empty() {
+        true => ctx.out.note("nothing is paused"),
+        false => ctx.require_names(&[&ctx.config], &args.consent, &format!("resume {what}?"))?,
     }
     let remark = args.reason.remark_on(ctx, "resumed");
     let mut resumed = Vec::new();

@@ -130,7 +130,7 @@ impl<'a> ChosenTable<'a> {
         let path = found.file.path.display();
         let wrong = || format!("the url of [board.{value}] in {path} is invalid");
         let (url, octavia, protected) = url_of(&found, env).with_context(wrong)?;
-        found.require_trust(url.has_password())?;
+        found.require_trust(url.has_secret())?;
         let board = BoardChoice {
             url,
             is_protected: protected.value,

@@ -187,9 +187,12 @@ impl FoundTable<'_> {
         if !(has_password || logbook || is_command || table.password_file.is_some()) {
             return Ok(());
         }
+        self.require_ours("a command or a password")
+    }
+
+    pub(super) fn require_ours(&self, sets: &str) -> anyhow::Result<()> {
         let path = &self.file.path;
-        require_ours(path)
-            .with_context(|| format!("{} sets a command or a password", path.display()))
+        require_ours(path).with_context(|| format!("{} sets {sets}", path.display()))
     }
 
     pub(super) fn may_run(self) -> Option<Sourced<MayRun>> {

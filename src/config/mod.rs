@@ -125,6 +125,11 @@ impl Config {
         let chosen = ChosenTable::find(&flags, env, &files)?;
         let table = chosen.table;
         let from = named.map_or(Source::Default, |named| named.source);
+        let password = password::choose(&flags, env, table, &chosen.board.value)?;
+        let is_server = !matches!(chosen.board.value.url, BoardUrl::Embedded(_));
+        if let Some(table) = table.filter(|_| is_server && password.value != Password::None) {
+            table.require_ours("the server that gets the password")?;
+        }
         Ok(Self {
             who: who(&flags, env, table)?,
             read_only: read_only(&flags, env, chosen.read_only)?,
@@ -139,7 +144,7 @@ impl Config {
                 .unwrap_or(Sourced::default(HISTORY)),
             logbook: logbook(env, table, &chosen.board.value)?,
             may_run: table.and_then(FoundTable::may_run),
-            password: password::choose(&flags, env, table, &chosen.board.value)?,
+            password,
             is_board_chosen: chosen.board.source != Source::Default,
             board: chosen.board,
             files: files

@@ -37,6 +37,8 @@ pub(crate) enum CauseSubject {
     Host(String, bool),
     /// A job name, a reason or a board.
     Text(String),
+    /// Several of these, for a person.
+    Several(String),
 }
 
 /// The cause of a lock that names no owner.
@@ -75,7 +77,7 @@ impl CauseSubject {
         match self {
             Self::Host(host, true) => format!("{host}:gone"),
             Self::Host(host, false) => format!("{host}:silent"),
-            Self::Nothing | Self::Owner(_) | Self::Text(_) => self.to_string(),
+            Self::Nothing | Self::Owner(_) | Self::Text(_) | Self::Several(_) => self.to_string(),
         }
     }
 }
@@ -85,7 +87,7 @@ impl fmt::Display for CauseSubject {
         match self {
             Self::Nothing => Ok(()),
             Self::Owner(owner) => owner.fmt(f),
-            Self::Host(text, _) | Self::Text(text) => f.write_str(text),
+            Self::Host(text, _) | Self::Text(text) | Self::Several(text) => f.write_str(text),
         }
     }
 }

@@ -80,7 +80,9 @@ pub(crate) async fn examine(
     };
     match health {
         Ok(health) => checkup.health = Some(health),
-        Err(error) if is_denied && !is_seen => return Err(error).with_context(trying),
+        Err(error) if error.is_not_a_board() || (is_denied && !is_seen) => {
+            return Err(error).with_context(trying);
+        }
         Err(error) => {
             let what = format!("the board's totals: {}", chain(&error));
             checkup.unseen.push((Group::Jobs, what));

@@ -13,7 +13,7 @@ use super::{
     holder::{has_died, has_mover_ended, is_silent},
 };
 use crate::{
-    board::PeerOrder,
+    board::{PeerOrder, url::BoardUrl},
     duration,
     glob::literal,
     job::{Conductor, MoveRecord, Shelf, Stage},
@@ -117,9 +117,12 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
         Code::Unsettled => Fix::look(Suggestion::of("conductors"))
             .because("fix the cause on the conductor's machine"),
         Code::ConductorRefuses => {
-            let about = cause.about.to_string();
             let look = Suggestion::of("conductors");
-            Fix::look(match about.split_once(": ") {
+            let refused = match &cause.about {
+                CauseSubject::Text(about) => about.split_once(": "),
+                _ => None,
+            };
+            Fix::look(match refused {
                 Some((name, _)) => look.operand(name),
                 None => look,
             })
@@ -173,8 +176,16 @@ fn fix_of_record(cause: &Cause, target: FixTarget<'_>) -> Fix {
     }
 }
 
-/// Suggests finishing a move. A peer may have written the address, so --fix does not use it.
+/// Suggests finishing a move. A peer may have written the address, so --fix does not use it, and no command names a
+/// file that it would send to that address.
 fn resume(option: &str, board: &str) -> Fix {
+    let is_harmless = |url: BoardUrl| !url.names_files();
+    if !board.parse().is_ok_and(is_harmless) {
+        return Fix::advice(match option {
+            "--to" => "finish the move: `jobboard copy --resume --to` with the URL of that board",
+            _ => "finish the move: `jobboard copy --resume --from` with the URL of that board",
+        });
+    }
     let command = Suggestion::of("copy --resume").with([option, board]);
     Fix::look(command).because("finish the move")
 }
@@ -256,7 +267,11 @@ impl Survey {
         } else if all.len() > NAMED {
             about += &format!(" and {} more", all.len() - NAMED);
         }
-        self.block(&Cause::text(code, about), &joined, code.name())
+        self.block(
+            &Cause::new(code, CauseSubject::Several(about)),
+            &joined,
+            code.name(),
+        )
     }
 
     fn block(&self, cause: &Cause, cases: &Cases, selector: &str) -> Problem {
@@ -407,6 +422,12 @@ pub(crate) fn of_moves(records: &[MoveRecord]) -> Vec<Problem> {
         {
             targets.insert(to);
         }
+    }
+    let count = targets.len();
+    if count > APART {
+        let summary = format!("moves to {count} boards were interrupted");
+        let advice = "`jobboard copy --resume --to BOARD` finishes the moves to one board";
+        return vec![Problem::new(Code::UnfinishedMove, summary).fixed_by(Fix::advice(advice))];
     }
     let problem = |to: &String| {
         let summary = format!("a move to {to} was interrupted");

@@ -275,8 +275,10 @@ impl Entry {
         }
     }
 
+    /// Returns the name for people: JSON has the whole name.
     pub(crate) fn name(&self) -> Cow<'_, str> {
         match self {
+            Self::Job(job) if job.name.len() > LONGEST => shortened(&job.name).into(),
             Self::Job(job) => Cow::Borrowed(&job.name),
             Self::Malformed(record) => record.key.text(),
         }

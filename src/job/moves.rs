@@ -10,6 +10,9 @@ pub(crate) const MOVER: &str = "move:";
 /// The most records that a board reads; a move leaves at most a few hundred.
 pub(crate) const MOST_RECORDS: usize = 10_000;
 
+/// In bytes. The name of a mover is at most as long as that of an owner.
+const LONGEST: usize = Owner::LONGEST + 1024;
+
 /// A move that has begun on the source board, or a job that it has handed over.
 ///
 /// Present until the target board has released the job. Peers never see it, and it does not depend on the history.
@@ -49,7 +52,11 @@ impl MoveRecord {
         }
     }
 
+    /// Ignores a record that is longer than the address of a board.
     pub(crate) fn read(key: &str, value: &str) -> Option<Self> {
+        if key.len() + value.len() > LONGEST {
+            return None;
+        }
         if key.starts_with(MOVER) {
             let (on, to) = value.split_once(' ')?;
             let on = DateTime::parse_from_rfc3339(on).ok()?.to_utc();
@@ -81,6 +88,8 @@ mod tests {
                 Some(record)
             );
         }
+        let endless = format!("2026-01-01T00:00:00Z sqlite:{}", "x".repeat(9000));
+        assert_eq!(MoveRecord::read("move:x", &endless), None);
         assert_eq!(MoveRecord::read("other", ""), None);
         assert_eq!(MoveRecord::read("3f9a alice@office", ""), None);
         assert_eq!(MoveRecord::read("move:x", "yesterday sqlite:b"), None);

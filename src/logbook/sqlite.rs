@@ -25,6 +25,8 @@ impl Sqlite {
             Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
         };
         let opened = task::spawn_blocking(move || {
+            // A bare name that begins with `file:` would be read as a URI.
+            let path = PathBuf::from(".").join(path);
             let connection = Connection::open_with_flags(path, flags)?;
             connection.busy_timeout(patience)?;
             // The cheapest check that the file is a database.

@@ -86,6 +86,9 @@ pub(crate) struct Cell {
     is_vital: bool,
 }
 
+/// The widest text of a cell: one huge name must not widen its column in every row.
+const WIDEST_CELL: usize = 200;
+
 impl Cell {
     pub(crate) fn vital(tone: Tone, text: impl Into<Text>) -> Self {
         Self {
@@ -100,7 +103,7 @@ impl Cell {
 
     pub(crate) fn toned(tone: Tone, text: impl Into<Text>) -> Self {
         Self {
-            text: text.into(),
+            text: text.into().shortened(WIDEST_CELL),
             tone,
             is_vital: false,
         }

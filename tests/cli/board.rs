@@ -196,6 +196,35 @@ fn board_url_names_the_file() {
 }
 
 #[test]
+fn path_that_sqlite_would_read_as_a_uri_is_the_name_of_a_file() {
+    let env = Env::new();
+    for name in ["file:jobs.db", "file::memory:"] {
+        let url = format!("sqlite:{name}");
+        let post = ["post", "resize", "--board", &url];
+        env.jobboard(&post).run().succeeded();
+        assert!(env.file(name).exists(), "{name}");
+        let listed = env.jobboard(&["list", "--count", "--board", &url]).run();
+        assert_eq!(listed.succeeded(), "1\n", "{name}");
+    }
+    assert!(!env.file("jobs.db").exists());
+}
+
+#[test]
+fn board_file_with_an_impossible_version_is_refused() {
+    let env = Env::new();
+    env.post("resize");
+    for version in [0, -1] {
+        env.database()
+            .pragma_update(None, "user_version", version)
+            .unwrap();
+        for command in ["list", "wait --empty", "post other", "doctor"] {
+            let refused = env.run(command);
+            assert!(refused.failed(1).contains("another program"), "{refused}");
+        }
+    }
+}
+
+#[test]
 fn full_sync_can_be_selected() {
     let env = Env::new();
     let board = ["--board", "sqlite:jobs.db?sync=full"];

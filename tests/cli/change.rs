@@ -13,13 +13,28 @@ use crate::{
         hostile::sha256,
     },
     support::{
-        env::wait_until,
+        env::{Env, wait_until},
         servers::{Host, Peer, Server, ZooKeeper},
     },
 };
 
 /// Members that `change` itself writes.
 const OF_THE_CHANGE: [&str; 4] = ["by", "action", "action_on", "reason"];
+
+#[test]
+fn changing_several_jobs_needs_the_name_of_a_protected_board() {
+    let env = Env::new();
+    env.post_many(2);
+    let url = format!("sqlite:{}", env.board().display());
+    env.configure(&format!(
+        "default = \"prod\"\n[board.prod]\nurl = \"{url}\"\nprotected = true\n"
+    ));
+    let refused = env.run("change @1 @2 --priority HIGH");
+    assert!(refused.failed(8).contains("--confirm prod"), "{refused}");
+    env.ok("change @1 @2 --priority HIGH --dry-run");
+    env.ok("change @1 --priority HIGH");
+    env.ok("change @1 @2 --priority LOW --confirm prod");
+}
 
 #[test]
 fn change_edits_the_chosen_parts_and_nothing_else() {

@@ -236,3 +236,32 @@ fn file_without_secrets_may_be_shared() {
     env.ok("list --board a");
     env.fails(8, "list --board b");
 }
+
+#[test]
+fn shared_file_does_not_send_a_file_to_its_server() {
+    let env = Env::new();
+    let file = env.configure(
+        "[board.a]\nurl = \"redis-sentinel://127.0.0.1:1/m?sentinel_password_file=/etc/hostname\"\n",
+    );
+    env.fails(5, "list --board a");
+    set_mode(&file, 0o666);
+    is_refused(&env, "is writable by other users", "chmod go-w");
+}
+
+#[test]
+fn shared_file_does_not_choose_the_server_that_gets_the_password() {
+    let env = Env::new();
+    let file = env.configure("[board.a]\nurl = \"redis://127.0.0.1:1\"\n");
+    set_mode(&file, 0o664);
+    env.fails(5, "list --board a");
+    let list = env.jobboard(&["list", "--board", "a"]);
+    let refused = list.env("JOBBOARD_PASSWORD", "secret").run();
+    let told = refused.failed(8);
+    assert!(
+        told.contains("sets the server that gets the password"),
+        "{refused}"
+    );
+    set_mode(&file, 0o644);
+    let list = env.jobboard(&["list", "--board", "a"]);
+    list.env("JOBBOARD_PASSWORD", "secret").run().failed(5);
+}

@@ -643,6 +643,32 @@ fn forged_move_record_ends_no_claim_on_the_target() {
     assert_eq!(uuids(&boards, &other, &["--unclaimed"]).len(), 0);
 }
 
+/// A peer of the source may write any record there.
+#[test]
+fn commit_record_of_a_job_that_is_still_there_releases_no_copy() {
+    let boards = Boards::new();
+    if !boards.kinds().contains(&"redis") {
+        return;
+    }
+    let Killed { _proxy, from, to } = killed_at(&boards, "lost-7", true);
+    let file = rusqlite::Connection::open(from.strip_prefix("sqlite:").unwrap()).unwrap();
+    let forged = "INSERT INTO moves SELECT (SELECT uuid FROM job) || ' ' || key, '' FROM moves";
+    assert_eq!(file.execute(forged, []).unwrap(), 1);
+    drop(file);
+    let resumed = copy(&boards, &from, &to, &["--resume"]);
+    assert_eq!((resumed.code, &*resumed.stdout), (7, ""), "{resumed:?}");
+    assert!(
+        resumed.stderr.contains("but still has the job"),
+        "{resumed:?}"
+    );
+    let free = |board: &str| {
+        boards
+            .run(board, &["list", "--unclaimed", "--count"])
+            .stdout
+    };
+    assert_eq!((&*free(&from), &*free(&to)), ("1\n", "0\n"));
+}
+
 #[test]
 fn copies_without_a_source_record_are_kept() {
     let boards = Boards::new();

@@ -364,6 +364,21 @@ fn damaged_index_is_reported_with_its_fix() {
 }
 
 #[test]
+fn another_programs_database_is_not_damaged() {
+    let env = Env::new();
+    let file = env.file("songs.db");
+    let database = rusqlite::Connection::open(&file).unwrap();
+    database
+        .execute_batch("CREATE TABLE song (name TEXT)")
+        .unwrap();
+    let url = format!("sqlite:{}", file.display());
+    let refused = env.jobboard(&["doctor", "--board", &url]).run();
+    assert_eq!(refused.stdout, "", "{refused}");
+    let told = refused.failed(1);
+    assert!(told.contains("a database of another program"), "{refused}");
+}
+
+#[test]
 fn altered_file_is_refused() {
     let env = Env::new();
     env.post("resize");

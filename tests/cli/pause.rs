@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 
 use crate::{
     conduct::{Stage, on_every_board},
-    support::env::{Env, Outcome, wait_until},
+    support::{
+        env::{Env, Outcome, wait_until},
+        servers::Server,
+    },
 };
 
 on_every_board!(
@@ -227,4 +230,24 @@ fn pausing_everything_needs_all_and_a_protected_board_its_name() {
         assert!(refused.stderr.contains("--confirm prod"), "{refused}");
         pause(&[names, "--confirm", "prod"]).succeeded();
     }
+    env.fails(8, "resume");
+    env.ok("resume --confirm prod");
+    assert_eq!(paused(), 0);
+}
+
+/// A peer may write another pattern into the record of a pause.
+#[test]
+fn pause_is_named_by_its_key_on_the_board() {
+    need!(server = Server::start());
+    let env = Env::new();
+    let url = server.url("");
+    let run = |words: &[&str]| env.jobboard(&[words, &["--board", &url]].concat()).run();
+    run(&["pause", "b*"]).succeeded();
+    let record = server.run(&["HGET", "taskflow:paused", "b*"]);
+    server.run(&["HSET", "taskflow:paused", "c*", &record]);
+    let paused = run(&["pause"]);
+    assert_eq!(paused.succeeded().lines().count(), 2, "{paused}");
+    run(&["resume", "c*"]).succeeded();
+    run(&["resume", "b*"]).succeeded();
+    assert_eq!(run(&["pause"]).succeeded(), "");
 }

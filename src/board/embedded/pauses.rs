@@ -51,11 +51,17 @@ pub(super) fn pauses(view: &BoardView<'_>) -> rusqlite::Result<Vec<Pause>> {
     let count = view.count("pause")?;
     let read: Vec<Option<Pause>> = view.all(
         &format!(
-            "SELECT pause FROM pause NOT INDEXED WHERE octet_length(pause) <= {LONGEST_RECORD}
+            "SELECT pause, names FROM pause NOT INDEXED
+             WHERE octet_length(pause) <= {LONGEST_RECORD} AND octet_length(names) <= {LONGEST_RECORD}
              LIMIT {MOST_PAUSES}"
         ),
         [],
-        |row| Ok(from_json(row.get_ref(0)?.as_bytes()?).ok()),
+        |row| {
+            let pause: Option<Pause> = from_json(row.get_ref(0)?.as_bytes()?).ok();
+            // Only by this name can a pause be ended.
+            let names = row.get(1)?;
+            Ok(pause.map(|pause| Pause { names, ..pause }))
+        },
     )?;
     let mut read: Vec<Pause> = read.into_iter().flatten().collect();
     // The index would load long names.

@@ -175,7 +175,7 @@ impl Store {
         let snapshot = self.connection.transaction()?;
         let found = version(&snapshot)?;
         let mark: i32 = snapshot.pragma_query_value(None, "application_id", |row| row.get(0))?;
-        if mark == APPLICATION_ID {
+        if mark == APPLICATION_ID && found > 0 {
             return match found {
                 SCHEMA_VERSION => {
                     if let Some(name) = unknown_object(&snapshot)? {
@@ -186,14 +186,13 @@ impl Store {
                     Ok(true)
                 }
                 _ if found > SCHEMA_VERSION => Err(OpenError::Newer { found }),
-                _ if found > 0 => Err(OpenError::Older { found }),
-                _ => Ok(false),
+                _ => Err(OpenError::Older { found }),
             };
         }
         let tables: i64 =
             snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-        match (mark, tables) {
-            (0, 0) => Ok(false),
+        match ([0, APPLICATION_ID].contains(&mark), tables) {
+            (true, 0) => Ok(false),
             _ => Err(OpenError::Foreign),
         }
     }

@@ -60,7 +60,14 @@ impl Redis {
             let read = page.into_iter();
             found.extend(read.filter_map(|(names, text)| Some((names, from_json(&text).ok()?))));
         }
-        Ok(Pause::bounded(found.into_values().collect(), count))
+        // Only by its field can a pause be ended.
+        let found = found
+            .into_iter()
+            .filter_map(|(field, pause): (Vec<u8>, Pause)| {
+                let names = String::from_utf8(field).ok()?;
+                Some(Pause { names, ..pause })
+            });
+        Ok(Pause::bounded(found.collect(), count))
     }
 
     pub(super) async fn put_move(&self, record: &MoveRecord) -> Result<()> {

@@ -145,6 +145,20 @@ impl BoardUrl {
         self.password().is_some()
     }
 
+    /// Whether it holds a password, or names the file of one.
+    pub(crate) fn has_secret(&self) -> bool {
+        let sentinel = match self {
+            Self::Redis(url) => url.sentinel(),
+            Self::Embedded(_) | Self::ZooKeeper(_) => None,
+        };
+        self.has_password() || sentinel.is_some_and(|it| it.password_file.is_some())
+    }
+
+    /// Whether connecting reads a file that the URL names, such as a key.
+    pub(crate) fn names_files(&self) -> bool {
+        !matches!(self, Self::Embedded(_)) && !self.clone().files_mut().is_empty()
+    }
+
     pub(crate) fn password(&self) -> Option<&Secret> {
         match self {
             Self::Embedded(_) => None,

@@ -55,6 +55,13 @@ pub(crate) struct Sentinel {
 }
 
 impl RedisUrl {
+    pub(super) fn sentinel(&self) -> Option<&Sentinel> {
+        match &self.address {
+            Address::Sentinel(sentinel) => Some(sentinel),
+            Address::Tcp(_) | Address::Unix(_) => None,
+        }
+    }
+
     pub(super) fn files_mut(&mut self) -> Vec<&mut PathBuf> {
         let mut files: Vec<_> = self.tls.iter_mut().flat_map(TlsFiles::files_mut).collect();
         if let Address::Sentinel(sentinel) = &mut self.address {

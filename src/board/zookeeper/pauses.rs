@@ -26,7 +26,12 @@ impl BoardSession<'_> {
 
     pub(super) async fn pauses(&self) -> Result<Vec<Pause>> {
         let folder = self.paths.folder(NodeKind::Pause);
-        let read = |_: &str, node: Node| from_json(&node.data).ok();
+        // Only by the name of its node can a pause be ended.
+        let read = |child: &str, node: Node| {
+            let pause: Pause = from_json(&node.data).ok()?;
+            let names = unescape(child);
+            Some(Pause { names, ..pause })
+        };
         let (found, all) = self.session.read_below(&folder, MOST_PAUSES, read).await?;
         Ok(Pause::bounded(found, all))
     }

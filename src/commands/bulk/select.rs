@@ -68,9 +68,13 @@ pub(crate) struct PreviewArgs {
 }
 
 impl PreviewArgs {
+    pub(crate) fn is_preview(&self) -> bool {
+        self.dry_run || self.plan.is_some()
+    }
+
     /// Opens the board; a preview also works on a read-only board.
     pub(crate) fn board(&self, ctx: &mut Context) -> anyhow::Result<Arc<dyn Board>> {
-        match self.dry_run || self.plan.is_some() {
+        match self.is_preview() {
             true => ctx.board(),
             false => ctx.writable_board(),
         }

@@ -89,23 +89,22 @@ async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<
     }
     // Read after the claims have ended: a move without its claim adds no record.
     let records = route.records().await?;
-    let is_open = |(job, owner): &(Job, Owner)| {
-        (!records.contains(&MoveRecord::commit(owner, &job.uuid))).then(|| uuid(job))
-    };
-    let lost: Vec<_> = copies.iter().filter_map(is_open).collect();
     let shelves = [Shelf::Board, Shelf::Trash, Shelf::Past];
-    let mut found = route.from.resolve_on(&shelves, &lost).await?.into_iter();
+    let mut found = route.from.resolve_on(&shelves, &wanted).await?.into_iter();
     let returned = route.returned();
     let (mut resumed, mut open, mut ends) = (Vec::new(), Vec::new(), Vec::new());
     for (copy, owner) in copies {
         let commit = MoveRecord::commit(&owner, &copy.uuid);
-        let has_moved = match records.contains(&commit) {
-            true => Ok(true),
-            // Only copies without a commit record were looked up.
-            false => match found.next().unwrap_or(Err(BoardError::NoSuchJob)) {
-                _ if busy.contains(&copy.key) => Err(still_busy(&owner)),
-                found => has_moved(route, (&copy, &owner), found),
-            },
+        let found = found.next().unwrap_or(Err(BoardError::NoSuchJob));
+        let is_still_there = |job: &Job| job.ended.is_none() && job.created_on == copy.created_on;
+        let has_moved = match (records.contains(&commit), &found) {
+            // Peers can also write commit records.
+            (true, Ok(entry)) if entry.job().is_some_and(is_still_there) => {
+                Err(contradicted(route))
+            }
+            (true, _) => Ok(true),
+            (false, _) if busy.contains(&copy.key) => Err(still_busy(&owner)),
+            (false, _) => has_moved(route, (&copy, &owner), found),
         };
         match has_moved {
             Ok(has_moved) => {
@@ -158,6 +157,21 @@ fn has_moved(
         [&on, &on],
     );
     Err(CommandError::refused(message).hint(hint).into())
+}
+
+/// Reports a copy whose job was handed over by its record, and yet is on the source board.
+fn contradicted(route: &Route<'_>) -> anyhow::Error {
+    let message = format!(
+        "{} has a record that the job was handed over, but still has the job; its copy stays \
+         claimed on {}",
+        route.source, route.target
+    );
+    let on = ["jobboard", "--board", &route.target];
+    let hint = Hint::new(
+        "another client may have written the record; `{} trash --force JOB` removes the copy",
+        [&on],
+    );
+    CommandError::refused(message).hint(hint).into()
 }
 
 /// Reports a skipped copy that another board decides about.

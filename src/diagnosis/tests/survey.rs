@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     diagnosis::{ProblemSelector, Survey, Surveyor},
-    job::{Conductor, Entry, Lease, Owner},
+    job::{AuditEntry, Conductor, Entry, Job, Lease, MOVER, Owner},
     problem::{Code, Problem, Risk, Severity},
 };
 
@@ -219,6 +219,40 @@ fn rare_causes_are_one_problem_with_the_oldest_examples() {
             (6, "xxx, xx, x", vec!["job-2-2", "job-2-1", "job-2-0"]),
         ]
     );
+}
+
+/// A command that finishes a move needs one board.
+#[test]
+fn moves_from_many_boards_have_no_common_command() {
+    let copies = (0..6).map(|number| {
+        let owner = format!("{MOVER}ada:{}:{NO_PID}:c0ffee01", here());
+        let mut copy = held(job(&format!("copy-{number}")), &owner, Lease::None);
+        let from = format!("{}sqlite:/srv/{number}.db", Job::MOVED_FROM);
+        copy.history.remark = Some(AuditEntry::now(AuditEntry::RECEIVED, "ada", Some(&from)));
+        entry(copy)
+    });
+    let problems = survey(&copies.collect::<Vec<_>>()).problems();
+    let mut commands: Vec<_> = problems
+        .into_iter()
+        .map(|it| (it.jobs, it.fix.unwrap().command.unwrap().to_string()))
+        .collect();
+    commands.sort();
+    let one = |number: u32| (1, format!("copy --resume --from sqlite:/srv/{number}.db"));
+    let others = (3, "list --filter 'owner=move:*'".to_owned());
+    assert_eq!(commands, [one(0), one(1), one(2), others]);
+}
+
+/// The command would send the file to that server.
+#[test]
+fn address_that_names_a_file_is_in_no_command() {
+    let owner = format!("{MOVER}ada:{}:{NO_PID}:c0ffee01", here());
+    let mut copy = held(job("copy"), &owner, Lease::None);
+    let url = "redis-sentinel://eve/m?sentinel_password_file=/etc/shadow";
+    let from = format!("{}{url}", Job::MOVED_FROM);
+    copy.history.remark = Some(AuditEntry::now(AuditEntry::RECEIVED, "ada", Some(&from)));
+    let fix = survey(&[entry(copy)]).problems().remove(0).fix.unwrap();
+    assert_eq!(fix.command, None);
+    assert!(!fix.text.unwrap().contains("eve"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use super::JobView;
 use crate::{
     duration,
-    job::{Departure, Entry, FieldValue, Job, JobField, Lease, State, octavia},
+    job::{Departure, Entry, FieldValue, Job, JobField, Lease, State, octavia, shortened},
     output::{Cell, Column, Fit, NOTHING, Tone},
     problem::Code,
 };
@@ -158,8 +158,8 @@ impl<'a> Fact<'a> {
         let seconds = |span: Duration| span.as_secs().to_string();
         match self {
             Self::Nothing | Self::Aside(_) => String::new(),
-            Self::Plain(value) => formatted(value, now, seconds).into_owned(),
-            Self::Marked(_, text) | Self::Both(_, text) => text.into_owned(),
+            Self::Plain(value) => shortened(&formatted(value, now, seconds)),
+            Self::Marked(_, text) | Self::Both(_, text) => shortened(&text),
         }
     }
 }

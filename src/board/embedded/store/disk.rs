@@ -59,6 +59,8 @@ pub(crate) enum OpenMode {
 }
 
 pub(crate) fn open_file(path: &Path, manner: OpenMode) -> rusqlite::Result<Connection> {
+    // SQLite reads a name that begins with `file:` as a URI, with other files and options.
+    let path = &Path::new(".").join(path);
     match manner {
         OpenMode::Shared => Connection::open_with_flags(
             path,

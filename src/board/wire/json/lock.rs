@@ -32,6 +32,8 @@ pub(crate) enum Flaw {
     Malformed(RecordProblem),
     #[error("the lock names no owner, so the job counts as unclaimed, but no worker can claim it")]
     Nobody,
+    #[error("the owner in the lock has {0} bytes")]
+    TooLong(usize),
     #[error("the owner in the lock is {0}, not a string")]
     NotText(&'static str),
 }
@@ -58,7 +60,10 @@ fn owner(bytes: &[u8]) -> Result<Lock, RecordProblem> {
     };
     Ok(match owner.head {
         _ if is_nothing(owner)? => Lock::Vacant(Flaw::Nobody),
-        JsonToken::Text(text) => Lock::Owned(Owner::from_stored(text.bytes())),
+        JsonToken::Text(text) => match text.bytes() {
+            name if name.len() > Owner::LONGEST => Lock::Unreadable(Flaw::TooLong(name.len())),
+            name => Lock::Owned(Owner::from_stored(name)),
+        },
         other => Lock::Unreadable(Flaw::NotText(other.kind())),
     })
 }

@@ -73,8 +73,13 @@ fn unreadable_owner_still_counts_as_claimed() {
         format!("the lock is unreadable, and TaskFlow fails on it: the record {problem}")
     };
     let typed = |kind: &str| format!("the owner in the lock is {kind}, not a string");
+    let huge = format!(r#"{{"owner": "{}"}}"#, "x".repeat(5000));
     for (bytes, expected) in [
-        (&br#"{"owner": 5}"#[..], typed("a number")),
+        (
+            huge.as_bytes(),
+            "the owner in the lock has 5000 bytes".to_owned(),
+        ),
+        (br#"{"owner": 5}"#, typed("a number")),
         (br#"{"owner": NaN}"#, typed("a floating-point number")),
         (br#"{"owner": true}"#, typed("a boolean")),
         (br#"{"owner": ["ada"]}"#, typed("a list")),
