@@ -10,7 +10,7 @@ use crate::{
         url::BoardUrl,
     },
     config::{Config, Environment, Flags},
-    exit::{CommandError, ErrorPrinter, Trying},
+    exit::{CommandError, ErrorPrinter, Trying, chain},
     job::Owner,
     output::Output,
     process::terminal::Terminal,
@@ -35,7 +35,7 @@ pub(crate) struct Consent {
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
 
-    /// Confirm an action on a protected board by its name
+    /// Confirm an action on a protected board by giving the board's name
     #[arg(long, value_name = "NAME")]
     pub(crate) confirm: Vec<String>,
 }
@@ -269,7 +269,7 @@ impl Context {
                 }
                 None => {
                     let message =
-                        format!("{}: the board {name} is protected", self.cannot(question));
+                        format!("{}: the board `{name}` is protected", self.cannot(question));
                     return Err(refusal(&message, Some(name)));
                 }
             }
@@ -310,7 +310,7 @@ fn wrong_file(error: anyhow::Error) -> anyhow::Error {
     match error.root_cause().downcast_ref::<std::io::Error>() {
         Some(reason) if reason.kind() == std::io::ErrorKind::NotFound => {
             let hint = "`jobboard config` shows the source of the password";
-            CommandError::usage(format!("{error:#}")).hint(hint).into()
+            CommandError::usage(chain(error.as_ref())).hint(hint).into()
         }
         _ => error,
     }

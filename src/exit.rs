@@ -21,7 +21,7 @@ pub(crate) use self::{
 pub(crate) use crate::board::chain;
 use crate::{
     board::{BoardError, url::error::InvalidUrl},
-    job::Owner,
+    job::{Owner, Shelf},
     lease::Lost,
     logbook::LogbookError,
     output::{Closed, Output, Tone, answer, answer_json, complain_json, complain_of},
@@ -77,6 +77,8 @@ pub(crate) enum CommandError {
     Refused { message: String, hint: Option<Hint> },
     #[error("{0}")]
     InVain(String),
+    #[error("the job {}", place(*.0))]
+    Elsewhere(Shelf),
     #[error("no running conductor's name starts with {0}")]
     NoConductor(String),
     #[error("no job on {board} has the uuid or name {name}")]
@@ -103,6 +105,14 @@ pub(crate) enum CommandError {
     Ours(anyhow::Error),
 }
 
+fn place(shelf: Shelf) -> &'static str {
+    match shelf {
+        Shelf::Board => "is on the board, not in the trash",
+        Shelf::Trash => "is already in the trash",
+        Shelf::Past => "has already ended",
+    }
+}
+
 /// How the repair of a load balancer ended, if not well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MendEnd {
@@ -122,7 +132,7 @@ impl CommandError {
 
     /// Classifies an error of the configuration as a usage error, unless a file is untrusted.
     pub(crate) fn of_config(error: &anyhow::Error) -> Self {
-        let message = format!("{error:#}");
+        let message = chain(error.as_ref());
         match error.downcast_ref::<Untrusted>() {
             Some(untrusted) => Self::Refused {
                 message,
@@ -343,6 +353,7 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<ErrorC
         CommandError::Usage { .. } => (USAGE, "usage"),
         CommandError::Nothing(_) => (NOTHING, "not-found"),
         CommandError::NotKnown { .. }
+        | CommandError::Elsewhere(_)
         | CommandError::NoConductor(_)
         | CommandError::NoSuchName { .. } => (NOT_FOUND, "not-found"),
         CommandError::Namesakes { .. } => (NOT_FOUND, "ambiguous"),

@@ -80,8 +80,9 @@ pub(crate) struct ClaimArgs {
     #[arg(long, value_name = "CODE", requires = "next", conflicts_with = "job")]
     if_none: Option<u8>,
 
-    /// Run this command under the claim, with the uuid in JOBBOARD_JOB. Exit code 0 consumes the job, 75 postpones
-    /// it; after any other end the job is retried with back-off, and trashed at its retry limit
+    /// Run this command under the claim, with the uuid in JOBBOARD_JOB, instead of a command that the job has. Exit
+    /// code 0 consumes the job, 75 postpones it; after any other end the job is retried with back-off, and trashed
+    /// at its retry limit
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "hold")]
     command: Vec<String>,
 

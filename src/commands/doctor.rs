@@ -34,7 +34,7 @@ pub(crate) struct DoctorArgs {
           value_parser = Words { all: ChosenCheck::names, read: ChosenCheck::read })]
     skip: Vec<ChosenCheck>,
 
-    /// List all checks, and check nothing
+    /// List all checks without running them
     #[arg(long)]
     list: bool,
 

@@ -10,7 +10,7 @@ use clap::{Command, CommandFactory, builder::StyledStr};
 use strsim::levenshtein;
 
 use self::guide::{PROGRAM, grammar};
-use super::Cli;
+use super::{Cli, parts::synonyms};
 use crate::{
     exit::CommandError,
     output::{Output, size_of},
@@ -90,8 +90,15 @@ fn subject(name: Option<&str>) -> anyhow::Result<HelpSubject<'_>> {
     if let Some(topic) = topics.find(|topic| topic.name == name) {
         return Ok(HelpSubject::Topic(topic));
     }
-    match Cli::command().find_subcommand(name) {
-        Some(_) => Ok(HelpSubject::Command(name)),
+    if Cli::command().find_subcommand(name).is_some() {
+        return Ok(HelpSubject::Command(name));
+    }
+    let meant = match name.parse::<u8>() {
+        Ok(_) => Some("exit-codes"),
+        Err(_) => synonyms::meaning(name).and_then(|it| it.split(' ').next()),
+    };
+    match meant {
+        Some(meant) => subject(Some(meant)),
         None => Err(unknown(name).into()),
     }
 }
@@ -115,9 +122,10 @@ fn unknown(name: &str) -> CommandError {
     let all = all.chain(codes().map(|code| code.name));
     let near = all.map(|known| (levenshtein(name, known), known)).min();
     let near = near.filter(|(slips, _)| *slips <= 2 && 2 * slips <= name.len());
-    let hint = match near {
-        Some((_, near)) => Hint::new("did you mean `jobboard help {}`?", [&[near]]),
-        None => Hint::new(
+    let hint = match (synonyms::answer(name, None), near) {
+        (Some(answer), _) => answer,
+        (None, Some((_, near))) => Hint::new("did you mean `jobboard help {}`?", [&[near]]),
+        (None, None) => Hint::new(
             "`jobboard help` lists the commands, `jobboard doctor --list` the codes; the topics are {}",
             [&topics],
         ),

@@ -98,7 +98,8 @@ fn output(ctx: &mut Context, views: &[JobView<'_>]) -> anyhow::Result<()> {
     for view in views.iter().filter(|it| it.attempts().next().is_none()) {
         let name = view.entry.name();
         ctx.out.note(format!(
-            "{name}: no failed attempt; successful attempts keep no output"
+            "{name}: no failed attempt, and the board keeps the output of failed attempts only; \
+             `jobboard conduct --output DIR` keeps all output"
         ));
     }
     let attempts: Vec<_> = views.iter().flat_map(|view| view.attempts()).collect();

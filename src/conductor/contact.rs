@@ -1,6 +1,6 @@
 //! A conductor's contact with its board: reports the start and end of outages, and waits them out.
 
-use std::{sync::Arc, time::Duration};
+use std::{error::Error as _, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::time::{self, Instant};
@@ -138,13 +138,14 @@ impl Contact {
         let is_news = lost.is_none();
         if is_news {
             *lost = Some(failure(error));
-            let event = match error.is_away() {
-                true => "board_unreachable",
+            let (event, reason) = match (error.is_away(), error.source()) {
+                (true, Some(source)) => ("board_unreachable", chain(source)),
+                (true, None) => ("board_unreachable", chain(error)),
                 // The board answers with an error.
-                false => "board_failed",
+                (false, _) => ("board_failed", chain(error)),
             };
             self.reporter
-                .report(Note::new(event).with("reason", chain(error)));
+                .report(Note::new(event).with("reason", reason));
         }
         is_news
     }

@@ -5,6 +5,7 @@
 use super::{CommandError, Trying};
 use crate::{
     board::{BoardError, JobRef},
+    job::Shelf,
     logbook::LogbookError,
     suggest::Hint,
 };
@@ -52,6 +53,16 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         }
         CommandError::NoConductor(_) => "`jobboard conductors` lists the running conductors".into(),
         CommandError::NoSuchName { .. } => LIST.into(),
+        CommandError::Elsewhere(Shelf::Board) => match verb(trying) {
+            "purge" => "`jobboard trash --force JOB` moves it to the trash".into(),
+            _ => "nothing changed; `jobboard show JOB` shows the job".into(),
+        },
+        CommandError::Elsewhere(Shelf::Trash) => {
+            "`jobboard restore JOB` puts it back, and `jobboard purge JOB` deletes it".into()
+        }
+        CommandError::Elsewhere(Shelf::Past) => {
+            "`jobboard show JOB` shows how it ended; post it again to repeat it".into()
+        }
         CommandError::Namesakes { first, .. } => {
             Hint::new("name one by its uuid, as in `jobboard show {}`", [&[first]])
         }
@@ -197,6 +208,10 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         }
         (BoardError::Malformed { .. }, "retry") => {
             "nothing changed; `jobboard show JOB` shows the record"
+        }
+        (BoardError::Misdirected { board, .. }, _) if board.starts_with("sqlite:") => {
+            "correct the board's URL (--board or JOBBOARD_URL), or create the directory; `jobboard \
+             config` shows where the URL is set"
         }
         (BoardError::Unreachable { .. } | BoardError::Misdirected { .. }, _) => {
             "start the server, or correct the board's URL (--board or JOBBOARD_URL); `jobboard \

@@ -9,7 +9,11 @@ use std::{
 use anyhow::Context as _;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-use crate::{atomic_file::on_file, config::Config, exit::CommandError};
+use crate::{
+    atomic_file::on_file,
+    config::Config,
+    exit::{CommandError, chain},
+};
 
 const READ: usize = 256 * 1024;
 
@@ -60,7 +64,7 @@ impl LineReader {
             return Ok(Self::new(input, "standard input".to_owned(), max_details));
         };
         let file = on_file(path, "read", File::open(path))
-            .map_err(|error| CommandError::usage(format!("{error:#}")))?;
+            .map_err(|error| CommandError::usage(chain(error.as_ref())))?;
         Self::of_file(file, path.display().to_string(), max_details)
     }
 

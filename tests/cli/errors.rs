@@ -34,7 +34,7 @@ const KINDS: [&str; 17] = [
 ];
 
 /// Errors that need no hint: each job was reported separately, or the system names the problem of a file.
-const PLAIN: [&str; 2] = [" failed", " (os error "];
+const PLAIN: [&str; 2] = [" failed", ": no such file or directory"];
 
 #[test]
 fn every_error_names_the_attempt_the_reason_and_the_next_command() {

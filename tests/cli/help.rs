@@ -54,7 +54,7 @@ fn misspelt_command_suggests_similar_ones() {
     --- stdout
     --- stderr
     error: no command `clam`
-    hint: did you mean claim? `jobboard help` lists the commands
+    hint: did you mean `claim`? `jobboard help` lists the commands
     ");
 }
 
@@ -66,7 +66,7 @@ fn misspelt_option_suggests_the_right_one() {
     --- stdout
     --- stderr
     error: unexpected argument '--prioritty' found
-    hint: did you mean --priority? `jobboard help post` lists the options
+    hint: did you mean `--priority`? `jobboard help post` lists the options
     ");
 }
 

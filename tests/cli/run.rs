@@ -155,7 +155,7 @@ fn non_program_costs_no_attempt() {
     exit code 126
     --- stdout
     --- stderr
-    error: cannot execute /etc/passwd: Permission denied (os error 13)
+    error: cannot execute /etc/passwd: permission denied
     ");
 }
 

@@ -45,9 +45,9 @@ pub(super) enum Fault {
         rest: String,
         whole: Option<String>,
     },
-    #[error("the field before `{operator}` is missing; use one of {fields}")]
+    #[error("the field before `{operator}` is missing; the fields are {fields}")]
     NoField { operator: String, fields: String },
-    #[error("unknown field `{name}`{perhaps}; use one of {fields}")]
+    #[error("unknown field `{name}`{perhaps}; the fields are {fields}")]
     UnknownField {
         name: String,
         perhaps: String,

@@ -245,7 +245,7 @@ where
 }
 
 pub(super) fn fields() -> String {
-    format!("{}.PATH", FieldPath::names().join(" "))
+    format!("{}.PATH", FieldPath::names().join(", "))
 }
 
 /// Suggests the field that was probably meant; empty if none is close.
@@ -259,5 +259,7 @@ fn perhaps(wrong: &str) -> String {
         .map(|name| (levenshtein(&wrong, name), name))
         .min()
         .filter(|(distance, _)| *distance <= SLIPS && 2 * distance <= wrong.len())
-        .map_or_else(String::new, |(_, name)| format!(" (perhaps `{name}`)"))
+        .map_or_else(String::new, |(_, name)| {
+            format!(" (did you mean `{name}`?)")
+        })
 }

@@ -280,15 +280,45 @@ pub(crate) async fn named(
         .resolve_on(shelves, wanted)
         .await
         .with_context(|| ctx.trying("look up", count_jobs(wanted.len() as u64)))?;
-    let named = |(wanted, entry): (&JobRef, board::Result<Entry>)| Named {
-        name: wanted.to_string(),
-        reference: wanted.to_string(),
-        entry: entry.map_err(anyhow::Error::from),
-    };
+    let places = places_of_missing(board, shelves, wanted, &found).await;
+    let named =
+        |((wanted, entry), place): ((&JobRef, board::Result<Entry>), Option<Shelf>)| Named {
+            name: wanted.to_string(),
+            reference: wanted.to_string(),
+            entry: entry.map_err(|error| match place {
+                Some(place) => CommandError::Elsewhere(place).into(),
+                None => error.into(),
+            }),
+        };
     let mut given = HashSet::new();
     let is_new = |named: &Named| {
         let key = named.entry.as_ref().map(|entry| entry.key().clone());
         given.insert(key.map_err(|_| named.reference.clone()))
     };
-    Ok(wanted.iter().zip(found).map(named).filter(is_new).collect())
+    let found = wanted.iter().zip(found).zip(places);
+    Ok(found.map(named).filter(is_new).collect())
+}
+
+/// Returns where each job is that a command looked for in vain, as far as the board tells.
+async fn places_of_missing(
+    board: &dyn Board,
+    shelves: &[Shelf],
+    wanted: &[JobRef],
+    found: &[board::Result<Entry>],
+) -> Vec<Option<Shelf>> {
+    let is_missing = |it: &board::Result<Entry>| matches!(it, Err(BoardError::NoSuchJob));
+    let mut places = vec![None; found.len()];
+    if !found.iter().any(is_missing) {
+        return places;
+    }
+    let others = [Shelf::Past, Shelf::Trash, Shelf::Board].into_iter();
+    for shelf in others.filter(|it| !shelves.contains(it)) {
+        let elsewhere = board.resolve(shelf, wanted).await.unwrap_or_default();
+        for ((place, found), elsewhere) in places.iter_mut().zip(found).zip(elsewhere) {
+            if is_missing(found) && elsewhere.is_ok() {
+                *place = Some(shelf);
+            }
+        }
+    }
+    places
 }

@@ -54,14 +54,15 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Claim jobs and run their commands until stopped
 ///
-/// A conductor runs each job whose details have a `command` (an array of strings), and each job with a handler
-/// of its name. It skips all other jobs. Exit code 0 consumes the job and 75 postpones it. Any other end is a
-/// failure: the conductor retries the job with growing back-off, and trashes it at its retry limit.
+/// A conductor runs each job whose details contain a `command` (an array of strings), and each job that has a
+/// handler with the same name. It skips all other jobs. Exit code 0 consumes the job and 75 postpones it.
+/// Any other outcome is a failure: the conductor retries the job with increasing back-off, and trashes it
+/// once it reaches its retry limit.
 ///
 /// SIGTERM, SIGINT or SIGQUIT stop the conductor when its jobs are done, or after --grace; a second signal
-/// stops it immediately. SIGUSR1 switches claiming off and on. SIGUSR2 logs the conductor's state and the
-/// skipped jobs, with reasons. SIGHUP reloads handlers and policy; it stops a conductor whose terminal was
-/// closed. Under systemd (Type=notify) the conductor reports readiness and status.
+/// stops it immediately. SIGUSR1 toggles claiming. SIGUSR2 logs the conductor's state and the skipped jobs,
+/// with reasons. SIGHUP reloads handlers and policy; it stops a conductor whose terminal was closed. Under
+/// systemd (Type=notify) the conductor reports readiness and status.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConductArgs {
     /// Number of jobs to run concurrently
@@ -132,7 +133,7 @@ pub(crate) struct ConductArgs {
     ///
     /// The server answers /metrics with numbers for the board and the conductor, and /healthz with the
     /// conductor's health. Board numbers are a few seconds old, or older if reading the board takes long.
-    /// FILE.prom gets only the conductor's own numbers every 30s, and is removed at exit.
+    /// A FILE that ends in .prom receives the conductor's own metrics every 30s, and is removed at exit.
     #[arg(long, value_name = "WHERE", value_parser = metrics::place)]
     metrics: Option<MetricsPlace>,
 

@@ -159,7 +159,7 @@ fn counted(note: &Note, names: &str) -> String {
         let name = match name {
             "ran" if count == 1 => "attempt",
             "ran" => "attempts",
-            "abandoned" => "to be retried",
+            "abandoned" => "put back for a retry",
             name => name,
         };
         (at == 0 || count > 0).then(|| format!("{count} {name}"))

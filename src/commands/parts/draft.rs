@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::{
+    board::net::failure::reason,
     config::Config,
     exit::CommandError,
     job::{Book, Draft, Priority},
@@ -88,7 +89,7 @@ impl DraftArgs {
                 false => self.without_dashes(name, &error),
             })?;
             if details.insert(key.clone(), value).is_some() {
-                return Err(usage(format!("the details have `{key}` twice")));
+                return Err(usage(format!("the details have the key `{key}` twice")));
             }
         }
         if !command.is_empty() {
@@ -172,7 +173,7 @@ fn limited(name: &str, source: io::Result<impl Read>, max: u64) -> anyhow::Resul
     let mut text = String::new();
     source
         .and_then(|source| source.take(most + 1).read_to_string(&mut text))
-        .map_err(|error| usage(format!("cannot read {name}: {error}")))?;
+        .map_err(|error| usage(format!("cannot read {name}: {}", reason(&error))))?;
     if text.len() as u64 > most {
         return Err(too_large(format!("more than {most}"), max));
     }

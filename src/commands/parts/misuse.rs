@@ -69,11 +69,11 @@ pub(crate) fn misuse(
             None => Hint::new("`jobboard help {}` lists the options", [&[command]]),
         },
         (Some(word), None) => Hint::new(
-            "did you mean {}? `jobboard help` lists the commands",
+            "did you mean `{}`? `jobboard help` lists the commands",
             [&[word]],
         ),
         (Some(word), Some(command)) => Hint::new(
-            "did you mean {}? `jobboard help {}` lists the options",
+            "did you mean `{}`? `jobboard help {}` lists the options",
             [&[word], &[command]],
         ),
     };

@@ -19,9 +19,15 @@ fn guesses(
     lines.map(|(words, text)| (words.split(' '), text))
 }
 
+/// Returns the command that a synonym stands for.
+pub(in crate::commands) fn meaning(word: &str) -> Option<&'static str> {
+    let mut synonyms = guesses(" = ");
+    let (_, command) = synonyms.find(|(words, _)| words.clone().any(|it| it == word))?;
+    Some(command)
+}
+
 pub(in crate::commands) fn expand(words: &[OsString], at: usize) -> Option<Vec<OsString>> {
-    let word = words.get(at)?.to_str()?;
-    let (_, command) = guesses(" = ").find(|(words, _)| words.clone().any(|it| it == word))?;
+    let command = meaning(words.get(at)?.to_str()?)?;
     let command = command.split(' ').map(OsString::from);
     Some([&words[..at], &command.collect::<Vec<_>>(), &words[at + 1..]].concat())
 }
@@ -46,7 +52,7 @@ pub(in crate::commands) fn answer_option(
     })
 }
 
-pub(super) fn answer(word: &str, next: Option<&str>) -> Option<Hint> {
+pub(in crate::commands) fn answer(word: &str, next: Option<&str>) -> Option<Hint> {
     let (_, text) = guesses(" ? ").find(|(words, _)| words.clone().any(|it| it == word))?;
     Some(match text.contains("{}") {
         true => {

@@ -5,6 +5,7 @@ use std::{ffi::OsString, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use rustix::process::Signal;
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
@@ -117,6 +118,7 @@ impl Performer {
         left: &(dyn Fn(&Context, &Job, &Outcome) + Sync),
     ) -> anyhow::Result<()> {
         let Claimed { job, fence, .. } = claimed;
+        self.warn_of_own_command(ctx, &job);
         let span = Span::of(job.details.as_ref(), false);
         self.command.trace(span.as_ref());
         let keeper = Keeper::start(Arc::clone(&board));
@@ -164,12 +166,29 @@ impl Performer {
             },
             Err(NotPerformed::Lost(lost)) => {
                 let name = &job.name;
-                let what = format!("{name} was claimed by another client; its command was stopped");
+                let what = format!("the command of {name} was stopped");
                 Err(anyhow::Error::from(lost).context(what))
             }
             Err(NotPerformed::Stopped(signal)) => Err(code(128 + signal.as_raw())),
             Err(NotPerformed::NotRun(error)) => Err(not_run(ctx, error)),
             Err(error @ NotPerformed::Unwatched(_)) => Err(error.into()),
+        }
+    }
+
+    fn warn_of_own_command(&self, ctx: &Context, job: &Job) {
+        let own = job.details.as_ref().and_then(|it| it.get("command"));
+        let argv: Value = self
+            .command
+            .argv
+            .iter()
+            .map(|it| it.to_string_lossy())
+            .collect();
+        if own.is_some_and(|own| *own != argv) {
+            ctx.out.note(format!(
+                "warning: {} has a command of its own, which does not run now; `jobboard conduct` \
+                 runs it",
+                job.name
+            ));
         }
     }
 

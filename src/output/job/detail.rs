@@ -255,12 +255,16 @@ impl Report for FailedAttempt<'_> {
     }
 
     fn human(&self, page: &mut Page) {
-        let number = self.number.map(|number| format!(" {number}"));
+        let attempt = match self.number {
+            Some(number) => format!("attempt {number}"),
+            // `retry` has reset the count.
+            None => "earlier attempt".to_owned(),
+        };
         let ago = duration::brief(self.view.since(self.failure.time));
         let (time, conductor) = (rfc3339(self.failure.time), &self.failure.conductor);
         page.sentence(2)
             .add(Tone::Strong, self.view.entry.name())
-            .plain(format!("  attempt{}  ", number.unwrap_or_default()))
+            .plain(format!("  {attempt}  "))
             .add(Tone::Bad, self.failure.headline())
             .plain(format!("  {time} ({ago} ago) on {conductor}"));
         self.view.said(page, self.failure);

@@ -132,7 +132,9 @@ fn values_have_readable_labels() {
 fn unknown_sort_field_lists_the_known_ones() {
     let refusal = FieldOrder::read("-atempts").unwrap_err();
     assert!(
-        refusal.starts_with("unknown field `atempts` (perhaps `attempts`); use one of name"),
+        refusal.starts_with(
+            "unknown field `atempts` (did you mean `attempts`?); the fields are name,"
+        ),
         "{refusal}"
     );
 }
