@@ -69,7 +69,7 @@ fn invalid_json_details() {
 fn unreadable_details_file() {
     let env = Env::new();
     let missing = ["post", "resize", "--details", "@missing.json"];
-    is_refused(&env, &missing, &["missing.json", "No such file"]);
+    is_refused(&env, &missing, &["missing.json", "no such file"]);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn details_with_invalid_utf8() {
 #[test]
 fn missing_file_of_lines() {
     let missing = ["post", "--from", "missing.jsonl"];
-    is_refused(&Env::new(), &missing, &["missing.jsonl", "No such file"]);
+    is_refused(&Env::new(), &missing, &["missing.jsonl", "no such file"]);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn invalid_filter() {
     is_refused(
         &env,
         &filter("nme=x"),
-        &["`nme`", "perhaps `name`", "details.PATH"],
+        &["`nme`", "did you mean `name`?", "details.PATH"],
     );
     is_refused(&env, &filter("colour=red"), &["`colour`", "priority"]);
     is_refused(&env, &filter("name==x"), &["`==`", "= != ~ !~ < <= > >="]);
