@@ -108,7 +108,7 @@ pub(crate) enum CommandError {
 fn place(shelf: Shelf) -> &'static str {
     match shelf {
         Shelf::Board => "is on the board, not in the trash",
-        Shelf::Trash => "is already in the trash",
+        Shelf::Trash => "is in the trash",
         Shelf::Past => "has already ended",
     }
 }

@@ -154,8 +154,8 @@ impl BoardError {
         self.is_retryable() || matches!(self, Self::Unknown { .. })
     }
 
-    /// Whether the board's place holds something else.
-    pub(crate) fn is_not_a_board(&self) -> bool {
+    /// Whether the place of the board was found, but holds something that is not opened.
+    pub(crate) fn is_not_opened(&self) -> bool {
         matches!(
             self,
             Self::NotOpened { .. } | Self::Failed { doing: "open", .. }
@@ -190,7 +190,7 @@ pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
             _ => error.to_string(),
         };
         // Some libraries repeat their source in their own words.
-        if message.ends_with(&text) {
+        if message.to_lowercase().ends_with(&text.to_lowercase()) {
             continue;
         }
         if !message.is_empty() {

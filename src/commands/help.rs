@@ -95,7 +95,9 @@ fn subject(name: Option<&str>) -> anyhow::Result<HelpSubject<'_>> {
     }
     let meant = match name.parse::<u8>() {
         Ok(_) => Some("exit-codes"),
-        Err(_) => synonyms::meaning(name).and_then(|it| it.split(' ').next()),
+        Err(_) => synonyms::meaning(name)
+            .and_then(|it| it.split(' ').next())
+            .filter(|it| !it.starts_with('-')),
     };
     match meant {
         Some(meant) => subject(Some(meant)),

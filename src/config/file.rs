@@ -180,11 +180,11 @@ impl FoundTable<'_> {
 
     /// Refuses a table with a command or a password if other users can write the file. They could run programs as us,
     /// or redirect the password.
-    pub(super) fn require_trust(&self, has_password: bool) -> anyhow::Result<()> {
+    pub(super) fn require_trust(&self, has_secret: bool) -> anyhow::Result<()> {
         let table = self.table;
         let logbook = table.logbook.as_ref().is_some_and(|url| url.contains('@'));
         let is_command = table.password_command.is_some() || table.conduct.is_some();
-        if !(has_password || logbook || is_command || table.password_file.is_some()) {
+        if !(has_secret || logbook || is_command || table.password_file.is_some()) {
             return Ok(());
         }
         self.require_ours("a command or a password")

@@ -80,7 +80,7 @@ pub(crate) async fn examine(
     };
     match health {
         Ok(health) => checkup.health = Some(health),
-        Err(error) if error.is_not_a_board() || (is_denied && !is_seen) => {
+        Err(error) if error.is_not_opened() || (is_denied && !is_seen) => {
             return Err(error).with_context(trying);
         }
         Err(error) => {

@@ -425,7 +425,9 @@ pub(crate) fn of_moves(records: &[MoveRecord]) -> Vec<Problem> {
     }
     let count = targets.len();
     if count > APART {
-        let summary = format!("moves to {count} boards were interrupted");
+        let first: Vec<_> = targets.iter().take(NAMED).map(|it| it.as_str()).collect();
+        let (first, more) = (first.join(", "), count - NAMED);
+        let summary = format!("moves to {first} and {more} more boards were interrupted");
         let advice = "`jobboard copy --resume --to BOARD` finishes the moves to one board";
         return vec![Problem::new(Code::UnfinishedMove, summary).fixed_by(Fix::advice(advice))];
     }

@@ -58,11 +58,9 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
             _ => "nothing changed; `jobboard show JOB` shows the job".into(),
         },
         CommandError::Elsewhere(Shelf::Trash) => {
-            "`jobboard restore JOB` puts it back, and `jobboard purge JOB` deletes it".into()
+            "`jobboard restore JOB` puts it back on the board".into()
         }
-        CommandError::Elsewhere(Shelf::Past) => {
-            "`jobboard show JOB` shows how it ended; post it again to repeat it".into()
-        }
+        CommandError::Elsewhere(Shelf::Past) => "`jobboard show JOB` shows how it ended".into(),
         CommandError::Namesakes { first, .. } => {
             Hint::new("name one by its uuid, as in `jobboard show {}`", [&[first]])
         }

@@ -275,12 +275,12 @@ impl Entry {
         }
     }
 
-    /// Returns the name for people: JSON has the whole name.
+    /// Returns the name for people, cut to a kilobyte.
     pub(crate) fn name(&self) -> Cow<'_, str> {
         match self {
             Self::Job(job) if job.name.len() > LONGEST => shortened(&job.name).into(),
             Self::Job(job) => Cow::Borrowed(&job.name),
-            Self::Malformed(record) => record.key.text(),
+            Self::Malformed(record) => shortened(&record.key.text()).into(),
         }
     }
 }

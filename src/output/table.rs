@@ -86,9 +86,6 @@ pub(crate) struct Cell {
     is_vital: bool,
 }
 
-/// The widest text of a cell: one huge name must not widen its column in every row.
-const WIDEST_CELL: usize = 200;
-
 impl Cell {
     pub(crate) fn vital(tone: Tone, text: impl Into<Text>) -> Self {
         Self {
@@ -103,7 +100,7 @@ impl Cell {
 
     pub(crate) fn toned(tone: Tone, text: impl Into<Text>) -> Self {
         Self {
-            text: text.into().shortened(WIDEST_CELL),
+            text: text.into(),
             tone,
             is_vital: false,
         }

@@ -127,7 +127,7 @@ impl Embedded {
             }
             Ok(problems) => problems.flatten().unwrap_or_default(),
             // The file may be too damaged to read. One that is not opened is something else, and not damaged.
-            Err(error) if error.is_not_a_board() => return Err(error),
+            Err(error) if error.is_not_opened() => return Err(error),
             Err(BoardError::Failed { source, .. }) => vec![source.to_string()],
             Err(error) => return Err(error),
         };

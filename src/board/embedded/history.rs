@@ -87,9 +87,12 @@ pub(super) fn entries(view: &BoardView<'_>, most: u32) -> rusqlite::Result<Vec<E
         |row| Ok((row.get(0)?, Owner::from_stored(row.get::<_, Vec<u8>>(1)?))),
     )?;
     let [uuid, name, book_name, book_uuid, failures, remark] = texts(view);
-    // Entries keep shortened names, which end with a mark; a peer may have written longer ones.
-    let cut = |it| format!("iif(typeof({it}) = 'text', substr({it}, 1, {LONGEST} + 1), {it})");
-    let [name, book_name] = [name, book_name].map(cut);
+    // The whole history is read, so its texts are cut.
+    let cut = |it| {
+        let text = format!("typeof({it}) = 'text' AND length({it}) > {LONGEST}");
+        format!("iif({text}, substr({it}, 1, {LONGEST}) || '…', {it})")
+    };
+    let [uuid, name, book_name, book_uuid] = [uuid, name, book_name, book_uuid].map(cut);
     let outcome = view.bounded("outcome");
     // First the columns of an unclaimed record.
     view.all(

@@ -59,8 +59,8 @@ pub(super) fn pauses(view: &BoardView<'_>) -> rusqlite::Result<Vec<Pause>> {
         |row| {
             let pause: Option<Pause> = from_json(row.get_ref(0)?.as_bytes()?).ok();
             // Only by this name can a pause be ended.
-            let names = row.get(1)?;
-            Ok(pause.map(|pause| Pause { names, ..pause }))
+            let names = row.get_ref(1)?.as_str().ok().map(str::to_owned);
+            Ok(pause.zip(names).map(|(pause, names)| Pause { names, ..pause }))
         },
     )?;
     let mut read: Vec<Pause> = read.into_iter().flatten().collect();

@@ -195,7 +195,7 @@ pub(super) fn numbered(number: i64) -> JobKey {
 }
 
 /// Encodes any text as one node name; the node holds the text.
-fn escape(name: &str) -> String {
+pub(super) fn escape(name: &str) -> String {
     if name == "." || name == ".." {
         return name.replace('.', "%2E");
     }

@@ -5,7 +5,7 @@ use futures_util::future::try_join_all;
 use super::{
     board_session::BoardSession,
     link::nodes::Node,
-    paths::{NodeKind, unescape},
+    paths::{NodeKind, escape, unescape},
 };
 use crate::{
     board::{Result, wire::as_json},
@@ -30,7 +30,7 @@ impl BoardSession<'_> {
         let read = |child: &str, node: Node| {
             let pause: Pause = from_json(&node.data).ok()?;
             let names = unescape(child);
-            Some(Pause { names, ..pause })
+            (escape(&names) == child).then_some(Pause { names, ..pause })
         };
         let (found, all) = self.session.read_below(&folder, MOST_PAUSES, read).await?;
         Ok(Pause::bounded(found, all))

@@ -10,7 +10,7 @@ use futures_util::TryStreamExt;
 
 use super::select::Named;
 use crate::{
-    board::{self, Board, BoardError, BoardExt, Detail, JobRef, Query},
+    board::{self, Board, BoardError, BoardExt, Detail, JobRef, Query, net::failure::reason},
     context::Context,
     exit::CommandError,
     job::{Entry, JobKey, Shelf},
@@ -78,7 +78,7 @@ fn parsed(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
         if text == "-" {
             let (mut input, mut size) = (std::io::stdin().lock(), 0);
             while let Some(line) = line(&mut input).map_err(|error| {
-                CommandError::usage(format!("cannot read standard input: {error}"))
+                CommandError::usage(format!("cannot read standard input: {}", reason(&error)))
             })? {
                 if !line.trim().is_empty() {
                     size += line.len() + MOST_REFERENCES.1;
@@ -306,17 +306,20 @@ async fn places_of_missing(
     wanted: &[JobRef],
     found: &[board::Result<Entry>],
 ) -> Vec<Option<Shelf>> {
-    let is_missing = |it: &board::Result<Entry>| matches!(it, Err(BoardError::NoSuchJob));
     let mut places = vec![None; found.len()];
-    if !found.iter().any(is_missing) {
+    let all = found.iter().enumerate();
+    let missing = all.filter(|(_, it)| matches!(it, Err(BoardError::NoSuchJob)));
+    let missing: Vec<_> = missing.map(|(at, _)| at).collect();
+    if missing.is_empty() {
         return places;
     }
+    let lost: Vec<_> = missing.iter().map(|&at| wanted[at].clone()).collect();
     let others = [Shelf::Past, Shelf::Trash, Shelf::Board].into_iter();
     for shelf in others.filter(|it| !shelves.contains(it)) {
-        let elsewhere = board.resolve(shelf, wanted).await.unwrap_or_default();
-        for ((place, found), elsewhere) in places.iter_mut().zip(found).zip(elsewhere) {
-            if is_missing(found) && elsewhere.is_ok() {
-                *place = Some(shelf);
+        let elsewhere = board.resolve(shelf, &lost).await.unwrap_or_default();
+        for (&at, elsewhere) in missing.iter().zip(elsewhere) {
+            if elsewhere.is_ok() {
+                places[at] = Some(shelf);
             }
         }
     }

@@ -297,7 +297,7 @@ pub(crate) fn describe(entry: &Entry) -> String {
                 (Some(_), None) => " (claimed by an unreadable owner)".to_owned(),
                 (None, None) => String::new(),
             };
-            let name = octavia::title(job).unwrap_or_else(|| job.name.clone());
+            let name = octavia::title(job).unwrap_or_else(|| entry.name().into_owned());
             format!("{} {name}{claim}", short(&job.reference()))
         }
         Entry::Malformed(record) => format!("key:{} (malformed)", record.key),

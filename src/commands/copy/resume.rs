@@ -102,7 +102,9 @@ async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<
             (true, Ok(entry)) if entry.job().is_some_and(is_still_there) => {
                 Err(contradicted(route))
             }
-            (true, _) => Ok(true),
+            (true, Err(BoardError::Ambiguous { .. })) => Err(contradicted(route)),
+            (true, Ok(_) | Err(BoardError::NoSuchJob)) => Ok(true),
+            (true, Err(_)) => found.map(|_| true).map_err(Into::into),
             (false, _) if busy.contains(&copy.key) => Err(still_busy(&owner)),
             (false, _) => has_moved(route, (&copy, &owner), found),
         };

@@ -24,10 +24,13 @@ use crate::{
     context::{Consent, Context},
     diagnosis::{Asked, BalancerReport, JudgedBalancer, OctaviaReader},
     duration,
-    exit::CommandError,
+    exit::{CommandError, MendEnd},
     output::{Column, Fit},
     secret::Secret,
 };
+
+/// A load balancer that changes during each of so many looks is not judged.
+const MOST_LOOKS: usize = 5;
 
 /// Younger amphorae may still be booting.
 const OLD: TimeDelta = TimeDelta::minutes(10);
@@ -165,13 +168,19 @@ impl Sources {
         }
     }
 
-    /// Looks at the only load balancer with this id prefix.
+    /// Looks at the only load balancer with this id prefix; again if it changes meanwhile.
     async fn named(
         &mut self,
         ctx: &Context,
         prefix: &str,
     ) -> anyhow::Result<(JudgedBalancer, BalancerReport)> {
         let mut look = self.look(ctx, Asked::Like(prefix)).await?;
+        for _ in 1..MOST_LOOKS {
+            if !look.has_changed {
+                break;
+            }
+            look = self.look(ctx, Asked::Like(prefix)).await?;
+        }
         if let Some(exact) = look
             .balancers
             .iter()
@@ -188,6 +197,12 @@ impl Sources {
                 let hint = "use more characters; `jobboard mend` lists all stuck load balancers";
                 Err(CommandError::usage(message).hint(hint).into())
             }
+            None if look.has_changed => Err(CommandError::Mend {
+                end: MendEnd::Changed,
+                message: format!("load balancer {prefix} changed during each look"),
+                hint: "a worker may be running its job; repeat the command later".into(),
+            }
+            .into()),
             None => {
                 let message = format!("no load balancer has an id that begins with {prefix}");
                 Err(CommandError::Nothing(message))

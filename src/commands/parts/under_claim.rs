@@ -177,6 +177,7 @@ impl Performer {
 
     fn warn_of_own_command(&self, ctx: &Context, job: &Job) {
         let own = job.details.as_ref().and_then(|it| it.get("command"));
+        let own = own.filter(|it| it.is_array());
         let argv: Value = self
             .command
             .argv

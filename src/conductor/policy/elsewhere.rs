@@ -8,6 +8,9 @@ use crate::job::Takes;
 /// A peer may publish any number of directories, and each is tried with each pattern.
 const MOST_FOLDERS: usize = 64;
 
+/// The time for a match grows with the length of the pattern times that of the path, in bytes.
+const LONGEST_PATH: usize = 1024;
+
 /// Without restrictions.
 impl Default for Policy {
     fn default() -> Self {
@@ -18,7 +21,10 @@ impl Default for Policy {
 impl Policy {
     /// The other machine's programs are unknown: an allowed program counts as present.
     pub(crate) fn of(takes: &Takes) -> Self {
-        let globs = |texts: &[String]| texts.iter().map(|it| Glob::from(&**it)).collect();
+        let globs = |texts: &[String]| {
+            let usual = texts.iter().filter(|it| it.len() <= LONGEST_PATH);
+            usual.map(|it| Glob::from(&**it)).collect()
+        };
         let handlers = takes.handlers.clone();
         Self {
             programs: match &takes.programs {
@@ -46,6 +52,9 @@ impl Policy {
         let Programs::Like(globs) = &self.programs else {
             return Ok(name.into());
         };
+        if name.len() > LONGEST_PATH {
+            return Err(Forbidden::NotAllowed(name.to_owned()));
+        }
         let places: Vec<PathBuf> = match Path::new(name).is_absolute() {
             true => vec![name.into()],
             false => self.search.iter().map(|folder| folder.join(name)).collect(),

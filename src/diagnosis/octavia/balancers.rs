@@ -93,6 +93,8 @@ pub(crate) struct BalancerReport {
     pub(crate) workers: Workers,
     /// The number of pending load balancers that were not judged.
     pub(crate) left_out: usize,
+    /// Whether a load balancer changed during the look, and was not judged.
+    pub(crate) has_changed: bool,
     /// The logbooks of all jobs, if all jobs were read.
     pub(super) books: Option<HashSet<String>>,
 }
@@ -191,13 +193,16 @@ impl OctaviaReader {
         }
         // Their jobs may have ended meanwhile.
         let again = self.rows(asked, seen).await?;
+        let count = balancers.len();
         balancers.retain(|it| again.contains(&it.balancer));
+        let has_changed = balancers.len() < count;
         let workers = Workers {
             busy: jobs.owners.len(),
             alive: snapshot.sees_peers.then(|| snapshot.alive().count()),
         };
         Some(BalancerReport {
             balancers,
+            has_changed,
             workers,
             left_out,
             books: jobs.books,

@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use super::JobView;
 use crate::{
     duration,
-    job::{Departure, Entry, FieldValue, Job, JobField, Lease, State, octavia, shortened},
-    output::{Cell, Column, Fit, NOTHING, Tone},
+    job::{Departure, Entry, FieldValue, Job, JobField, LONGEST, Lease, State, octavia, shortened},
+    output::{Cell, Column, Fit, NOTHING, Text, Tone},
     problem::Code,
 };
 
@@ -128,6 +128,9 @@ impl JobColumn {
     }
 }
 
+/// In columns.
+const WIDEST_CELL: usize = 200;
+
 /// A value before it is formatted for people or programs.
 #[derive(Debug)]
 pub(super) enum Fact<'a> {
@@ -147,8 +150,8 @@ impl<'a> Fact<'a> {
     pub(super) fn cell(self, now: DateTime<Utc>) -> Cell {
         match self {
             Self::Nothing => Cell::toned(Tone::Faint, NOTHING),
-            Self::Plain(value) => Cell::new(formatted(value, now, duration::brief)),
-            Self::Marked(tone, text) => Cell::toned(tone, text),
+            Self::Plain(value) => Cell::new(narrow(formatted(value, now, duration::brief))),
+            Self::Marked(tone, text) => Cell::toned(tone, narrow(text)),
             Self::Both(cell, _) | Self::Aside(cell) => cell,
         }
     }
@@ -158,9 +161,24 @@ impl<'a> Fact<'a> {
         let seconds = |span: Duration| span.as_secs().to_string();
         match self {
             Self::Nothing | Self::Aside(_) => String::new(),
-            Self::Plain(value) => shortened(&formatted(value, now, seconds)),
-            Self::Marked(_, text) | Self::Both(_, text) => shortened(&text),
+            Self::Plain(value) => short(formatted(value, now, seconds)),
+            Self::Marked(_, text) | Self::Both(_, text) => short(text),
         }
+    }
+}
+
+/// One huge text must not widen its column in every row.
+fn narrow(text: Cow<'_, str>) -> Text {
+    match text.len() > WIDEST_CELL {
+        true => Text::from(text).shortened(WIDEST_CELL),
+        false => Text::from(text),
+    }
+}
+
+fn short(text: Cow<'_, str>) -> String {
+    match text.len() > LONGEST {
+        true => shortened(&text),
+        false => text.into_owned(),
     }
 }
 

@@ -28,6 +28,9 @@ use crate::process::{
 /// The interval for reaping ended orphans, which are harmless meanwhile.
 const REAPING: Duration = Duration::from_secs(2);
 
+/// The most scans without a result: another command may fork orphans all the time.
+const MOST_EMPTY_SCANS: u32 = 10;
+
 impl Guard {
     pub(super) async fn reap(&self) -> Infallible {
         loop {
@@ -62,6 +65,7 @@ impl Guard {
     /// Returns once no process of it remains. The leader of its group must not be reaped yet.
     pub(crate) async fn clear_away(&self, group: ProcessGroup) {
         let (until, mut before) = (Boottime::now() + PERSISTENCE, None);
+        let mut scans_left = MOST_EMPTY_SCANS;
         loop {
             let orphans = self.orphans(group);
             if orphans.is_empty() || until.is_past() {
@@ -70,8 +74,11 @@ impl Guard {
             let left = self.came_of(group).await;
             // The rest descends from other commands, unless it keeps forking: then it hides from scans, but changes.
             let is_steady = before.replace(orphans.clone()) == Some(orphans);
-            if left.is_empty() && is_steady {
-                return;
+            if left.is_empty() {
+                scans_left -= 1;
+                if is_steady || scans_left == 0 {
+                    return;
+                }
             }
             for kin in left {
                 kin.signal(Signal::KILL);
@@ -80,8 +87,8 @@ impl Guard {
         }
     }
 
-    /// Returns the start times of the adopted orphans that may descend from this command.
-    fn orphans(&self, group: ProcessGroup) -> Vec<u64> {
+    /// Returns the adopted orphans that may descend from this command, with their start times.
+    fn orphans(&self, group: ProcessGroup) -> Vec<(Pid, u64)> {
         let state = self.state.lock();
         let Some(adopted) = &self.adopted else {
             return Vec::new();
@@ -91,7 +98,7 @@ impl Guard {
             return Vec::new();
         }
         let since = Stat::of(group.leader()).map_or(0, |stat| stat.started);
-        orphans.retain(|started| *started >= since);
+        orphans.retain(|(_, started)| *started >= since);
         orphans
     }
 
@@ -154,12 +161,12 @@ impl Adopted {
         })
     }
 
-    /// Reaps ended orphans but not our own children. Returns the start times of the others, including those that just
-    /// ended: they may have left a child.
-    pub(super) fn reap(&self, own: &HashSet<Pid>) -> Vec<u64> {
+    /// Reaps ended orphans but not our own children. Returns the others with their start times, including those that
+    /// just ended: they may have left a child.
+    pub(super) fn reap(&self, own: &HashSet<Pid>) -> Vec<(Pid, u64)> {
         #[cfg(test)]
-        if let Some(started) = simulation::orphans(own) {
-            return started;
+        if let Some(orphans) = simulation::orphans(own) {
+            return orphans;
         }
         let all = self.children().unwrap_or_else(|| pids().collect());
         let others = all.into_iter().filter(|pid| !own.contains(pid));
@@ -176,7 +183,7 @@ impl Adopted {
     }
 }
 
-fn reap(pid: Pid) -> Option<u64> {
+fn reap(pid: Pid) -> Option<(Pid, u64)> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     let child = WaitId::Pid(pid);
     // Fails unless it is our child.
@@ -184,5 +191,5 @@ fn reap(pid: Pid) -> Option<u64> {
     // The start time is gone after the reaping.
     let started = Stat::of(pid).map_or(u64::MAX, |stat| stat.started);
     waitid(child, options).ok()?;
-    Some(started)
+    Some((pid, started))
 }

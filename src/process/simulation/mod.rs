@@ -103,7 +103,7 @@ pub(crate) fn reap(pid: Pid) {
 }
 
 /// Reaps the ended orphans of the current conductor, and returns when the others started.
-pub(crate) fn orphans(own: &HashSet<Pid>) -> Option<Vec<u64>> {
+pub(crate) fn orphans(own: &HashSet<Pid>) -> Option<Vec<(Pid, u64)>> {
     let machine = machine()?;
     let conductor = current().unwrap_or_default();
     machine.processes(|all| all.orphans(conductor, own))

@@ -134,7 +134,7 @@ impl ProcessTable {
     }
 
     /// Reaps the ended children of a conductor that are none of its own, and returns when the others started.
-    pub(super) fn orphans(&mut self, conductor: u32, own: &HashSet<Pid>) -> Vec<u64> {
+    pub(super) fn orphans(&mut self, conductor: u32, own: &HashSet<Pid>) -> Vec<(Pid, u64)> {
         let parent = Some(pid_of(conductor));
         let is_own = |pid: i32| Pid::from_raw(pid).is_some_and(|pid| own.contains(&pid));
         let orphans = self.all.iter();
@@ -143,8 +143,8 @@ impl ProcessTable {
         for (pid, _) in orphans.iter().filter(|(_, is_alive)| !is_alive) {
             self.all.remove(pid);
         }
-        let started = orphans.into_iter().map(|(pid, _)| started(pid));
-        started.collect()
+        let started = |(pid, _)| Some((Pid::from_raw(pid)?, started(pid)));
+        orphans.into_iter().filter_map(started).collect()
     }
 
     /// Gives the children of a dead conductor to init, and ends the leashed ones.
