@@ -1,7 +1,7 @@
 //! `jobboard show`.
 
 use anyhow::Context as _;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 
 use super::{
     bulk::references::{ANYWHERE, references_or_names},
@@ -122,8 +122,12 @@ pub(crate) async fn look_everywhere(
 ) -> Result<Vec<Result<Entry, BoardError>>, BoardError> {
     let shelves = [Shelf::Board, Shelf::Trash];
     let mut found = board.resolve_on(&shelves, wanted).await?;
-    let is_missing = |entry: &Result<_, _>| matches!(entry, Err(BoardError::NoSuchJob));
-    if !found.iter().any(is_missing) {
+    // A job in the trash may have been posted again under its uuid, and have ended since.
+    let may_have_ended = |entry: &Result<Entry, _>| match entry {
+        Ok(entry) => trashed_on(entry).is_some(),
+        Err(error) => matches!(error, BoardError::NoSuchJob),
+    };
+    if !found.iter().any(may_have_ended) {
         return Ok(found);
     }
     let past = match board.resolve(Shelf::Past, wanted).await {
@@ -133,9 +137,24 @@ pub(crate) async fn look_everywhere(
         Err(error) => return Err(error),
     };
     for (entry, past) in found.iter_mut().zip(past) {
-        if is_missing(entry) {
+        let is_later = match (&entry, &past) {
+            (Err(BoardError::NoSuchJob), _) => true,
+            (Ok(entry), Ok(past)) => {
+                let ended = past.job().and_then(|it| it.ended.as_ref());
+                trashed_on(entry).is_some_and(|on| ended.is_some_and(|end| end.on > on))
+            }
+            _ => false,
+        };
+        if is_later {
             *entry = past;
         }
     }
     Ok(found)
+}
+
+fn trashed_on(entry: &Entry) -> Option<DateTime<Utc>> {
+    entry
+        .job()
+        .filter(|it| it.shelf == Shelf::Trash)?
+        .trashed_on
 }

@@ -245,6 +245,28 @@ fn trashed_job_of_the_same_uuid_is_not_the_awaited_one() {
 }
 
 #[test]
+fn last_end_of_a_uuid_counts() {
+    let env = Env::new();
+    let nightly = |command: &str| {
+        let words = [
+            "post",
+            "a",
+            "max_attempts:=1",
+            "--unique",
+            "n",
+            "--",
+            command,
+        ];
+        let uuid = env.jobboard(&words).run().posted();
+        let conduct = ["-q", "conduct", "--allow-any", "--drain"];
+        let _ended = env.jobboard(&conduct).run();
+        env.jobboard(&["wait", &uuid]).run()
+    };
+    assert_eq!(nightly("false").code, 9);
+    nightly("true").succeeded();
+}
+
+#[test]
 fn new_job_of_the_same_uuid_is_not_the_awaited_one() {
     let env = Env::new();
     let nightly = ["post", "nightly", "--unique", "nightly"];

@@ -34,6 +34,8 @@ use tokio::{
     time::{self, Instant},
 };
 
+#[cfg(test)]
+pub(crate) use self::strays::Orphan;
 pub(crate) use self::{
     helper::main,
     leftover::{BEFORE_FIRST, LeftOver},

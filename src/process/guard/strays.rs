@@ -28,8 +28,16 @@ use crate::process::{
 /// The interval for reaping ended orphans, which are harmless meanwhile.
 const REAPING: Duration = Duration::from_secs(2);
 
-/// The most scans without a result: another command may fork orphans all the time.
+/// So many scans without a result end the search in any case: another command may fork orphans all the time.
 const MOST_EMPTY_SCANS: u32 = 10;
+
+/// A process below the conductor whose parent has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Orphan {
+    pub(crate) pid: Pid,
+    pub(crate) started: u64,
+    pub(crate) is_alive: bool,
+}
 
 impl Guard {
     pub(super) async fn reap(&self) -> Infallible {
@@ -65,20 +73,20 @@ impl Guard {
     /// Returns once no process of it remains. The leader of its group must not be reaped yet.
     pub(crate) async fn clear_away(&self, group: ProcessGroup) {
         let (until, mut before) = (Boottime::now() + PERSISTENCE, None);
-        let mut scans_left = MOST_EMPTY_SCANS;
+        let mut empty_scans = 0;
         loop {
             let orphans = self.orphans(group);
             if orphans.is_empty() || until.is_past() {
                 return;
             }
             let left = self.came_of(group).await;
-            // The rest descends from other commands, unless it keeps forking: then it hides from scans, but changes.
-            let is_steady = before.replace(orphans.clone()) == Some(orphans);
-            if left.is_empty() {
-                scans_left -= 1;
-                if is_steady || scans_left == 0 {
-                    return;
-                }
+            // The rest descends from other commands, unless it keeps forking: then it escapes the scans, but changes.
+            let alive: Vec<_> = orphans.into_iter().filter(|it| it.is_alive).collect();
+            let is_steady = before.as_ref() == Some(&alive);
+            before = Some(alive);
+            empty_scans += u32::from(left.is_empty());
+            if left.is_empty() && (is_steady || empty_scans >= MOST_EMPTY_SCANS) {
+                return;
             }
             for kin in left {
                 kin.signal(Signal::KILL);
@@ -87,8 +95,8 @@ impl Guard {
         }
     }
 
-    /// Returns the adopted orphans that may descend from this command, with their start times.
-    fn orphans(&self, group: ProcessGroup) -> Vec<(Pid, u64)> {
+    /// Returns the adopted orphans that may descend from this command.
+    fn orphans(&self, group: ProcessGroup) -> Vec<Orphan> {
         let state = self.state.lock();
         let Some(adopted) = &self.adopted else {
             return Vec::new();
@@ -98,7 +106,7 @@ impl Guard {
             return Vec::new();
         }
         let since = Stat::of(group.leader()).map_or(0, |stat| stat.started);
-        orphans.retain(|(_, started)| *started >= since);
+        orphans.retain(|it| it.started >= since);
         orphans
     }
 
@@ -161,9 +169,9 @@ impl Adopted {
         })
     }
 
-    /// Reaps ended orphans but not our own children. Returns the others with their start times, including those that
-    /// just ended: they may have left a child.
-    pub(super) fn reap(&self, own: &HashSet<Pid>) -> Vec<(Pid, u64)> {
+    /// Reaps ended orphans but not our own children. Returns all orphans, including those that just ended: they may
+    /// have left a child.
+    pub(super) fn reap(&self, own: &HashSet<Pid>) -> Vec<Orphan> {
         #[cfg(test)]
         if let Some(orphans) = simulation::orphans(own) {
             return orphans;
@@ -183,13 +191,17 @@ impl Adopted {
     }
 }
 
-fn reap(pid: Pid) -> Option<(Pid, u64)> {
+fn reap(pid: Pid) -> Option<Orphan> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     let child = WaitId::Pid(pid);
     // Fails unless it is our child.
     waitid(child.clone(), options | WaitIdOptions::NOWAIT).ok()?;
     // The start time is gone after the reaping.
     let started = Stat::of(pid).map_or(u64::MAX, |stat| stat.started);
-    waitid(child, options).ok()?;
-    Some((pid, started))
+    let ended = waitid(child, options).ok()?;
+    Some(Orphan {
+        pid,
+        started,
+        is_alive: ended.is_none(),
+    })
 }

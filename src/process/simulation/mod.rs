@@ -31,6 +31,7 @@ use super::{
     child::{Ended, ProcessEnd},
     command::CommandSpec,
     group::{ProcessGroup, Stat},
+    guard::Orphan,
     label::{JOB, Label},
     spawn::Bonds,
 };
@@ -102,8 +103,8 @@ pub(crate) fn reap(pid: Pid) {
     on_processes(|all| all.reap(number(pid)));
 }
 
-/// Reaps the ended orphans of the current conductor, and returns when the others started.
-pub(crate) fn orphans(own: &HashSet<Pid>) -> Option<Vec<(Pid, u64)>> {
+/// Reaps the ended orphans of the current conductor, and returns all.
+pub(crate) fn orphans(own: &HashSet<Pid>) -> Option<Vec<Orphan>> {
     let machine = machine()?;
     let conductor = current().unwrap_or_default();
     machine.processes(|all| all.orphans(conductor, own))

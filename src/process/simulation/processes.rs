@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal};
 use tokio::sync::watch;
 
 use super::{End, FIRST_PID};
-use crate::process::{child::Ended, group::Stat, label::Label, spawn::Bonds};
+use crate::process::{child::Ended, group::Stat, guard::Orphan, label::Label, spawn::Bonds};
 
 #[derive(Debug)]
 struct SimulatedProcess {
@@ -133,8 +133,8 @@ impl ProcessTable {
         }
     }
 
-    /// Reaps the ended children of a conductor that are none of its own, and returns when the others started.
-    pub(super) fn orphans(&mut self, conductor: u32, own: &HashSet<Pid>) -> Vec<(Pid, u64)> {
+    /// Reaps the ended children of a conductor that are none of its own, and returns all.
+    pub(super) fn orphans(&mut self, conductor: u32, own: &HashSet<Pid>) -> Vec<Orphan> {
         let parent = Some(pid_of(conductor));
         let is_own = |pid: i32| Pid::from_raw(pid).is_some_and(|pid| own.contains(&pid));
         let orphans = self.all.iter();
@@ -143,8 +143,14 @@ impl ProcessTable {
         for (pid, _) in orphans.iter().filter(|(_, is_alive)| !is_alive) {
             self.all.remove(pid);
         }
-        let started = |(pid, _)| Some((Pid::from_raw(pid)?, started(pid)));
-        orphans.into_iter().filter_map(started).collect()
+        let orphan = |(pid, is_alive)| {
+            Some(Orphan {
+                pid: Pid::from_raw(pid)?,
+                started: started(pid),
+                is_alive,
+            })
+        };
+        orphans.into_iter().filter_map(orphan).collect()
     }
 
     /// Gives the children of a dead conductor to init, and ends the leashed ones.
