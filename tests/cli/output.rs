@@ -140,7 +140,7 @@ fn unwritable_output_is_a_failure() {
     for format in ["table", "tsv", "json", "jsonl"] {
         let list = env.jobboard(&["list", "-o", format]);
         let run = list.in_shell("exec \"$@\" >/dev/full").run();
-        assert!(run.failed(1).contains("No space left"), "{run}");
+        assert!(run.failed(1).contains("no space left"), "{run}");
     }
 }
 
@@ -149,7 +149,7 @@ fn unwritable_output_of_a_change_is_repeated_in_the_error() {
     let env = stocked();
     let unwritten = |words: &[&str]| {
         let run = env.jobboard(words).in_shell("exec \"$@\" >/dev/full").run();
-        assert!(run.failed(1).contains("No space left"), "{run}");
+        assert!(run.failed(1).contains("no space left"), "{run}");
         run.stderr
     };
     let posted = unwritten(&["post", "urgent", "--priority", "VERY_HIGH"]);
