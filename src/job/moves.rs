@@ -10,7 +10,7 @@ pub(crate) const MOVER: &str = "move:";
 /// The most records that a board reads; a move leaves at most a few hundred.
 pub(crate) const MOST_RECORDS: usize = 10_000;
 
-/// In bytes. The name of a mover is at most as long as that of an owner.
+/// The longest record in bytes: an owner's name and the address of a board.
 const LONGEST: usize = Owner::LONGEST + 1024;
 
 /// A move that has begun on the source board, or a job that it has handed over.

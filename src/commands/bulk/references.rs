@@ -299,7 +299,7 @@ pub(crate) async fn named(
     Ok(found.map(named).filter(is_new).collect())
 }
 
-/// Returns where each job is that a command looked for in vain, as far as the board tells.
+/// Returns the place of each job that was not found on these shelves, if it is on another one.
 async fn places_of_missing(
     board: &dyn Board,
     shelves: &[Shelf],

@@ -186,8 +186,8 @@ impl Performer {
             .collect();
         if own.is_some_and(|own| *own != argv) {
             ctx.out.note(format!(
-                "warning: {} has a command of its own, which does not run now; `jobboard conduct` \
-                 runs it",
+                "warning: {} has a command of its own, which is ignored; `jobboard conduct` runs such \
+                 commands",
                 job.name
             ));
         }

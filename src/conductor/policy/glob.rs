@@ -49,8 +49,8 @@ impl Glob {
                 (Some('?'), Some(char)) if char != '/' => {}
                 (Some(wanted), Some(char)) if wanted == char => {}
                 _ => {
-                    // The last `*` matches one more character. An earlier one need not: between the two, it is either
-                    // no help, or barred by a slash.
+                    // The last `*` matches one more character. Extending an earlier one never helps: up to the last
+                    // one, the shortest match leaves the most text, and no `*` passes a slash.
                     let Some((behind, unmatched)) = &mut again else {
                         return false;
                     };

@@ -239,7 +239,7 @@ impl World {
             if Instant::now() > attentive {
                 self.check_pickup(&mut ignored);
                 if !clock_is_set && self.server.look(Store::only_waits_for_retries) {
-                    // Later than the clock has ever been: every retry is due, and no event reports it.
+                    // Ahead of every earlier setting of the clock: all retries are due, and no event reports it.
                     self.machine.note("clock set");
                     self.machine.set_wall_clock(TimeDelta::hours(2));
                     clock_is_set = true;

@@ -31,7 +31,7 @@ const REAPING: Duration = Duration::from_secs(2);
 /// So many scans without a result end the search in any case: another command may fork orphans all the time.
 const MOST_EMPTY_SCANS: u32 = 10;
 
-/// A process below the conductor whose parent has ended.
+/// A descendant of a command that the kernel made a child of the conductor, because its own parent ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Orphan {
     pub(crate) pid: Pid,

@@ -103,7 +103,7 @@ pub(crate) fn reap(pid: Pid) {
     on_processes(|all| all.reap(number(pid)));
 }
 
-/// Reaps the ended orphans of the current conductor, and returns all.
+/// Reaps the ended orphans of the current conductor, and returns all that it has.
 pub(crate) fn orphans(own: &HashSet<Pid>) -> Option<Vec<Orphan>> {
     let machine = machine()?;
     let conductor = current().unwrap_or_default();

@@ -133,7 +133,7 @@ impl ProcessTable {
         }
     }
 
-    /// Reaps the ended children of a conductor that are none of its own, and returns all.
+    /// Reaps the ended orphans that a conductor has adopted, and returns all that it has.
     pub(super) fn orphans(&mut self, conductor: u32, own: &HashSet<Pid>) -> Vec<Orphan> {
         let parent = Some(pid_of(conductor));
         let is_own = |pid: i32| Pid::from_raw(pid).is_some_and(|pid| own.contains(&pid));
