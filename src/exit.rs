@@ -75,8 +75,11 @@ pub(crate) enum CommandError {
     },
     #[error("{message}")]
     Refused { message: String, hint: Option<Hint> },
-    #[error("{0}")]
-    InVain(String),
+    #[error("{message}")]
+    InVain {
+        message: String,
+        job: Option<String>,
+    },
     #[error("the job {}", place(*.0))]
     Elsewhere(Shelf),
     #[error("no running conductor's name starts with {0}")]
@@ -85,6 +88,7 @@ pub(crate) enum CommandError {
     NoSuchName { name: String, board: String },
     #[error("{count} jobs are named {name}: {jobs}")]
     Namesakes {
+        verb: &'static str,
         name: String,
         count: usize,
         jobs: String,
@@ -368,7 +372,7 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<ErrorC
         CommandError::Unheard { .. } => (FAILED, "unknown"),
         CommandError::Partly { .. } | CommandError::Canary { .. } => (PARTLY, "failed"),
         CommandError::Refused { .. } => (UNSAFE, "refused"),
-        CommandError::InVain(_) => (TRASHED, "failed"),
+        CommandError::InVain { .. } => (TRASHED, "failed"),
         CommandError::TimedOut(_) => (TIMED_OUT, "timeout"),
         CommandError::Command(code) => (*code, "failed"),
         // The subject is among its own causes.

@@ -15,7 +15,6 @@ use crate::{
     context::{Consent, Context},
     exit::CommandError,
     job::{Edit, Priority},
-    output::count_jobs,
     transfer::limits,
 };
 
@@ -95,10 +94,6 @@ pub(crate) async fn run(ctx: &mut Context, args: ChangeArgs) -> anyhow::Result<(
     let action = Action::Change(args.edit(ctx)?);
     let board = args.preview.board(ctx)?;
     let wanted = references(ctx, &*board, Scope::board("change"), &args.jobs).await?;
-    if wanted.len() > 1 && !args.preview.is_preview() {
-        let question = format!("change {}?", count_jobs(wanted.len() as u64));
-        ctx.require_names(&[&ctx.config], &args.consent, &question)?;
-    }
     let mut jobs = named(ctx, &*board, action.shelves(), &wanted).await?;
     if let Action::Change(edit) = &action {
         for named in &mut jobs {

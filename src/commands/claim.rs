@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use self::search::{Search, WaitLimits};
 use super::{
     bulk::{
-        references::{Scope, reference},
+        references::{Scope, find, reference},
         report::Done,
     },
     parts::{
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     board::{
-        Board, BoardError, BoardExt, ClaimRules,
+        Board, BoardError, ClaimRules,
         filter::{Filter, Filters},
     },
     config::Source,
@@ -50,7 +50,7 @@ pub(crate) struct ClaimArgs {
     #[arg(long)]
     next: bool,
 
-    /// With --next: consider only matching jobs
+    /// With --next: consider only matching jobs, for example details.command=none for jobs without a command
     #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields, requires = "next", conflicts_with = "job")]
     filter: Vec<Filter>,
 
@@ -328,10 +328,14 @@ async fn win_named(
     mut limits: WaitLimits<'_>,
 ) -> anyhow::Result<WonJob> {
     let wanted = reference(ctx, board, Scope::board("claim"), wanted).await?;
-    let entry = limits
-        .bound(board.resolve_one(Shelf::Board, &wanted))
-        .await
-        .with_context(|| ctx.trying("claim", &wanted).with(&wanted))?;
+    let found = find(board, &[Shelf::Board], std::slice::from_ref(&wanted));
+    let entry = match limits.bound(found).await {
+        Ok(mut found) => found
+            .pop()
+            .unwrap_or_else(|| Err(BoardError::NoSuchJob.into())),
+        Err(error) => Err(error),
+    };
+    let entry = entry.with_context(|| ctx.trying("claim", &wanted).with(&wanted))?;
     let rules = ClaimRules {
         is_attempt: wish.is_attempt,
         ..ClaimRules::BY_HAND

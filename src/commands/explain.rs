@@ -60,7 +60,8 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
         return doctor::run(ctx, DoctorArgs::of_jobs()).await;
     }
     let board = ctx.board()?;
-    let (named, unnamed) = references_or_names(ctx, &*board, ANYWHERE, &args.jobs).await?;
+    let (named, unnamed) =
+        references_or_names(ctx, &*board, "explain", ANYWHERE, &args.jobs).await?;
     let wanted = match args.about.is_given() {
         true => args.about.jobs(ctx, &*board).await?,
         false => named,

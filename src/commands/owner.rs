@@ -69,7 +69,7 @@ pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()
     let board = ctx.board()?;
     let (shelves, is_better) = (&[Shelf::Board], ANYWHERE.1);
     let (wanted, mut failed) =
-        references_or_names(ctx, &*board, (shelves, is_better), &args.jobs).await?;
+        references_or_names(ctx, &*board, "owner", (shelves, is_better), &args.jobs).await?;
     let found = named(ctx, &*board, shelves, &wanted).await?;
     let total = found.len() + failed;
     // Their names do not contain the host.

@@ -46,7 +46,8 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
         true => (ANYWHERE.0, has_failed as fn(&Entry) -> bool),
         false => ANYWHERE,
     };
-    let (named, unnamed) = references_or_names(ctx, &*board, where_to_look, &args.jobs).await?;
+    let (named, unnamed) =
+        references_or_names(ctx, &*board, "show", where_to_look, &args.jobs).await?;
     let wanted = match args.about.is_given() {
         true => args.about.jobs(ctx, &*board).await?,
         false => named,

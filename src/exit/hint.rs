@@ -61,16 +61,20 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
             "`jobboard restore JOB` puts it back on the board".into()
         }
         CommandError::Elsewhere(Shelf::Past) => "`jobboard show JOB` shows how it ended".into(),
-        CommandError::Namesakes { first, .. } => {
-            Hint::new("name one by its uuid, as in `jobboard show {}`", [&[first]])
-        }
+        CommandError::Namesakes { verb, first, .. } => Hint::new(
+            "name one by its uuid, as in `jobboard {} {}`",
+            [&[verb], &[first]],
+        ),
         CommandError::NotKnown { .. } => {
             "check the reference and the board (`jobboard config`); `jobboard list --history` \
              lists the jobs that ended, and --gone-ok counts an unknown job as complete"
                 .into()
         }
         CommandError::Canary { .. } => "`jobboard show --output JOB` prints its output".into(),
-        CommandError::InVain(_) => {
+        CommandError::InVain { job: Some(_), .. } => {
+            "`jobboard explain JOB` shows the reason and the remedy".into()
+        }
+        CommandError::InVain { job: None, .. } => {
             "`jobboard list --trash` and `jobboard list --history` show how the jobs ended".into()
         }
         CommandError::TimedOut(_) if trying.is_some_and(|it| it.job.is_some()) => {
@@ -83,8 +87,12 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         }
     };
     let mut way_out = WayOut::new(hint, trying);
-    if let CommandError::Unheard { job, .. } | CommandError::Canary { job, .. } = error {
-        way_out.job = Some(job.clone());
+    match error {
+        CommandError::Unheard { job, .. } | CommandError::Canary { job, .. } => {
+            way_out.job = Some(job.clone());
+        }
+        CommandError::InVain { job, .. } => way_out.job.clone_from(job),
+        _ => {}
     }
     Some(way_out)
 }
@@ -171,9 +179,6 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
     let word = verb.split(' ').next().unwrap_or_default();
     let has_job = trying.is_some_and(|trying| trying.job.is_some());
     let hint = match (error, word) {
-        (BoardError::NoSuchJob, word) if has_job && !matches!(word, "show" | "wait") => {
-            "`jobboard show JOB` also searches the trash and the history"
-        }
         (BoardError::NoSuchJob, _) => LIST,
         (BoardError::AlreadyClaimed { .. }, "retry") => {
             "nothing changed; if the owner is gone, `jobboard abandon --force JOB` releases the \

@@ -34,6 +34,15 @@ fn changing_several_jobs_needs_the_name_of_a_protected_board() {
     env.ok("change @1 @2 --priority HIGH --dry-run");
     env.ok("change @1 --priority HIGH");
     env.ok("change @1 @2 --priority LOW --confirm prod");
+    for verb in ["restore", "retry"] {
+        env.ok("trash --force @1 @2 --confirm prod");
+        let trash = env.run("list --trash -o uuid");
+        let uuids: Vec<_> = trash.succeeded().lines().collect();
+        let several = format!("{verb} {}", uuids.join(" "));
+        let refused = env.run(&several);
+        assert!(refused.failed(8).contains("--confirm prod"), "{refused}");
+        env.ok(&format!("{several} --confirm prod"));
+    }
 }
 
 #[test]

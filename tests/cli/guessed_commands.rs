@@ -45,6 +45,7 @@ fn guessed_commands_act_as_their_names_suggest() {
         ("list deploy", "deploy"),
         ("list --filter DEPL", "deploy"),
         ("jobs", "deploy"),
+        ("get jobs", "deploy"),
         ("queue", "deploy"),
         ("count", ""),
         ("output backup", "disk full"),

@@ -74,7 +74,7 @@ fn trashed_job_has_its_own_exit_code() {
     00000001-0000-0000-0000-000000000000	resize	trashed
     --- stderr
     error: resize ended in the trash
-    hint: `jobboard list --trash` and `jobboard list --history` show how the jobs ended
+    hint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows the reason and the remedy
     ");
 }
 
@@ -141,7 +141,7 @@ fn reason_of_a_trashed_job_is_printed() {
       boom
       password=********
     error: resize ended in the trash; last failure: exit 3: password=********
-    hint: `jobboard list --trash` and `jobboard list --history` show how the jobs ended
+    hint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows the reason and the remedy
     ");
     let json = env.run("wait @1 --json -q");
     assert_eq!(json.values()[0]["last_failure"]["exit_code"], 3);

@@ -211,9 +211,12 @@ impl FromStr for BoardUrl {
     }
 }
 
-/// Guesses the URL of an address without a scheme: HOST:PORT and an optional path.
+/// Guesses the URL of an address without a scheme: a file, or HOST:PORT and an optional path.
 pub(crate) fn likely(text: &str) -> Option<String> {
-    let (host, rest) = text.split_once(':')?;
+    let Some((host, rest)) = text.split_once(':') else {
+        let is_file = text.contains('/') || text.ends_with(".db") || text.ends_with(".sqlite");
+        return is_file.then(|| format!("sqlite:{text}"));
+    };
     let port = rest.split('/').next().unwrap_or_default();
     let is_host = |it: char| it.is_ascii_alphanumeric() || it == '.' || it == '-';
     if host.is_empty() || !host.chars().all(is_host) || port.parse::<u16>().is_err() {

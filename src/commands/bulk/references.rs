@@ -110,6 +110,7 @@ pub(crate) const ANYWHERE: (&[Shelf], fn(&Entry) -> bool) =
 pub(crate) async fn references_or_names(
     ctx: &Context,
     board: &dyn Board,
+    verb: &'static str,
     (shelves, preferred): (&[Shelf], fn(&Entry) -> bool),
     typed: &[String],
 ) -> anyhow::Result<(Vec<JobRef>, usize)> {
@@ -124,7 +125,7 @@ pub(crate) async fn references_or_names(
             Err(error) => Err(error),
         };
         let found = found.with_context(|| ctx.trying("look up", text))?;
-        match found.only(board.name()) {
+        match found.only(verb, board.name()) {
             // A few hex digits that are no name either may begin a uuid in the history.
             Err(CommandError::NoSuchName { .. }) if !may_be_name(text) => known.push(text.clone()),
             Ok(key) => known.push(JobRef::Key(key).to_string()),
@@ -184,7 +185,7 @@ impl<'a> Namesakes<'a> {
         Ok(Self { name, found, count })
     }
 
-    fn only(&self, board: &str) -> Result<JobKey, CommandError> {
+    fn only(&self, verb: &'static str, board: &str) -> Result<JobKey, CommandError> {
         let name = self.name.to_owned();
         match self.found.as_slice() {
             [] => Err(CommandError::NoSuchName {
@@ -193,6 +194,7 @@ impl<'a> Namesakes<'a> {
             }),
             [entry] => Ok(entry.key().clone()),
             [first, ..] => Err(CommandError::Namesakes {
+                verb,
                 jobs: self.list(SAMPLE, |reference| reference),
                 count: self.count,
                 name,
@@ -276,27 +278,38 @@ pub(crate) async fn named(
     shelves: &[Shelf],
     wanted: &[JobRef],
 ) -> anyhow::Result<Vec<Named>> {
-    let found = board
-        .resolve_on(shelves, wanted)
+    let found = find(board, shelves, wanted)
         .await
         .with_context(|| ctx.trying("look up", count_jobs(wanted.len() as u64)))?;
-    let places = places_of_missing(board, shelves, wanted, &found).await;
-    let named =
-        |((wanted, entry), place): ((&JobRef, board::Result<Entry>), Option<Shelf>)| Named {
-            name: wanted.to_string(),
-            reference: wanted.to_string(),
-            entry: entry.map_err(|error| match place {
-                Some(place) => CommandError::Elsewhere(place).into(),
-                None => error.into(),
-            }),
-        };
+    let named = |(wanted, entry): (&JobRef, _)| Named {
+        name: wanted.to_string(),
+        reference: wanted.to_string(),
+        entry,
+    };
     let mut given = HashSet::new();
     let is_new = |named: &Named| {
         let key = named.entry.as_ref().map(|entry| entry.key().clone());
         given.insert(key.map_err(|_| named.reference.clone()))
     };
-    let found = wanted.iter().zip(found).zip(places);
+    let found = wanted.iter().zip(found);
     Ok(found.map(named).filter(is_new).collect())
+}
+
+/// Returns each job on these shelves. The error of a missing one names the shelf that has it.
+pub(crate) async fn find(
+    board: &dyn Board,
+    shelves: &[Shelf],
+    wanted: &[JobRef],
+) -> board::Result<Vec<anyhow::Result<Entry>>> {
+    let found = board.resolve_on(shelves, wanted).await?;
+    let places = places_of_missing(board, shelves, wanted, &found).await;
+    let with_place = |(entry, place): (board::Result<Entry>, Option<Shelf>)| {
+        entry.map_err(|error| match place {
+            Some(place) => CommandError::Elsewhere(place).into(),
+            None => error.into(),
+        })
+    };
+    Ok(found.into_iter().zip(places).map(with_place).collect())
 }
 
 /// Returns the place of each job that was not found on these shelves, if it is on another one.

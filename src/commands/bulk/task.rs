@@ -18,7 +18,7 @@ use crate::{
         Aftermath, AuditEntry, Entry, Failure, Identity, Origin, Outcome, Owner, Purge, Restore,
         Settlement, Shelf,
     },
-    output::rfc3339,
+    output::{count_jobs, rfc3339},
     suggest::Suggestion,
 };
 
@@ -79,8 +79,15 @@ impl Task {
             plan::write(ctx, file, self)?;
             return Ok(None);
         }
-        if let Some(question) = self.action.question(&self.chosen) {
-            confirm(ctx, consent, &question, &self.chosen)?;
+        let count = self.chosen.entries().count() as u64;
+        match self.action.question(&self.chosen) {
+            Some(question) => confirm(ctx, consent, &question, &self.chosen)?,
+            // A protected board asks for its name before any change of several jobs.
+            None if self.action.force().is_none() && count > 1 => {
+                let question = format!("{} {}?", self.action.verb().now, count_jobs(count));
+                ctx.require_names(&[&ctx.config], consent, &question)?;
+            }
+            None => {}
         }
         Ok(Some(self))
     }

@@ -27,9 +27,15 @@ pub(in crate::commands) fn meaning(word: &str) -> Option<&'static str> {
 }
 
 pub(in crate::commands) fn expand(words: &[OsString], at: usize) -> Option<Vec<OsString>> {
-    let command = meaning(words.get(at)?.to_str()?)?;
+    let word = words.get(at)?.to_str()?;
+    let next = words.get(at + 1).and_then(|it| it.to_str());
+    let pair = next.and_then(|next| meaning(&format!("{word}-{next}")));
+    let (command, rest) = match pair {
+        Some(command) => (command, at + 2),
+        None => (meaning(word)?, at + 1),
+    };
     let command = command.split(' ').map(OsString::from);
-    Some([&words[..at], &command.collect::<Vec<_>>(), &words[at + 1..]].concat())
+    Some([&words[..at], &command.collect::<Vec<_>>(), &words[rest..]].concat())
 }
 
 pub(in crate::commands) fn answer_option(
@@ -112,6 +118,31 @@ mod tests {
             let is_synonym = guesses(" = ").any(|(mut words, _)| words.any(|it| it == word));
             assert!(!is_synonym, "{word}");
             assert!(text.contains('`'), "{word}");
+        }
+    }
+
+    #[test]
+    fn suggested_commands_are_valid() {
+        let texts = [" ? ", " - "].into_iter().flat_map(guesses);
+        for text in texts.map(|(_, text)| text) {
+            let parts = text.split('`').skip(1).step_by(2);
+            for command in parts.filter(|it| it.starts_with("jobboard ")) {
+                let mut words: Vec<OsString> = Vec::new();
+                for word in command.split(' ') {
+                    let before = words.last().and_then(|it| it.to_str());
+                    let value = match before.unwrap_or_default() {
+                        "--jobs" => "4",
+                        "--board" | "--to" => "sqlite:b.db",
+                        "--filter" => "name=x",
+                        "--output" => "/",
+                        _ if word == "{}" => "x",
+                        _ => word,
+                    };
+                    words.push(value.into());
+                }
+                let (_, cli) = Cli::read(&words);
+                assert!(cli.is_ok(), "{command}");
+            }
         }
     }
 }

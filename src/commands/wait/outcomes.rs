@@ -21,10 +21,14 @@ pub(super) struct BadEnds {
     names: BTreeMap<&'static str, Vec<String>>,
     reasons: Vec<String>,
     remarks: Vec<String>,
+    trashed: Vec<String>,
 }
 
 impl BadEnds {
     fn add(&mut self, ctx: &Context, how: &'static str, name: &str, job: Option<&Job>) {
+        let trashed = job.filter(|it| it.shelf == Shelf::Trash);
+        self.trashed
+            .extend(trashed.map(|it| it.reference().into_owned()));
         let failure = job.and_then(|job| job.history.failures.last());
         let remark = job.and_then(Job::sent_by);
         let reason = remark.and_then(|remark| remark.reason.as_ref());
@@ -45,10 +49,12 @@ impl BadEnds {
         self.names.entry(how).or_default().push(name.to_owned());
     }
 
-    pub(super) fn end(self) -> anyhow::Result<()> {
+    pub(super) fn end(mut self) -> anyhow::Result<()> {
         if self.names.is_empty() {
             return Ok(());
         }
+        let is_one = self.names.values().map(Vec::len).sum::<usize>() == 1;
+        let job = self.trashed.pop().filter(|_| is_one);
         let names = self.names.into_iter();
         let ends: Vec<_> = names
             .map(|(how, names)| format!("{} {how}", names.join(", ")))
@@ -61,7 +67,8 @@ impl BadEnds {
             [] => String::new(),
             remarks => format!(", by {}", remarks.join(", by ")),
         };
-        Err(CommandError::InVain(format!("{}{by}{why}", ends.join("; "))).into())
+        let message = format!("{}{by}{why}", ends.join("; "));
+        Err(CommandError::InVain { message, job }.into())
     }
 }
 

@@ -109,7 +109,9 @@ fn invalid_file_urls_are_refused() {
 fn missing_or_unknown_scheme_lists_the_known_ones() {
     refused(&[
         ("", "use sqlite:PATH"),
-        ("jobs.db", "use sqlite:PATH"),
+        ("jobs", "use sqlite:PATH"),
+        ("jobs.db", "use sqlite:jobs.db"),
+        ("./jobs", "use sqlite:./jobs"),
         ("/srv/a:b.db", "use sqlite:PATH"),
         ("./a:b", "use sqlite:PATH"),
         (":x", "use sqlite:PATH"),

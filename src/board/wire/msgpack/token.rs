@@ -132,7 +132,7 @@ impl<'a> PackReader<'a> {
         while left > 0 {
             if has_keys {
                 weight.text(self.key()?.as_bytes().len());
-            } else if let Some(run) = self.plain(left) {
+            } else if let Some(run) = self.plain(left, level < RecordProblem::DEEPEST) {
                 weight.0 += 32 * run as usize;
                 left -= run;
                 continue;
@@ -144,9 +144,14 @@ impl<'a> PackReader<'a> {
         Ok(())
     }
 
-    /// Skips single-byte values; a peer can post a million.
-    fn plain(&mut self, most: u32) -> Option<u32> {
-        let is_plain = |byte: &&u8| matches!(byte, 0x00..=0x7f | 0xc0 | 0xc2 | 0xc3 | 0xe0..=0xff);
+    /// Skips single-byte values, which all have the same weight; a peer can post a million.
+    fn plain(&mut self, most: u32, with_empty: bool) -> Option<u32> {
+        let is_plain = |byte: &&u8| match byte {
+            0x00..=0x7f | 0xc0 | 0xc2 | 0xc3 | 0xe0..=0xff => true,
+            // An empty map or list.
+            0x80 | 0x90 => with_empty,
+            _ => false,
+        };
         let run = self
             .rest
             .iter()
