@@ -42,9 +42,9 @@ use crate::{
 /// that are not renewed, exhausted retries, every other problem that `doctor` finds with the jobs or the server, and
 /// a board that has never held a job. On an Octavia board, a job that blocks all posters is always critical.
 ///
-/// A problem metric, such as owner_dead, counts the same jobs as `doctor`. The usual ones are always printed, the
-/// others if a range names them; `failed` reads the trash. Measuring claim_not_renewed adds up to 2s. backing_off counts
-/// jobs that wait for their next attempt.
+/// A problem metric, such as owner_dead, counts the same jobs as `doctor`. Common metrics are always printed, the
+/// others only if a range names them. `failed` reads the trash. Measuring claim_not_renewed adds up to 2s. backing_off
+/// counts jobs that wait for their next attempt.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// Warn if METRIC is outside this range

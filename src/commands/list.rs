@@ -76,8 +76,8 @@ pub(crate) struct ListArgs {
     /// List only matching jobs, for example 'priority>=HIGH'; repeat it to narrow further
     ///
     /// The form is FIELD OP VALUE, joined by `and`. Fields: name state owner priority sequence age held expires
-    /// attempts size details.PATH; in the trash and the history also trashed ended outcome by reason waited
-    /// took exit_code. Operators: = and != (with * and ?), ~ and !~ (regular expressions), < <= > >=. The value
+    /// attempts size details.PATH; in the trash and the history also trashed ended outcome by action reason
+    /// waited took exit_code. Operators: = and != (with * and ?), ~ and !~ (regular expressions), < <= > >=. The value
     /// `none` matches absence: 'owner=none', 'expires=none'. Quote values with spaces or commas: 'name="big
     /// resize"'. `jobboard help filters` has the details.
     #[arg(long, value_name = "EXPR")]

@@ -157,8 +157,8 @@ fn fix_of_claim(cause: &Cause, target: FixTarget<'_>) -> Fix {
             resume("--from", from)
         }
         (Code::UnfinishedMove, _) => Fix::look(Suggestion::of("list --filter owner=move:*")),
-        (_, about) if about.is(NO_OWNER) => release(Risk::Safe).because("nobody holds it"),
-        _ => release(Risk::Decision).because("if no worker runs it"),
+        (_, about) if about.is(NO_OWNER) => release(Risk::Safe).because("no owner holds the claim"),
+        _ => release(Risk::Decision).because("if no worker is running the job"),
     }
 }
 

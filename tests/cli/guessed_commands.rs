@@ -264,7 +264,9 @@ fn commands_that_change_answer_a_name_with_the_uuid_of_the_job() {
         let run = env.jobboard(&words).run();
         let answer = run.failed(2);
         assert!(
-            answer.contains(&format!("takes a uuid; the job named deploy is {uuid}")),
+            answer.contains(&format!(
+                "requires a uuid; the job named deploy has the uuid {uuid}"
+            )),
             "{run}"
         );
         let verb = verb.trim_end_matches(" --expiry 5m");
@@ -276,7 +278,9 @@ fn commands_that_change_answer_a_name_with_the_uuid_of_the_job() {
     }
     let purge = env.jobboard(&["purge", "backup"]).run();
     assert!(
-        purge.failed(2).contains("the job named backup is "),
+        purge
+            .failed(2)
+            .contains("the job named backup has the uuid "),
         "{purge}"
     );
     let _ = env.post("deploy");

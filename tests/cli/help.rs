@@ -163,7 +163,7 @@ fn help_of_a_code_prints_its_section() {
       jobboard abandon --force --problem broken-lock
 
     This removes the lock. It is safe for a lock without an owner. For an unreadable owner, check first
-    that no worker runs the job. If you do nothing, the job never runs.
+    that no worker is running the job. If you do nothing, the job never runs.
     ");
     let run = env.run("help broken-lock --json");
     let text = &run.json()["text"];

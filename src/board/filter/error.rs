@@ -74,7 +74,7 @@ pub(super) enum Fault {
     Duration(#[from] InvalidDuration),
     #[error("`{0}` is not a whole number")]
     Number(String),
-    #[error("`{0}` is not a size; use bytes, or whole kB, MB, GB, KiB, MiB or GiB")]
+    #[error("`{0}` is not a size; use a whole number of bytes, kB, MB, GB, KiB, MiB or GiB")]
     Size(String),
     #[error("invalid glob: {0}")]
     Glob(#[from] InvalidGlob),

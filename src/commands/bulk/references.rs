@@ -211,20 +211,20 @@ impl<'a> Namesakes<'a> {
         let (first, command) = (short(&first), words.first().unwrap_or(&""));
         Some(match count {
             1 => CommandError::usage(format!(
-                "{command} takes a uuid; the job named {name} is {first}"
+                "{command} requires a uuid; the job named {name} has the uuid {first}"
             ))
             .hint(Hint::new("`jobboard {} {}`", [&words, &[first]])),
             _ => {
                 let jobs = self.list(3, short);
                 let hint = match scope.has_name_option {
                     true => Hint::new(
-                        "`jobboard {} {}` takes one of them, `jobboard {} --name {}` all",
+                        "`jobboard {} {}` acts on one of them, `jobboard {} --name {}` on all",
                         [&words, &[first], &words, &[name]],
                     ),
                     false => Hint::new("`jobboard {} {}`", [&words, &[first]]),
                 };
                 let message =
-                    format!("{command} takes a uuid; {count} jobs are named {name}: {jobs}");
+                    format!("{command} requires a uuid; {count} jobs are named {name}: {jobs}");
                 CommandError::usage(message).hint(hint)
             }
         })

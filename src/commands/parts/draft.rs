@@ -96,7 +96,7 @@ impl DraftArgs {
             let command = Value::from(command.to_vec());
             if details.insert("command".to_owned(), command).is_some() {
                 return Err(usage(
-                    "the details already have a command; remove one of the two",
+                    "the details already contain `command`; remove that key, or the command after `--`",
                 ));
             }
         }

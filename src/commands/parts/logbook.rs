@@ -18,7 +18,7 @@ use crate::{
 pub(crate) struct LogbookArgs {
     /// Database of TaskFlow's logbooks: mysql://USER@HOST/DB, postgresql://…, or sqlite:FILE
     ///
-    /// The default is `logbook` of the board's configuration, JOBBOARD_LOGBOOK, or the connection in
+    /// The default is JOBBOARD_LOGBOOK, else `logbook` in the board's configuration, else the connection in
     /// octavia.conf. The database is only read.
     #[arg(long, value_name = "URL", value_parser = secret)]
     logbook: Option<Secret>,

@@ -97,7 +97,7 @@ pub(crate) enum Forbidden {
     NoCommand { has_handlers: bool },
     #[error("no handler matches its name, and commands are not allowed here")]
     NotHandled,
-    #[error("the `{field}` of the job is not {wanted}")]
+    #[error("the job's `{field}` is not {wanted}")]
     Malformed {
         field: &'static str,
         wanted: &'static str,

@@ -154,7 +154,10 @@ fn value_of_the_wrong_type_shows_the_expected_type() {
         ("sequence=x", "`x` is not a whole number"),
         ("attempts>1.5", "`1.5` is not a whole number"),
         ("sequence<none", "`none` is not a whole number"),
-        ("size>5k", "`5k` is not a size; use bytes, or whole kB, MB"),
+        (
+            "size>5k",
+            "`5k` is not a size; use a whole number of bytes, kB, MB",
+        ),
         ("size>1.5MiB", "`1.5MiB` is not a size"),
         ("size>-1", "`-1` is not a size"),
         ("size>MB", "`MB` is not a size"),
