@@ -48,17 +48,27 @@ impl fmt::Display for JobRef {
 }
 
 #[derive(Debug, Error)]
-#[error(
-    "`{0}` is not a job reference; use the uuid, its first {SHORTEST_PREFIX} or more hex digits, \
-     @SEQUENCE, key:TEXT or unique:KEY"
-)]
-pub(crate) struct NotAReference(String);
+#[error("`{text}` is not a job reference; use {}", forms(text))]
+pub(crate) struct NotAReference {
+    text: String,
+}
+
+fn forms(text: &str) -> String {
+    match text.parse::<i64>() {
+        Ok(number) => format!("@{number} for the job with this number"),
+        Err(_) => format!(
+            "the uuid, its first {SHORTEST_PREFIX} or more hex digits, @SEQUENCE, key:TEXT or unique:KEY"
+        ),
+    }
+}
 
 impl FromStr for JobRef {
     type Err = NotAReference;
 
     fn from_str(text: &str) -> Result<Self, NotAReference> {
-        let wrong = || NotAReference(text.to_owned());
+        let wrong = || NotAReference {
+            text: text.to_owned(),
+        };
         if let Some(key) = text.strip_prefix("key:") {
             // A peer can store a record on Redis under an empty name.
             return Ok(Self::Key(JobKey::new(key)));

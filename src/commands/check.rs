@@ -39,8 +39,9 @@ use crate::{
 /// A range is `[@]START:END`. A value outside the range raises the alert; with @, a value inside it. `10` means
 /// 0:10, `10:` has no upper limit, `~:10` has no lower limit. Spans (oldest_unclaimed, longest_claim, rtt)
 /// accept durations: `5m:15m`. Without ranges, the check warns about unreadable records, dead owners, claims
-/// that are not renewed, exhausted retries, every other problem that `doctor` finds with the jobs or the server, and
-/// a board that has never held a job. On an Octavia board, a job that blocks all posters is always critical.
+/// that are not renewed, exhausted retries, every other problem that `doctor` finds on the board or with the server,
+/// and a board that has never held a job. Failed jobs in the trash count only with a range: `--warn failed=0`. On
+/// an Octavia board, a job that blocks all posters is always critical.
 ///
 /// A problem metric, such as owner_dead, counts the same jobs as `doctor`. Common metrics are always printed, the
 /// others only if a range names them. `failed` reads the trash. Measuring claim_not_renewed adds up to 2s. backing_off

@@ -14,7 +14,7 @@ use crate::{
     exit::CommandError,
     glob::{InvalidGlob, translate},
     job::{LONGEST, Pause},
-    output::{Format, Page, Report},
+    output::{Page, Report},
 };
 
 /// Pause jobs by name: conductors and `claim --next` skip them
@@ -89,7 +89,7 @@ async fn list(ctx: &mut Context) -> anyhow::Result<()> {
     let pauses = pauses.into_iter().filter(|pause| !pause.is_over(now));
     let done = "paused";
     let pauses: Vec<_> = pauses.map(|pause| Paused { done, pause }).collect();
-    if pauses.is_empty() && ctx.out.format() == Format::Table {
+    if pauses.is_empty() && !ctx.out.is_json() {
         ctx.out
             .note("nothing is paused; `jobboard pause '*'` pauses all jobs");
     }

@@ -11,6 +11,8 @@ use crate::{
 };
 
 /// Resume paused jobs
+///
+/// Without NAME-GLOB, ends all pauses; asks first if there are several, unless --yes is given.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ResumeArgs {
     /// Pause to end, as given to `pause` and shown by `status` [default: all]
@@ -61,9 +63,13 @@ pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<(
         }
         None => paused,
     };
-    match names.is_empty() {
-        true => ctx.out.note("nothing is paused"),
-        false => ctx.require_names(&[&ctx.config], &args.consent, &format!("resume {what}?"))?,
+    match names.as_slice() {
+        [] => ctx.out.note("nothing is paused"),
+        [_] => ctx.require_names(&[&ctx.config], &args.consent, &format!("resume {what}?"))?,
+        all => {
+            let question = format!("end all {} pauses: {}?", all.len(), all.join(", "));
+            ctx.consent(&args.consent, &question)?;
+        }
     }
     let remark = args.reason.remark_on(ctx, "resumed");
     let mut resumed = Vec::new();

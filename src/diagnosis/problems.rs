@@ -130,9 +130,10 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
         }
         Code::NoMatchingConductor => Fix::look(Suggestion::of("conductors"))
             .because("add a handler, or start another conductor"),
-        Code::NoConductor => {
-            Fix::advice("start `jobboard conduct --handlers DIR`, or a TaskFlow conductor")
-        }
+        Code::NoConductor => Fix::advice(
+            "start `jobboard conduct --handlers DIR` or a TaskFlow conductor, or run a command with \
+                 `jobboard claim JOB -- COMMAND`",
+        ),
         Code::ClockSkew => Fix::advice("set the clocks of this machine and of the posters"),
         Code::BreaksPeers => target.list(),
         _ => return None,

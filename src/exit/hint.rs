@@ -57,9 +57,18 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
             "purge" => "`jobboard trash --force JOB` moves it to the trash".into(),
             _ => "nothing changed; `jobboard show JOB` shows the job".into(),
         },
-        CommandError::Elsewhere(Shelf::Trash) => {
-            "`jobboard restore JOB` puts it back on the board".into()
-        }
+        CommandError::Elsewhere(Shelf::Trash) => match verb(trying) {
+            "trash" | "trash --force" => {
+                "`jobboard purge JOB` deletes it for good; `jobboard restore JOB` puts it back"
+                    .into()
+            }
+            "change" => {
+                "to change it before it runs: `jobboard pause NAME`, `jobboard restore JOB`, \
+                         change it, and `jobboard resume NAME`"
+                    .into()
+            }
+            _ => "`jobboard restore JOB` puts it back on the board".into(),
+        },
         CommandError::Elsewhere(Shelf::Past) => "`jobboard show JOB` shows how it ended".into(),
         CommandError::Namesakes { verb, first, .. } => Hint::new(
             "name one by its uuid, as in `jobboard {} {}`",

@@ -654,6 +654,9 @@ fn commit_record_of_a_job_that_is_still_there_releases_no_copy() {
     let file = rusqlite::Connection::open(from.strip_prefix("sqlite:").unwrap()).unwrap();
     let forged = "INSERT INTO moves SELECT (SELECT uuid FROM job) || ' ' || key, '' FROM moves";
     assert_eq!(file.execute(forged, []).unwrap(), 1);
+    // It hides no other record.
+    let unreadable = "INSERT INTO moves VALUES (CAST(x'ff' AS TEXT), CAST(x'ff' AS TEXT))";
+    assert_eq!(file.execute(unreadable, []).unwrap(), 1);
     drop(file);
     let resumed = copy(&boards, &from, &to, &["--resume"]);
     assert_eq!((resumed.code, &*resumed.stdout), (7, ""), "{resumed:?}");

@@ -57,7 +57,8 @@ pub(super) fn pauses(view: &BoardView<'_>) -> rusqlite::Result<Vec<Pause>> {
         ),
         [],
         |row| {
-            let pause: Option<Pause> = from_json(row.get_ref(0)?.as_bytes()?).ok();
+            let pause = row.get_ref(0)?.as_bytes().ok();
+            let pause: Option<Pause> = pause.and_then(|it| from_json(it).ok());
             // Only by this name can a pause be ended.
             let names = row.get_ref(1)?.as_str().ok().map(str::to_owned);
             Ok(pause.zip(names).map(|(pause, names)| Pause { names, ..pause }))
@@ -80,8 +81,9 @@ pub(super) fn moves(view: &BoardView<'_>) -> rusqlite::Result<Vec<MoveRecord>> {
         ),
         [],
         |row| {
-            let (key, value): (String, String) = (row.get(0)?, row.get(1)?);
-            Ok(MoveRecord::read(&key, &value))
+            let (key, value) = (row.get_ref(0)?.as_str(), row.get_ref(1)?.as_str());
+            let text = key.ok().zip(value.ok());
+            Ok(text.and_then(|(key, value)| MoveRecord::read(key, value)))
         },
     )?;
     Ok(records.into_iter().flatten().collect())

@@ -53,7 +53,12 @@ pub(crate) async fn references(
 ) -> anyhow::Result<Vec<JobRef>> {
     if let Some(name) = typed.iter().find(|text| may_be_name(text)) {
         // A board without an answer leaves the plain error.
-        let found = Namesakes::find(board, scope.shelves, name, |_| true).await;
+        let is_there = |entry: &Entry| {
+            entry
+                .job()
+                .is_some_and(|it| scope.shelves.contains(&it.shelf))
+        };
+        let found = Namesakes::find(board, ANYWHERE.0, name, is_there).await;
         if let Some(answer) = found.ok().and_then(|it| it.answer(scope)) {
             return Err(answer.into());
         }
@@ -162,7 +167,7 @@ impl<'a> Namesakes<'a> {
         board: &dyn Board,
         shelves: &[Shelf],
         name: &'a str,
-        preferred: fn(&Entry) -> bool,
+        preferred: impl Fn(&Entry) -> bool,
     ) -> board::Result<Self> {
         let (mut all, mut best) = ((Vec::new(), 0), (Vec::new(), 0));
         for shelf in shelves {

@@ -165,8 +165,14 @@ impl Selection {
     }
 
     pub(crate) fn words(&self) -> impl Iterator<Item = String> {
-        let words = |filter: Filter| ["--filter".to_owned(), filter.to_string()];
-        self.all_filters().flat_map(words)
+        let option = |name: &str, value: String| [name.to_owned(), value];
+        let filters = self.all_filters();
+        let filters = filters.map(move |it| option("--filter", it.to_string()));
+        let problem = self.problem.iter();
+        let problem = problem.map(move |it| option("--problem", it.text.clone()));
+        let limits = [("--limit", self.limit), ("--max", self.max)].into_iter();
+        let limits = limits.filter_map(move |(name, value)| Some(option(name, value?.to_string())));
+        filters.chain(problem).chain(limits).flatten()
     }
 
     pub(crate) async fn look_up(

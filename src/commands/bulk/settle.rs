@@ -1,6 +1,6 @@
 //! The end of claims: abandon, consume and trash, and when conductors may retry a job released by force.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -24,6 +24,9 @@ use crate::{
     output::count_jobs,
     process::{label::Label, lineage::Processes},
 };
+
+/// The number of owners that a warning names.
+const SAMPLE: usize = 3;
 
 /// The jobs to settle, and whether by force.
 #[derive(Debug, clap::Args)]
@@ -278,8 +281,18 @@ impl Release {
     ) -> Option<String> {
         let waits = entries.filter_map(|entry| Some((left(entry)?, self.doubt(entry)?)));
         let waits: Vec<_> = waits.collect();
-        let (left, doubt) = waits.iter().max_by_key(|(left, _)| left)?;
-        let until = clock(Utc::now(), *left)?;
+        let left = waits.iter().map(|(left, _)| *left).max()?;
+        let until = clock(Utc::now(), left)?;
+        let doubts: BTreeSet<_> = waits.iter().map(|(_, doubt)| doubt.as_str()).collect();
+        let mut doubt = doubts
+            .iter()
+            .take(SAMPLE)
+            .copied()
+            .collect::<Vec<_>>()
+            .join(", ");
+        if doubts.len() > SAMPLE {
+            doubt += ", and others";
+        }
         let jobs = match waits.len() {
             1 => String::new(),
             jobs => format!(" for {}, the last of them", count_jobs(jobs as u64)),

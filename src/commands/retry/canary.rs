@@ -7,9 +7,10 @@ use std::{
 };
 
 use anyhow::Context as _;
+use chrono::Utc;
 
 use crate::{
-    board::{Board, BoardError, JobRef, wait::Waiter},
+    board::{Board, BoardError, BoardExt, JobRef, wait::Waiter},
     commands::{
         bulk::{
             act::{Pace, stopped},
@@ -26,6 +27,7 @@ use crate::{
     job::{Departure, Entry, Failure, Job, Shelf},
     output::{count_jobs, short},
     process::signal::Signals,
+    suggest::Hint,
 };
 
 #[derive(Debug, Default, clap::Args)]
@@ -81,6 +83,7 @@ impl CanaryArgs {
         };
         let jobs = first_task.chosen.entries().filter_map(Entry::job);
         let canaries: Vec<_> = jobs.map(Canary::of).collect();
+        self.require_no_pause(ctx, board, &canaries).await?;
         let trial = CanaryTrial::new(canaries, &task.chosen);
         // Subscribe before the retry, so that an early end is not missed.
         let waiter = within(self.timeout, NO_REPLY, Waiter::begin(board))
@@ -117,6 +120,32 @@ impl CanaryArgs {
         let message = "no conductor is running, so no canary would run; nothing changed";
         let hint = "--timeout 10m waits for a conductor or a Python service; `jobboard help \
                     conduct` shows how to start a conductor";
+        Err(CommandError::refused(message).hint(hint).into())
+    }
+
+    /// The same holds while a canary is paused.
+    async fn require_no_pause(
+        &self,
+        ctx: &Context,
+        board: &dyn Board,
+        canaries: &[Canary],
+    ) -> anyhow::Result<()> {
+        let now = Utc::now();
+        let pauses = board.lasting_pauses(now).await;
+        let pauses = pauses.with_context(|| ctx.trying("list", "the pauses"))?;
+        let paused = |it: &Canary| Some((it.name.clone(), pauses.of(&it.name, now)?));
+        let Some((name, pause)) = canaries.iter().find_map(paused) else {
+            return Ok(());
+        };
+        if self.timeout.is_some() {
+            return Ok(());
+        }
+        let message = format!("{name} is paused, so the canary would not run; nothing changed");
+        let names = [&*pause.names];
+        let hint = Hint::new(
+            "`jobboard resume {}` ends the pause; --timeout 10m waits for its end",
+            [&names],
+        );
         Err(CommandError::refused(message).hint(hint).into())
     }
 }

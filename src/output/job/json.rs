@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use super::{JobView, rfc3339};
 use crate::{
-    job::{Entry, Job},
+    job::{Entry, History, Job},
     secret::covered,
 };
 
@@ -51,7 +51,7 @@ impl Serialize for JobView<'_> {
             "by": remark.map(|remark| &remark.by),
             "action": remark.and_then(|remark| remark.action.as_ref()),
             "action_on": time(remark.and_then(|remark| remark.on)),
-            "reason": remark.and_then(|remark| remark.reason.as_ref()),
+            "reason": history.and_then(History::reason),
             "waited": seconds(job.and_then(Job::waited)),
             "took": seconds(job.and_then(Job::took)),
             "exit_code": exit_code.flatten(),
