@@ -83,7 +83,12 @@ impl Snapshot {
             )
             .seen("size", format!("{} bytes", record.size))
             .seen_if(
-                self.peers.is_some(),
+                case.shelf == Shelf::Trash,
+                "place",
+                "in the trash, where it does no harm",
+            )
+            .seen_if(
+                self.peers.is_some() && case.shelf == Shelf::Board,
                 "Python",
                 "services fail on the record or delete it",
             ),

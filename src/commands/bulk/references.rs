@@ -214,11 +214,20 @@ impl<'a> Namesakes<'a> {
         let words: Vec<_> = verb.split(' ').collect();
         let first = self.found.first()?.reference();
         let (first, command) = (short(&first), words.first().unwrap_or(&""));
+        // Other arguments may be secret, so the answer does not repeat them.
+        let typed = std::env::args_os().skip_while(|it| it != command);
+        let one = match typed.count() > words.len() + 1 {
+            true => Hint::new(
+                "repeat the command with {} in place of {}",
+                [&[first], &[name]],
+            ),
+            false => Hint::new("`jobboard {} {}`", [&words, &[first]]),
+        };
         Some(match count {
             1 => CommandError::usage(format!(
                 "{command} requires a uuid; the job named {name} has the uuid {first}"
             ))
-            .hint(Hint::new("`jobboard {} {}`", [&words, &[first]])),
+            .hint(one),
             _ => {
                 let jobs = self.list(3, short);
                 let hint = match scope.has_name_option {
@@ -226,7 +235,7 @@ impl<'a> Namesakes<'a> {
                         "`jobboard {} {}` acts on one of them, `jobboard {} --name {}` on all",
                         [&words, &[first], &words, &[name]],
                     ),
-                    false => Hint::new("`jobboard {} {}`", [&words, &[first]]),
+                    false => one,
                 };
                 let message =
                     format!("{command} requires a uuid; {count} jobs are named {name}: {jobs}");
