@@ -6,19 +6,15 @@ use chrono::{DateTime, Utc};
 
 pub(super) use self::lanes::{cross, lanes};
 use super::{
-    measure::{Bucket, Interval, KINDS},
+    measure::{Interval, KINDS},
     tables::BarPart,
     words,
 };
 use crate::output::{Attribute, Html, element, tag};
 
-/// The height of the tallest column, and the space above and below.
-const HEIGHT: f64 = 110.0;
-const ABOVE: f64 = 16.0;
-const BELOW: f64 = 22.0;
-
-/// The height of the bars in one row of the time line.
+/// The height of the bars in one row of the time line, and the room for its labels.
 const ROW: f64 = 40.0;
+const BELOW: f64 = 22.0;
 
 const TREND: f64 = 22.0;
 
@@ -97,50 +93,6 @@ fn tick(x: f64, y: f64) -> Html {
 
 fn label(name: &'static str, (x, y): (f64, f64), text: impl AsRef<str>) -> Html {
     element(name, &[("x", &percent(x)), ("y", &number(y))], &[&text])
-}
-
-pub(super) fn columns(
-    (id, title): (&'static str, &'static str),
-    buckets: &[Bucket],
-    ([usual, special], name): ([&'static str; 2], fn(&Bucket) -> String),
-) -> Html {
-    let all = buckets.iter().map(|it| it.jobs).sum();
-    let most = buckets.iter().map(|it| it.jobs).max();
-    let most = most.unwrap_or(0).max(1) as f64;
-    let step = 100.0 / buckets.len().max(1) as f64;
-    let floor = ABOVE + HEIGHT;
-    let mut drawn = Html::default();
-    for (at, bucket) in buckets.iter().enumerate() {
-        let left = at as f64 * step;
-        let middle = left + step / 2.0;
-        let height = |count: u64| match count {
-            0 => 0.0,
-            count => (HEIGHT * count as f64 / most).max(2.0),
-        };
-        let (whole, marked) = (height(bucket.jobs), height(bucket.marked));
-        let column = |top, height| (left + step * 0.09, step * 0.82, top, height);
-        if bucket.jobs > bucket.marked {
-            drawn.add(&rect(usual, column(floor - whole, whole - marked)));
-        }
-        if bucket.marked > 0 {
-            drawn.add(&rect(special, column(floor - marked, marked)));
-        }
-        if bucket.jobs > 0 {
-            let count = words::compact(bucket.jobs);
-            drawn.add(&label("text.middle", (middle, floor - whole - 4.0), count));
-        }
-        if at > 0 {
-            drawn.add(&tick(left, floor));
-        }
-        drawn.add(&label(
-            "text.middle.soft",
-            (left, floor + 16.0),
-            name(bucket),
-        ));
-    }
-    drawn.add(&baseline(floor));
-    let told = format!("{}; the table below lists all numbers", words::jobs(all));
-    figure((id, title, &told), floor + BELOW, &drawn)
 }
 
 pub(super) fn parts(told: ChartText<'_>, parts: &[BarPart]) -> Html {

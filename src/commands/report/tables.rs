@@ -38,14 +38,6 @@ pub(super) struct Tile<'a> {
     pub(super) trend: Option<(&'static str, &'a [u64])>,
 }
 
-pub(super) struct JobHistogram<'a> {
-    pub(super) id: &'static str,
-    pub(super) title: &'static str,
-    /// The marks and labels of the usual and the special part.
-    pub(super) kinds: [(&'static str, &'static str); 2],
-    pub(super) buckets: &'a [Bucket],
-}
-
 impl Table {
     fn new(
         title: &'static str,
@@ -63,13 +55,20 @@ impl Table {
             ..Self::default()
         }
     }
-}
 
-impl JobHistogram<'_> {
-    pub(super) fn table(&self) -> Table {
-        let rows = trimmed(self.buckets).iter();
+    fn of_ages(
+        title: &'static str,
+        buckets: &[Bucket],
+        marked: &'static str,
+        bar: impl Fn(&Bucket) -> Vec<BarPart>,
+    ) -> Self {
+        let buckets = trimmed(buckets).iter();
+        let rows = buckets.clone();
         let rows = rows.map(|it| row(words::span(it), &[it.jobs, it.marked]));
-        Table::new(self.title, &["bucket", "#jobs", "#marked"], rows)
+        Self {
+            bars: buckets.map(bar).collect(),
+            ..Self::new(title, &["age", "#jobs", marked], rows)
+        }
     }
 }
 
@@ -139,26 +138,19 @@ impl ReportFacts {
         tiles
     }
 
-    pub(super) fn histograms(&self) -> [JobHistogram<'_>; 2] {
+    pub(super) fn age_tables(&self) -> [Table; 2] {
+        let unclaimed = |it: &Bucket| {
+            let waiting = ("rect.unclaimed", "waiting", it.jobs - it.marked);
+            vec![waiting, ("rect.delayed", "backing off", it.marked)]
+        };
+        let held = |it: &Bucket| {
+            let timed = ("rect.main", "with expiry", it.jobs - it.marked);
+            vec![timed, ("rect.marked", "without expiry", it.marked)]
+        };
+        let (jobs, claims) = ("Age of unclaimed jobs", "Age of claims");
         [
-            JobHistogram {
-                id: "ages-figure",
-                title: "Age of unclaimed jobs",
-                kinds: [
-                    ("rect.unclaimed", "waiting"),
-                    ("rect.delayed", "backing off"),
-                ],
-                buckets: &self.ages,
-            },
-            JobHistogram {
-                id: "held-figure",
-                title: "Age of claims",
-                kinds: [
-                    ("rect.main", "with expiry"),
-                    ("rect.marked", "without expiry"),
-                ],
-                buckets: &self.held,
-            },
+            Table::of_ages(jobs, &self.ages, "#backing off", unclaimed),
+            Table::of_ages(claims, &self.held, "#without expiry", held),
         ]
     }
 

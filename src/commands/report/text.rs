@@ -2,23 +2,15 @@
 
 use super::{
     facts::ReportFacts,
-    measure::{KINDS, trimmed},
-    tables::{JobHistogram, Omitted, Table},
+    measure::KINDS,
+    tables::{Omitted, Table},
     words,
 };
 use crate::{
     commands::parts::problems,
     duration,
-    output::{Cell, Column, Fit, Page, Report, Tone, rfc3339, sparkline},
+    output::{Page, Report, Tone, rfc3339, sparkline},
 };
-
-const WIDEST: u64 = 30;
-
-const HISTOGRAM: &[Column] = &[
-    Column::new("", Fit::Number),
-    Column::new("jobs", Fit::Number),
-    Column::new("", Fit::Shrinks),
-];
 
 impl Report for ReportFacts {
     fn human(&self, page: &mut Page) {
@@ -46,7 +38,13 @@ impl Report for ReportFacts {
             page.fact("paused", pause.to_string());
         }
         more(page, (self.more_pauses, "pauses", "resume"));
-        self.histograms().iter().for_each(|it| histogram(page, it));
+        for of in self.age_tables() {
+            if !of.rows.is_empty() {
+                page.line();
+                page.heading(of.title);
+            }
+            table(page, of);
+        }
         table(page, self.names_table());
         table(page, self.owners_table());
         table(page, self.failures_table());
@@ -90,26 +88,4 @@ fn more(page: &mut Page, (count, what, command): Omitted) {
     if count.count > 0 {
         page.more(format!("{count} more {what}"), command);
     }
-}
-
-fn histogram(page: &mut Page, of: &JobHistogram<'_>) {
-    let buckets = trimmed(of.buckets);
-    let Some(most) = buckets.iter().map(|it| it.jobs).max() else {
-        return;
-    };
-    page.line();
-    page.heading(of.title);
-    let is_marked = buckets.iter().any(|it| it.marked > 0);
-    if is_marked {
-        page.heading(&format!("█ {}  ▒ {}", of.kinds[0].1, of.kinds[1].1));
-    }
-    let rows = buckets.iter().map(|it| {
-        let wide = |jobs: u64| (jobs * WIDEST).div_ceil(most) as usize;
-        let marked = wide(it.marked);
-        let bar = "▒".repeat(marked) + &"█".repeat(wide(it.jobs) - marked);
-        [words::span(it), it.jobs.to_string(), bar]
-            .map(Cell::new)
-            .into()
-    });
-    page.table(HISTOGRAM, rows);
 }

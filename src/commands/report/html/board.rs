@@ -1,11 +1,8 @@
 //! The jobs on the board: counts, ages, names and owners.
 
-use super::{ReportFacts, figure, legend, more, numbers, shown, svg, table, words};
+use super::{ReportFacts, legend, more, shown, svg, table};
 use crate::{
-    commands::report::{
-        measure::Bucket,
-        tables::{BarPart, JobHistogram, Table, Tile},
-    },
+    commands::report::tables::{Table, Tile},
     output::{Html, list, tag},
 };
 
@@ -24,7 +21,7 @@ pub(super) fn tiles(facts: &ReportFacts) -> Html {
             "the numbers are below",
         );
         html.add(&svg::parts(told, &states));
-        html.add(&legend(&states.map(|(mark, meaning, _)| (mark, meaning))));
+        html.add(&legend(&states));
     }
     html.add(&list("dl.tiles", facts.tiles().iter().map(tile)));
     if !facts.pauses.is_empty() {
@@ -37,80 +34,36 @@ pub(super) fn tiles(facts: &ReportFacts) -> Html {
 }
 
 fn tile(of: &Tile<'_>) -> Html {
+    let (title, number) = (tag("dt", &[&of.name]), tag("dd", &[&of.number]));
+    let trend = of.trend.map(|(mark, counts)| svg::trend(mark, counts));
+    let trend = list("dd.more", trend);
     let more = of.more.iter();
     let more = more.map(|(what, fact)| tag("dd.more", &[what, &" ", &shown(fact, 80)]));
-    let (title, number) = (tag("dt", &[&of.name]), tag("dd", &[&of.number]));
-    let trend = of
-        .trend
-        .map(|(mark, counts)| tag("dd.more", &[&svg::trend(mark, counts)]));
     tag(
         of.class,
-        &[
-            &title,
-            &number,
-            &trend.unwrap_or_default(),
-            &more.collect::<Html>(),
-        ],
+        &[&title, &number, &trend, &more.collect::<Html>()],
     )
 }
 
 pub(super) fn times(facts: &ReportFacts) -> Html {
-    let spans = facts.spans_table();
-    let spans = match spans.rows.is_empty() {
-        true => tag("p", &[&"No job has ended yet."]),
-        false => table(&spans, &[]),
-    };
-    let charts = list("div.charts", facts.histograms().iter().map(histogram));
-    Html::of(&[&spans, &charts])
-}
-
-/// Returns the label at the left edge of a bucket: the next label has the right one.
-fn edge(it: &Bucket) -> String {
-    match it.from {
-        0 => "0".to_owned(),
-        from => words::edge(from),
-    }
-}
-
-fn histogram(of: &JobHistogram<'_>) -> Html {
-    let all = of.buckets.iter().map(|it| it.jobs).sum();
-    if all == 0 {
-        return figure("figure", (of.title, "no jobs"), &Html::default());
-    }
-    let mut drawn = svg::columns(
-        (of.id, of.title),
-        of.buckets,
-        (of.kinds.map(|it| it.0), edge),
-    );
-    if of.buckets.iter().any(|it| it.marked > 0) {
-        drawn.add(&legend(&of.kinds));
-    }
-    drawn.add(&numbers(&of.table(), of.title));
-    figure("figure", (of.title, &words::jobs(all)), &drawn)
+    let spans = table_or(&facts.spans_table(), "No job has ended yet.");
+    let ages = facts.age_tables();
+    let ages = ages.iter().filter(|it| !it.rows.is_empty());
+    let ages = ages.map(|it| tag("div", &[&table(it)]));
+    Html::of(&[&spans, &list("div.charts", ages)])
 }
 
 pub(super) fn names(facts: &ReportFacts) -> Html {
-    ranking(&facts.names_table(), "No jobs.")
+    table_or(&facts.names_table(), "No jobs.")
 }
 
 pub(super) fn owners(facts: &ReportFacts) -> Html {
-    ranking(&facts.owners_table(), "No job is claimed.")
+    table_or(&facts.owners_table(), "No job is claimed.")
 }
 
-fn ranking(of: &Table, none: &str) -> Html {
-    let length = |bar: &Vec<BarPart>| bar.iter().map(|(.., count)| count).sum();
-    let Some(most) = of.bars.iter().map(length).max() else {
-        return tag("p", &[&none]);
-    };
-    let bars = of.bars.iter().map(|it| svg::bar(it, most));
-    let mut html = table(of, &bars.collect::<Vec<_>>());
-    let marks: Vec<_> = of.bars[0]
-        .iter()
-        .map(|(class, meaning, _)| (*class, *meaning))
-        .collect();
-    if marks.len() > 1 {
-        html.add(&legend(&marks));
+fn table_or(of: &Table, none: &str) -> Html {
+    match of.rows.is_empty() {
+        true => tag("p", &[&none]),
+        false => table(of),
     }
-    html.add(&more(of.more));
-    html
 }

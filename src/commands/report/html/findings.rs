@@ -37,13 +37,10 @@ fn problem(it: &Problem) -> Html {
         "h3",
         &[&word, &count, &" ", &about, &" ", &code(it.code.name())],
     );
-    let examples = it.examples.iter().map(|of| {
-        let reference = match of.job.starts_with("key:") {
-            true => of.job.as_str(),
-            false => short(&of.job),
-        };
-        Html::of(&[&shown(&of.name, super::NAME), &" ", &code(reference)])
-    });
+    let examples = it
+        .examples
+        .iter()
+        .map(|of| Html::of(&[&shown(&of.name, super::NAME), &" ", &code(short(&of.job))]));
     let examples = list("p", with_commas(examples));
     let evidence = it.evidence.iter();
     let evidence = pairs(evidence.map(|it| (it.what.as_str(), it.value.as_str())));

@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 use super::{
     facts::ReportFacts,
     svg,
-    tables::{Omitted, Table},
+    tables::{BarPart, Omitted, Table},
     words,
 };
 use crate::{
@@ -136,32 +136,39 @@ fn moment(time: DateTime<Utc>, shown: &str) -> Html {
     element("time", &[("datetime", &rfc3339(time))], &[&shown])
 }
 
-/// Writes a table with row headers; `drawn` is the last column.
-fn table(table: &Table, drawn: &[Html]) -> Html {
+/// Writes a table with row headers, its bars in the last column, and a legend if they have several parts.
+fn table(of: &Table) -> Html {
     let is_number = |column: &Column| column.fit == Fit::Number;
-    let mut heads = table.columns.iter().map(|column| {
+    let mut heads = of.columns.iter().map(|column| {
         let name = if is_number(column) { "th.n" } else { "th" };
         element(name, &[("scope", &"col")], &[&column.title])
     });
     let mut head: Html = heads.by_ref().take(1).collect();
-    if !drawn.is_empty() {
+    if !of.bars.is_empty() {
         let unseen = tag("span.unseen", &[&"drawn"]);
         head.add(&element("th.w", &[("scope", &"col")], &[&unseen]));
     }
     head.add(&heads.collect::<Html>());
-    let rows = table.rows.iter().enumerate().map(|(at, cells)| {
+    let length = |bar: &Vec<BarPart>| bar.iter().map(|(.., count)| count).sum();
+    let most = of.bars.iter().map(length).max().unwrap_or_default();
+    let rows = of.rows.iter().enumerate().map(|(at, cells)| {
         let first = cells.iter().take(1).map(content).collect::<Html>();
         let mut row = element("th", &[("scope", &"row")], &[&first]);
-        row.add(&list("td.w", drawn.get(at).cloned()));
-        for (cell, column) in cells.iter().zip(&table.columns).skip(1) {
+        row.add(&list("td.w", of.bars.get(at).map(|it| svg::bar(it, most))));
+        for (cell, column) in cells.iter().zip(&of.columns).skip(1) {
             let name = if is_number(column) { "td.n" } else { "td" };
             row.add(&tag(name, &[&content(cell)]));
         }
         tag("tr", &[&row])
     });
     let head = tag("thead", &[&tag("tr", &[&head])]);
-    let caption = tag("caption", &[&table.title]);
-    tag("table", &[&caption, &head, &list("tbody", rows)])
+    let caption = tag("caption", &[&of.title]);
+    let mut html = tag("table", &[&caption, &head, &list("tbody", rows)]);
+    if let Some(bar) = of.bars.first().filter(|bar| bar.len() > 1) {
+        html.add(&legend(bar));
+    }
+    html.add(&more(of.more));
+    html
 }
 
 fn content(cell: &Cell) -> Html {
@@ -172,9 +179,9 @@ fn content(cell: &Cell) -> Html {
     }
 }
 
-fn figure(name: &'static str, (title, remark): (&str, &str), content: &Html) -> Html {
+fn figure((title, remark): (&str, &str), content: &Html) -> Html {
     let caption = tag("figcaption", &[&title, &tag("small", &[&remark])]);
-    tag(name, &[&caption, content])
+    tag("figure.wide", &[&caption, content])
 }
 
 fn folded(name: &'static str, (title, about): (&str, &str), content: &Html) -> Html {
@@ -182,12 +189,8 @@ fn folded(name: &'static str, (title, about): (&str, &str), content: &Html) -> H
     tag(name, &[&tag("summary", &[&title, &unseen]), content])
 }
 
-fn numbers(of: &Table, about: &str) -> Html {
-    folded("details", ("Numbers", about), &table(of, &[]))
-}
-
-fn legend(marks: &[(&'static str, &'static str)]) -> Html {
-    let marks = marks.iter().map(|(mark, meaning)| {
+fn legend(marks: &[BarPart]) -> Html {
+    let marks = marks.iter().map(|(mark, meaning, _)| {
         let drawn = match *mark {
             "cross" => svg::cross("6", 6.0, &Html::default()),
             mark => svg::rect(mark, (8.0, 84.0, 1.0, 10.0)),

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 
-use super::{ReportFacts, figure, folded, legend, more, numbers, svg, table, time};
+use super::{ReportFacts, figure, folded, legend, svg, table, time};
 use crate::{
     commands::{report::lanes::RunOutcome, status::ended},
     duration,
@@ -36,8 +36,9 @@ fn course(facts: &ReportFacts) -> Html {
     let remark =
         format!("one bar per {each}; rows have separate scales; trashed jobs count as failed");
     let mut drawn = svg::course(("course-figure", TITLE), &facts.course);
-    drawn.add(&numbers(&facts.course_table(), TITLE));
-    figure("figure.wide", (TITLE, &remark), &drawn)
+    let numbers = table(&facts.course_table());
+    drawn.add(&folded("details", ("Numbers", TITLE), &numbers));
+    figure((TITLE, &remark), &drawn)
 }
 
 fn timeline(facts: &ReportFacts) -> Html {
@@ -50,19 +51,20 @@ fn timeline(facts: &ReportFacts) -> Html {
     let least = from.checked_add_signed(TimeDelta::seconds(1));
     let to = timeline.to.max(least).unwrap_or(from);
     let mut html = svg::lanes(("lanes-figure", TITLE), lanes, (from, to));
-    let has = |outcome| lanes.iter().any(|it| it.count(outcome) > 0);
-    let marks = [
-        ("rect.done", "finished", has(RunOutcome::Finished)),
-        ("rect.failed", "consumed as failed", has(RunOutcome::Failed)),
-        ("rect.running", "running", has(RunOutcome::Running)),
-        ("cross", "failed attempt", has(RunOutcome::Attempt)),
+    let count = |outcome| lanes.iter().map(|it| it.count(outcome)).sum();
+    let mut marks = vec![
+        ("rect.done", "finished", count(RunOutcome::Finished)),
+        (
+            "rect.failed",
+            "consumed as failed",
+            count(RunOutcome::Failed),
+        ),
+        ("rect.running", "running", count(RunOutcome::Running)),
+        ("cross", "failed attempt", count(RunOutcome::Attempt)),
     ];
-    let marks = marks.into_iter().filter(|(.., is_there)| *is_there);
-    let marks: Vec<_> = marks.map(|(mark, meaning, _)| (mark, meaning)).collect();
-    html.add(&legend(&marks));
-    let sums = facts.lanes_table();
-    html.add(&table(&sums, &[])).add(&more(sums.more));
-    let runs = table(&facts.runs_table(), &[]);
+    marks.retain(|(.., count)| *count > 0);
+    html.add(&legend(&marks)).add(&table(&facts.lanes_table()));
+    let runs = table(&facts.runs_table());
     html.add(&folded("details.long", ("All runs", TITLE), &runs));
-    figure("figure.wide", (TITLE, &remark), &html)
+    figure((TITLE, &remark), &html)
 }
