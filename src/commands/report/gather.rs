@@ -18,7 +18,7 @@ use crate::{
     commands::parts::notes::note_if_unused,
     context::Context,
     diagnosis::{
-        Checkup, Departures, Signatures, Snapshot, Survey, Surveyor, examine, octavia_expiry, seen,
+        Checkup, Departures, Signatures, Snapshot, Surveyor, examine, octavia_expiry, seen,
     },
     job::{Conductor, Departure, Entry, Job, Lease, Shelf},
     problem::{Group, Problem},
@@ -273,24 +273,16 @@ impl ReportFacts {
         let gaps = checkup.unseen.into_iter().map(|(_, what)| what);
         self.unseen.extend(gaps);
         let wrong = problems.iter().filter(|it| it.is_wrong()).count();
-        self = Self {
-            sound: wrong == 0,
-            wrong,
-            more_problems: More::than(&mut problems, MOST, false),
-            problems,
-            ..self
-        };
-        match checkup.survey {
-            Some(survey) => self.surveyed(survey),
-            None => self,
-        }
-    }
-
-    fn surveyed(mut self, mut survey: Survey) -> Self {
+        // The examination returns the survey that it was given.
+        let mut survey = checkup.survey.unwrap_or_default();
         let [has_names, has_owners] = survey.has_dropped;
         let snapshot = &survey.snapshot;
         self.pauses = snapshot.pauses.all().cloned().collect();
         Self {
+            sound: wrong == 0,
+            wrong,
+            more_problems: More::than(&mut problems, MOST, false),
+            problems,
             conductors: snapshot.sees_conductors.then(|| snapshot.alive().count()),
             silent: survey.silent(),
             more_names: More::than(&mut survey.names, MOST, has_names),

@@ -2,7 +2,6 @@
 
 mod board;
 mod findings;
-mod past;
 
 use std::sync::LazyLock;
 
@@ -41,7 +40,7 @@ const SECTIONS: [Section; 8] = [
     ("Jobs", "Jobs now", board::tiles),
     ("Failures", "Failures by cause", findings::failures),
     ("Problems", "Problems", findings::problems),
-    ("Timeline", "Timeline", past::past),
+    ("Timeline", "Timeline", board::past),
     ("Times", "Waits and durations", board::times),
     ("Names", "By name", board::names),
     ("Owners", "By owner", board::owners),
