@@ -1,12 +1,34 @@
-//! The key bindings: one table for their actions and their help.
+//! The views, and the key bindings: one table for their actions and their help.
 
-use clap::ValueEnum as _;
+use std::collections::HashSet;
+
+use clap::ValueEnum;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{
-    act::Operation,
-    view::View::{self, Claims, Conductors, Events, History, Jobs, Problems, Trash},
-};
+use super::act::Operation;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum View {
+    /// The problems that `doctor --only jobs,conductors` lists
+    Problems,
+    #[default]
+    Jobs,
+    /// The claims, by owner
+    Claims,
+    /// The jobs in the trash, by reason
+    Trash,
+    /// The jobs that have left the board, by outcome, the latest first
+    History,
+    Conductors,
+    Events,
+}
+use View::*;
+
+impl View {
+    pub(super) fn title(self) -> String {
+        format!("{self:?}")
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyAction {
@@ -49,7 +71,7 @@ const VIEWS: &[KeyAction] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const KEYS: &[Binding] = &[
+const KEYS: &[Binding] = &[
     ("1 2 3 4 5 6 7", "choose a view", false, VIEWS),
     ("Tab S-Tab", "next view, previous view", false, &[Turn(1), Turn(-1)]),
     ("Up Down k j", "move", false, &[Move(-1), Move(1), Move(-1), Move(1)]),
@@ -76,39 +98,38 @@ pub(super) const KEYS: &[Binding] = &[
     ("q Ctrl-C", "quit", true, &[Quit, Quit]),
 ];
 
-pub(super) fn acts((_, _, _, actions): &Binding) -> bool {
+fn acts((_, _, _, actions): &Binding) -> bool {
     actions
         .iter()
         .any(|action| matches!(action, Do(_) | Fix | Mark))
 }
 
-/// Returns the views and the actions by name.
+pub(super) fn known(may_act: bool) -> impl Iterator<Item = &'static Binding> {
+    KEYS.iter().filter(move |keys| may_act || !acts(keys))
+}
+
+/// Returns the views and the actions by name; a view hides an action of the same name.
 pub(super) fn named(may_act: bool) -> Vec<(String, KeyAction)> {
     let views = View::value_variants().iter();
-    let views = views.map(|view| (view.title().0.to_lowercase(), Show(*view)));
-    let known = KEYS.iter().filter(|binding| may_act || !acts(binding));
-    let others = known.flat_map(|(_, does, _, actions)| {
+    let views = views.map(|view| (view.title().to_lowercase(), Show(*view)));
+    let mut named: Vec<_> = views.collect();
+    for (_, does, _, actions) in known(may_act) {
         let does = does.split(';').next().unwrap_or_default();
         let names: Vec<_> = does.split(", ").collect();
         let is_one = actions.iter().all(|it| *it == actions[0]) && names.len() == 1;
-        let is_each = names.len() == actions.len() || is_one;
-        let pairs = names.into_iter().zip(*actions).filter(move |_| is_each);
-        pairs.map(|(name, action)| (name.to_owned(), *action))
-    });
-    // A view has the name of an action, too.
-    let is_new = |(name, action): &(String, _)| {
-        let is_view = View::value_variants()
-            .iter()
-            .any(|view| view.title().0.eq_ignore_ascii_case(name));
-        !is_view && !matches!(action, Command)
-    };
-    views.chain(others.filter(is_new)).collect()
+        if names.len() == actions.len() || is_one {
+            let pairs = names.into_iter().zip(*actions);
+            named.extend(pairs.map(|(name, action)| (name.to_owned(), *action)));
+        }
+    }
+    let mut seen = HashSet::new();
+    named.retain(|(name, action)| *action != Command && seen.insert(name.clone()));
+    named
 }
 
 pub(super) fn action(event: KeyEvent, may_act: bool) -> Option<KeyAction> {
     let name = name(event);
-    let known = KEYS.iter().filter(|binding| may_act || !acts(binding));
-    let mut keys = known.flat_map(|(keys, _, _, actions)| keys.split(' ').zip(*actions));
+    let mut keys = known(may_act).flat_map(|(keys, _, _, actions)| keys.split(' ').zip(*actions));
     keys.find(|(key, _)| *key == name)
         .map(|(_, action)| *action)
 }
@@ -132,7 +153,7 @@ mod tests {
 
     #[test]
     fn each_key_has_one_meaning_and_can_be_typed() {
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         for (keys, _, _, actions) in KEYS {
             assert_eq!(keys.split(' ').count(), actions.len(), "{keys}");
             assert!(keys.split(' ').all(|key| seen.insert(key)), "{keys}");

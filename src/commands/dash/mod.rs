@@ -2,7 +2,6 @@
 
 mod act;
 mod draw;
-mod effect;
 mod field;
 mod keys;
 mod listing;
@@ -18,7 +17,6 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod update;
-mod view;
 
 use std::{
     ffi::OsString,
@@ -32,11 +30,10 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use self::{
     draw::{DrawStyle, draw},
-    effect::{DashEffect, DashInput},
+    keys::View,
     questions::Questions,
     state::DashState,
-    update::update,
-    view::View,
+    update::{DashEffect, DashInput, update},
 };
 use crate::{
     board::filter::{Filter, Filters},

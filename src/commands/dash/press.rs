@@ -6,13 +6,12 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::{
     act::{Dialog, Operation, TaskStage},
     draw::Target,
-    effect::DashEffect,
     field::Field,
-    keys::{KeyAction, action, named},
+    keys::{KeyAction, View, action, named},
     listing::{Listing, ListingGroup, RowOrder},
     row::RowPlace,
     state::{Anchor, Cursor, DashState, Lines, Opened, Overlay},
-    view::View,
+    update::DashEffect,
 };
 use crate::{
     board::filter::Filters,

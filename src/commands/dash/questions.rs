@@ -10,8 +10,8 @@ use chrono::Utc;
 
 use super::{
     act,
-    effect::{DashEffect, DashInput},
     row::RowPlace,
+    update::{DashEffect, DashInput},
 };
 use crate::{
     board::{Board, BoardError, Detail, JobRef, Query, Result, filter::Filters},

@@ -23,11 +23,10 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{
     draw::{self, DrawStyle},
-    effect::{DashEffect, DashInput},
     questions::Questions,
     state::{DashState, Link},
     terminal::Screen,
-    update::update,
+    update::{DashEffect, DashInput, update},
 };
 use crate::{
     board::follow::{News, Start, follow},

@@ -7,12 +7,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::{
     act::Dialog,
     field::Field,
+    keys::View,
     listing::{Listing, ListingGroup},
     picture::Picture,
     rates::Rates,
     row::RowPlace,
     summary::{Groups, RowGroup, Summary, name_of, reason},
-    view::View,
 };
 use crate::{
     board::{Capabilities, JobRef, filter::Filters},

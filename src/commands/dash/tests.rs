@@ -10,12 +10,11 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::{
     act::Operation,
     draw::fit,
-    effect::{DashEffect, DashInput},
+    keys::View,
     listing::RowOrder,
     rates::Rate,
     state::{DashState, Lines, Link, Overlay},
-    update::update,
-    view::View,
+    update::{DashEffect, DashInput, update},
 };
 use crate::{
     board::{

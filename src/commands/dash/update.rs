@@ -3,22 +3,23 @@
 //! It only returns effects; the session runs them.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use crossterm::event::KeyEvent;
 
 use super::{
-    act::{Operation, TaskStage},
+    act::{DashTask, Operation, TaskStage},
     draw::hit,
-    effect::{DashEffect, DashInput},
+    keys::View,
     picture::Stale,
     press::{click, follow, press, read},
     rates::Rate,
     row::RowPlace,
     state::{DashState, Link, Overlay, PATIENCE},
-    view::View,
 };
 use crate::{
-    board::{Event, EventKind},
+    board::{Event, EventKind, JobRef},
     commands::watch::PrintedEvent,
-    job::{Departure, Entry},
+    diagnosis::{Explanation, Snapshot},
+    job::{Departure, Entry, Shelf},
     output::Tone,
 };
 
@@ -33,6 +34,51 @@ const MESS: u64 = 50_000;
 
 /// How often time-dependent filters are evaluated again.
 const AGES: i64 = 5;
+
+#[derive(Debug)]
+pub(super) enum DashInput {
+    Key(KeyEvent),
+    Paste(String),
+    Click(u16, u16),
+    Scroll(isize),
+    Resize(u16, u16),
+    Tick,
+    Listening(Option<String>),
+    Lost(String),
+    Event(Event),
+    Reading,
+    Entries(Shelf, Vec<Entry>),
+    Read,
+    Unread(String),
+    Hidden(Shelf, String),
+    Found(Result<Vec<(RowPlace, Option<Entry>)>, String>),
+    Pinged(Result<(), String>),
+    Past(Result<Vec<Entry>, String>),
+    Surroundings(Result<Snapshot, String>),
+    Opened(JobRef, Result<Entry, String>),
+    Explained(JobRef, Result<Explanation, String>),
+    Prepared(Operation, Vec<RowPlace>, Result<Vec<Entry>, String>),
+    Performed(TaskStage),
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum DashEffect {
+    Quit,
+    Suspend,
+    Redraw,
+    Read,
+    /// Read without the usual delay: the view does not match the request.
+    ReadNow,
+    ReadPast,
+    ReadSurroundings,
+    Ping,
+    Find(Vec<RowPlace>),
+    Open(JobRef),
+    Explain(JobRef),
+    Copy(String),
+    Prepare(Operation, Vec<RowPlace>),
+    Perform(DashTask),
+}
 
 pub(super) fn update(
     state: &mut DashState,

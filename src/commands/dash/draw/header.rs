@@ -9,10 +9,10 @@ use super::Canvas;
 use crate::{
     commands::{
         dash::{
+            keys::View,
             listing::ListingGroup,
             rates::Rate,
             state::{DashState, Link},
-            view::View,
         },
         parts::problems::tone,
     },
@@ -220,9 +220,11 @@ pub(super) fn tabs(state: &DashState) -> Vec<(View, Range<u16>, Text)> {
     let titles = |is_short: bool, is_counted: bool| -> Vec<_> {
         let views = View::value_variants().iter().zip(1..);
         let titles = views.map(|(view, number)| {
-            let (title, least) = view.title();
-            let is_short = is_short && *view != state.view;
-            let title = if is_short { &title[..least] } else { title };
+            let mut title = view.title();
+            // Cutting a shorter title would gain little.
+            if is_short && *view != state.view && title.len() > 6 {
+                title.truncate(4);
+            }
             let count = count(*view).filter(|count| is_counted && *count > 0);
             let count = count.map_or_else(String::new, |count| format!(" {count}"));
             match *view == state.view {

@@ -17,10 +17,9 @@ use ratatui::{
 };
 
 use super::{
-    keys::{KEYS, acts},
+    keys::{View, known},
     listing::{ListingGroup, RowOrder},
     state::{DashState, Lines, Overlay},
-    view::View,
 };
 use crate::output::{Text, Tone};
 
@@ -182,8 +181,7 @@ fn keys(state: &DashState) -> Vec<[(Tone, Text); 2]> {
             (Tone::Plain, Text::default()),
         ]);
     }
-    let known = KEYS.iter().filter(|keys| state.may_act || !acts(keys));
-    let known = known.filter(|(keys, _, is_told, _)| match (is_page, *keys) {
+    let known = known(state.may_act).filter(|(keys, _, is_told, _)| match (is_page, *keys) {
         (true, "Enter Right" | "/" | "x") => false,
         (true, "Esc Left") => true,
         (true, "y") => !state.may_act,

@@ -7,7 +7,7 @@ use crate::{
         dash::{
             act::{Dialog, TaskStage},
             field::Field,
-            keys::{KEYS, acts},
+            keys::known,
             state::{DashState, Overlay},
         },
     },
@@ -64,8 +64,7 @@ fn window(state: &DashState, title: &str, lines: Vec<Pieces>, canvas: &mut Canva
 }
 
 fn keys(state: &DashState) -> Vec<Pieces> {
-    let known = KEYS.iter().filter(|keys| state.may_act || !acts(keys));
-    let told = known.map(|(keys, does, ..)| {
+    let told = known(state.may_act).map(|(keys, does, ..)| {
         let keys = Text::from(format!("{keys:<14}"));
         vec![(Tone::Strong, keys), (Tone::Plain, Text::from(*does))]
     });

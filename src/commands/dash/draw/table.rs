@@ -7,11 +7,11 @@ use crate::{
     commands::{
         conductors,
         dash::{
+            keys::View,
             listing::{ListingGroup, RowOrder},
             row::DashRow,
             state::{Anchor, DashState, Lines},
             summary::RowGroup,
-            view::View,
         },
         parts::problems,
         status,

@@ -15,12 +15,11 @@ use super::{DrawStyle, draw, fit};
 use crate::{
     commands::dash::{
         act::{Dialog, Operation, TaskStage},
-        effect::{DashEffect, DashInput},
+        keys::View,
         rates::{Rate, Rates},
         state::{DashState, Overlay},
         tests::{east, entries, failed, held, job, now, press, state, surroundings, trashed},
-        update::update,
-        view::View,
+        update::{DashEffect, DashInput, update},
     },
     diagnosis::ExplainedJob,
     job::{AuditEntry, Departure, End, Entry, Holding, Job, JobKey, Lease, Pause, Pauses, Shelf},
@@ -137,7 +136,7 @@ fn golden_frames() {
             state.size = size;
             press(&mut state, "gj");
             open_selected(&mut state);
-            let name = format!("{}_{}x{}", view.title().0.to_lowercase(), size.0, size.1);
+            let name = format!("{}_{}x{}", view.title().to_lowercase(), size.0, size.1);
             insta::assert_snapshot!(name, frame(&mut state, size, COLOURED));
         }
     }

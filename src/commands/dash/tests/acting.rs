@@ -5,10 +5,9 @@ use crate::{
     board::EventKind,
     commands::dash::{
         act::{Operation, TaskStage},
-        effect::{DashEffect, DashInput},
+        keys::View,
         state::{DashState, Overlay},
-        update::update,
-        view::View,
+        update::{DashEffect, DashInput, update},
     },
     job::{AuditEntry, Job, JobKey, Pause, Pauses, Shelf},
 };
