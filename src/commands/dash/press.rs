@@ -54,7 +54,7 @@ pub(super) fn press(state: &mut DashState, mut key: KeyEvent) -> Vec<DashEffect>
         },
         Overlay::Filter(_) => return typed(state, key),
         Overlay::Dialog(_) => return answer(state, key),
-        Overlay::None | Overlay::Job | Overlay::Conductor(_) | Overlay::Problem(_) => {}
+        Overlay::None | Overlay::Job | Overlay::Line => {}
     }
     wanted.map_or_else(Vec::new, |action| perform(state, action))
 }
@@ -182,27 +182,29 @@ fn open(state: &mut DashState) -> Vec<DashEffect> {
         state.open(Overlay::Job);
         return effects;
     }
-    match state.shown() {
-        Lines::Owners => {
-            if let Some(of) = state.summary.owners.get(at) {
-                let owner = of.owner.as_ref().map(ToString::to_string);
-                enter(state, ListingGroup::Of(owner));
-            }
-        }
-        Lines::Problems => open_problem(state, at),
+    let group = match state.shown() {
+        Lines::Owners => state.summary.owners.get(at).map(|of| {
+            let owner = of.owner.as_ref().map(ToString::to_string);
+            ListingGroup::Of(owner)
+        }),
+        Lines::Problems => state.summary.problems.get(at).and_then(|it| {
+            let selector = Box::new(selector(it)?);
+            Some(ListingGroup::Problem(selector, title(it)))
+        }),
         Lines::Groups(groups) => {
-            if let Some(group) = groups.get(at) {
-                let reason = group.reason.clone();
-                enter(state, ListingGroup::Reason(reason));
-            }
+            let group = groups.get(at);
+            group.map(|it| ListingGroup::Reason(it.reason.clone()))
         }
-        Lines::Conductors => {
-            let name = state.conductors().nth(at).map(|it| it.name.clone());
-            if let Some(name) = name {
-                state.open(Overlay::Conductor(name));
-            }
+        Lines::Conductors => None,
+        Lines::Rows | Lines::Past | Lines::Events => return Vec::new(),
+    };
+    match group {
+        Some(group) => enter(state, group),
+        None => {
+            // The page follows its line.
+            state.step(0);
+            state.open(Overlay::Line);
         }
-        Lines::Rows | Lines::Past | Lines::Events => {}
     }
     Vec::new()
 }
@@ -218,22 +220,11 @@ pub(super) fn follow(state: &mut DashState, selected: Opened) -> Vec<DashEffect>
     effects
 }
 
-fn open_problem(state: &mut DashState, at: usize) {
-    let Some(problem) = state.summary.problems.get(at) else {
-        return;
-    };
-    let title = title(problem);
-    match selector(problem) {
-        Some(selector) => enter(state, ListingGroup::Problem(Box::new(selector), title)),
-        None => state.open(Overlay::Problem(title)),
-    }
-}
-
 fn selector(problem: &Problem) -> Option<ProblemSelector> {
     problem.selector.as_deref()?.parse().ok()
 }
 
-pub(super) fn title(problem: &Problem) -> String {
+fn title(problem: &Problem) -> String {
     format!("{}: {}", problem.code, problem.summary)
 }
 
@@ -370,11 +361,10 @@ fn prepare(state: &mut DashState, operation: Operation) -> Vec<DashEffect> {
 /// Prepares the repair of the problem that is selected or shown.
 fn fix(state: &mut DashState) -> Vec<DashEffect> {
     let mut problems = state.summary.problems.iter();
-    let problem = match (&state.within, &state.overlay) {
-        (Some(ListingGroup::Problem(selector, _)), _) => {
+    let problem = match &state.within {
+        Some(ListingGroup::Problem(selector, _)) => {
             problems.find(|it| it.selector.as_ref() == Some(&selector.text))
         }
-        (_, Overlay::Problem(shown)) => problems.find(|it| title(it) == *shown),
         _ if state.view == View::Problems => problems.nth(state.cursor().at),
         _ => None,
     };

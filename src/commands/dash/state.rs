@@ -78,9 +78,8 @@ pub(super) enum Overlay {
     Help,
     Filter(Field),
     Job,
-    Conductor(String),
-    /// The title of a problem.
-    Problem(String),
+    /// The selected problem or conductor.
+    Line,
     Dialog(Box<Dialog>),
 }
 
@@ -230,10 +229,7 @@ impl DashState {
     }
 
     pub(super) fn is_page(&self) -> bool {
-        matches!(
-            self.overlay,
-            Overlay::Job | Overlay::Conductor(_) | Overlay::Problem(_)
-        )
+        matches!(self.overlay, Overlay::Job | Overlay::Line)
     }
 
     pub(super) fn has_aside(&self) -> bool {
@@ -338,20 +334,24 @@ impl DashState {
         }
     }
 
-    /// Keeps the cursor on its row and visible, and limits the scrolling of an opened page.
+    /// Keeps the cursor on its row and visible, limits the scrolling of an opened page, and closes the page of a line
+    /// that is gone.
     pub(super) fn fit(&mut self, lines: usize, opened: usize) {
         self.lines = lines;
         self.scroll = self.scroll.min(opened.saturating_sub(lines));
         self.picture.sort();
         let len = self.len();
         let cursor = self.cursor();
-        let at = (cursor.anchor.as_ref()).and_then(|anchor| self.position(anchor));
+        let found = (cursor.anchor.as_ref()).and_then(|anchor| self.position(anchor));
         let (moved, top) = (cursor.anchor.is_some(), cursor.top);
-        let at = at.unwrap_or(cursor.at).min(len.saturating_sub(1));
+        let at = found.unwrap_or(cursor.at).min(len.saturating_sub(1));
         let anchor = self.anchor(at).filter(|_| moved);
         let top = top.min(len.saturating_sub(lines)).min(at);
         let top = top.max((at + 1).saturating_sub(lines));
         *self.cursor_mut() = Cursor { at, top, anchor };
+        if found.is_none() && matches!(self.overlay, Overlay::Line) {
+            self.overlay = Overlay::None;
+        }
     }
 
     pub(super) fn step(&mut self, by: isize) {

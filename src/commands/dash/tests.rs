@@ -438,6 +438,23 @@ fn mouse_selects_sorts_and_opens() {
 }
 
 #[test]
+fn page_of_a_conductor_closes_when_the_conductor_is_gone() {
+    let mut state = state(View::Conductors, Vec::new());
+    let know = |state: &mut DashState, conductors| {
+        let known = surroundings(conductors);
+        update(state, DashInput::Surroundings(Ok(known)), now());
+        fit(state);
+    };
+    know(&mut state, vec![east()]);
+    press(&mut state, "\n");
+    assert!(matches!(state.overlay, Overlay::Line));
+    know(&mut state, vec![east()]);
+    assert!(matches!(state.overlay, Overlay::Line));
+    know(&mut state, Vec::new());
+    assert!(matches!(state.overlay, Overlay::None));
+}
+
+#[test]
 fn wide_view_reads_the_selected_job_once() {
     let mut state = state(View::Jobs, vec![job("a", 9), job("b", 5)]);
     let effects = update(&mut state, DashInput::Resize(160, 40), now());

@@ -45,8 +45,11 @@ pub(super) fn lines(state: &DashState) -> usize {
 }
 
 pub(super) fn fit(state: &mut DashState) {
-    let opened = page::len(state).max(overlay::len(state));
-    state.fit(lines(state), opened);
+    let opened = match state.overlay {
+        Overlay::Help => overlay::keys(state),
+        _ => page::page(state),
+    };
+    state.fit(lines(state), opened.len());
 }
 
 fn body(state: &DashState) -> Range<u16> {

@@ -25,7 +25,7 @@ pub(super) fn draw(state: &DashState, canvas: &mut Canvas<'_>) {
             let lines = dialog_lines(state, dialog);
             window(state, dialog.operation.words().0, lines, canvas);
         }
-        Overlay::None | Overlay::Job | Overlay::Conductor(_) | Overlay::Problem(_) => {}
+        Overlay::None | Overlay::Job | Overlay::Line => {}
     }
 }
 
@@ -63,19 +63,12 @@ fn window(state: &DashState, title: &str, lines: Vec<Pieces>, canvas: &mut Canva
     canvas.line(x + 2, y, &[(Tone::Strong, Text::from(title))]);
 }
 
-fn keys(state: &DashState) -> Vec<Pieces> {
+pub(super) fn keys(state: &DashState) -> Vec<Pieces> {
     let told = known(state.may_act).map(|(keys, does, ..)| {
         let keys = Text::from(format!("{keys:<14}"));
         vec![(Tone::Strong, keys), (Tone::Plain, Text::from(*does))]
     });
     told.collect()
-}
-
-pub(super) fn len(state: &DashState) -> usize {
-    match state.overlay {
-        Overlay::Help => keys(state).len(),
-        _ => 0,
-    }
 }
 
 pub(super) fn under(state: &DashState, field: &Field) -> Vec<Pieces> {

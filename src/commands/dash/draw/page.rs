@@ -8,10 +8,7 @@ use super::{
 };
 use crate::{
     commands::{
-        dash::{
-            press::title as problem_title,
-            state::{DashState, Lines, Opened, Overlay},
-        },
+        dash::state::{DashState, Lines, Opened, Overlay},
         parts::problems,
     },
     duration,
@@ -20,9 +17,6 @@ use crate::{
     problem::Problem,
     secret::covered_text,
 };
-
-/// The width from which the facts of a job stand beside its problem.
-const WIDE: u16 = 120;
 
 /// Evidence that repeats a fact of the job.
 const FACTS: [&str; 11] = [
@@ -35,17 +29,13 @@ const OUTPUT: usize = 8;
 
 pub(super) fn draw(state: &DashState, body: Range<u16>, canvas: &mut Canvas<'_>) {
     let height = usize::from(body.end - body.start);
-    let columns = columns(state);
-    let longest = columns.iter().map(Vec::len).max().unwrap_or_default();
-    let from = state.scroll.min(longest.saturating_sub(height));
-    let width = state.size.0 / u16::try_from(columns.len().max(1)).unwrap_or(1);
-    for (column, x) in columns.iter().zip((1..).step_by(usize::from(width))) {
-        for (line, y) in column.iter().skip(from).zip(body.clone()) {
-            canvas.line(x, y, line);
-        }
+    let page = page(state);
+    let from = state.scroll.min(page.len().saturating_sub(height));
+    for (line, y) in page.iter().skip(from).zip(body.clone()) {
+        canvas.line(1, y, line);
     }
-    if longest > height {
-        let place = format!("{}-{}/{longest}", from + 1, (from + height).min(longest));
+    if page.len() > height {
+        let place = format!("{}-{}/{}", from + 1, from + height, page.len());
         canvas.right(body.end, &[(Tone::Faint, Text::from(place))]);
     }
 }
@@ -54,7 +44,7 @@ pub(super) fn draw_aside(state: &DashState, body: Range<u16>, x: u16, canvas: &m
     let room = usize::from(state.size.0.saturating_sub(x + 3));
     let lines = match (&state.opened, state.selected()) {
         (Some(opened), Some(selected)) if opened.reference == selected.reference => {
-            job(state, opened, room).concat()
+            job(state, opened, room)
         }
         (_, Some(_)) => Vec::new(),
         (_, None) => selected(state, room),
@@ -83,24 +73,22 @@ fn selected(state: &DashState, room: usize) -> Vec<Pieces> {
             let problem = summary.problems.get(at);
             problem.map_or_else(Vec::new, |it| problem_page(state, it, room))
         }
-        Lines::Conductors => conductor_page(state, room, |at_now, _| at_now == at),
+        Lines::Conductors => {
+            let conductor = state.conductors().nth(at);
+            conductor_page(state, room, conductor.map(|it| &it.name))
+        }
         Lines::Owners => {
             let owner = summary.owners.get(at);
-            let conductor = owner.and_then(|it| it.conductor.as_ref());
-            conductor_page(state, room, |_, name| Some(name) == conductor)
+            conductor_page(state, room, owner.and_then(|it| it.conductor.as_ref()))
         }
         Lines::Rows | Lines::Past | Lines::Events => Vec::new(),
     }
 }
 
-fn conductor_page(
-    state: &DashState,
-    room: usize,
-    is_it: impl Fn(usize, &String) -> bool,
-) -> Vec<Pieces> {
-    let mut known = state.conductors().enumerate();
-    let known = known.find(|(at, it)| is_it(*at, &it.name));
-    known.map_or_else(Vec::new, |(_, it)| {
+fn conductor_page(state: &DashState, room: usize, name: Option<&String>) -> Vec<Pieces> {
+    let mut known = state.conductors();
+    let known = known.find(|it| Some(&it.name) == name);
+    known.map_or_else(Vec::new, |it| {
         lines(room, |page| conductor(state, it).human(page))
     })
 }
@@ -117,46 +105,22 @@ fn problem_page(state: &DashState, problem: &Problem, room: usize) -> Vec<Pieces
     })
 }
 
-pub(super) fn len(state: &DashState) -> usize {
-    let lengths = columns(state).into_iter().map(|column| column.len());
-    lengths.max().unwrap_or_default()
-}
-
-fn columns(state: &DashState) -> Vec<Vec<Pieces>> {
-    let whole = usize::from(state.size.0).saturating_sub(2);
-    let gone = |what| said(whole, &[(Tone::Faint, what)]);
-    let page = match &state.overlay {
+pub(super) fn page(state: &DashState) -> Vec<Pieces> {
+    let room = usize::from(state.size.0).saturating_sub(2);
+    match &state.overlay {
         Overlay::Job => {
-            let Some(opened) = state.page_job() else {
-                return Vec::new();
-            };
-            if state.size.0 >= WIDE {
-                let half = usize::from(state.size.0 / 2).saturating_sub(2);
-                return job(state, opened, half).into();
-            }
-            job(state, opened, whole).concat()
+            let opened = state.page_job();
+            opened.map_or_else(Vec::new, |it| job(state, it, room))
         }
-        Overlay::Conductor(name) => match conductor_page(state, whole, |_, it| it == name) {
-            page if page.is_empty() => gone("this conductor no longer runs"),
-            page => page,
-        },
-        Overlay::Problem(shown) => {
-            let mut problems = state.summary.problems.iter();
-            match problems.find(|it| problem_title(it) == *shown) {
-                Some(problem) => problem_page(state, problem, whole),
-                None => gone("this problem is gone"),
-            }
-        }
-        _ => return Vec::new(),
-    };
-    vec![page]
+        Overlay::Line => selected(state, room),
+        Overlay::None | Overlay::Help | Overlay::Filter(_) | Overlay::Dialog(_) => Vec::new(),
+    }
 }
 
-/// Returns the problem of a job, and its facts.
-fn job(state: &DashState, opened: &Opened, room: usize) -> [Vec<Pieces>; 2] {
+fn job(state: &DashState, opened: &Opened, room: usize) -> Vec<Pieces> {
     let entry = match &opened.found {
-        None => return [said(room, &[(Tone::Faint, "looking…")]), Vec::new()],
-        Some(Err(why)) => return [said(room, &[(Tone::Bad, why)]), Vec::new()],
+        None => return said(room, &[(Tone::Faint, "looking…")]),
+        Some(Err(why)) => return said(room, &[(Tone::Bad, why)]),
         Some(Ok(entry)) => entry,
     };
     // The last failure comes first; nothing is shown twice.
@@ -187,7 +151,7 @@ fn job(state: &DashState, opened: &Opened, room: usize) -> [Vec<Pieces>; 2] {
         view.under(&state.picture.snapshot.pauses).human(page);
     });
     // The title is there already.
-    [top, facts.into_iter().skip(1).collect()]
+    top.into_iter().chain(facts.into_iter().skip(1)).collect()
 }
 
 fn title(page: &mut Page, entry: &Entry, opened: &Opened) {
