@@ -39,7 +39,7 @@ pub(crate) use self::{
     html::{Attribute, Html, element, list, tag},
     job::{ColumnChange, JobColumns, JobView, count_jobs, rfc3339, short},
     json::line as json_line,
-    page::{Page, Pieces, Tone},
+    page::{Page, Pieces, Tone, width},
     progress::Progress,
     prometheus::{Exposition, timestamp},
     record::{Report, Row},

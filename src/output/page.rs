@@ -222,7 +222,7 @@ impl Page {
     }
 }
 
-pub(super) fn width(line: &[(Tone, Text)]) -> usize {
+pub(crate) fn width(line: &[(Tone, Text)]) -> usize {
     line.iter().map(|(_, text)| text.width()).sum()
 }
 

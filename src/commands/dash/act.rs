@@ -133,13 +133,6 @@ impl Dialog {
         }
     }
 
-    pub(super) fn gone(&self) -> usize {
-        match self.stage {
-            TaskStage::Looking => 0,
-            _ => self.places.len().saturating_sub(self.jobs.len()),
-        }
-    }
-
     pub(super) fn task(&self) -> Option<DashTask> {
         let unchanged = self.jobs.iter().filter(|(_, has_changed)| !has_changed);
         let jobs: Vec<_> = unchanged.map(|(entry, _)| entry.clone()).collect();

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::board::filter::{FieldPath, Filter, Filters};
+use crate::board::filter::{Filter, Filters};
 
 const LONGEST: usize = 2000;
 
@@ -12,7 +12,8 @@ const SHOWN: usize = 12;
 pub(super) struct Field {
     pub(super) text: String,
     pub(super) error: Option<String>,
-    /// The names to choose from; empty for a filter.
+    pub(super) is_filter: bool,
+    /// The names that complete a word.
     pub(super) names: Vec<String>,
     pub(super) before: Filters,
 }
@@ -40,47 +41,34 @@ impl Field {
         self.check();
     }
 
-    pub(super) fn is_filter(&self) -> bool {
-        self.names.is_empty()
-    }
-
-    /// Returns the filters of the input; empty input means no filter.
-    pub(super) fn filters(&self) -> Option<Filters> {
-        self.read().ok()
-    }
-
     fn check(&mut self) {
-        self.error = match self.is_filter() {
-            true => self.read().err(),
+        self.error = match self.is_filter {
+            true => self.filters().err(),
             false if self.completions().is_empty() => Some("no such view or command".to_owned()),
             false => None,
         };
     }
 
-    fn read(&self) -> Result<Filters, String> {
+    /// Empty input means no filter.
+    pub(super) fn filters(&self) -> Result<Filters, String> {
         match self.text.trim() {
             "" => Ok(Filters::default()),
-            text => match text.parse::<Filter>() {
-                Ok(filter) => Ok(Filters::new(vec![filter])),
-                Err(error) => Err(error.to_string()),
-            },
+            text => {
+                let filter = text.parse::<Filter>();
+                let filter = filter.map_err(|error| error.to_string())?;
+                Ok(Filters::new(vec![filter]))
+            }
         }
     }
 
-    /// Returns the completions of the last word.
     pub(super) fn completions(&self) -> Vec<String> {
-        let fields = || FieldPath::names().into_iter().map(ToOwned::to_owned);
-        let names: Vec<_> = match self.is_filter() {
-            true => fields().collect(),
-            false => self.names.clone(),
-        };
-        let word = self.word();
-        let fitting = names.into_iter().filter(|name| name.starts_with(word));
-        fitting.take(SHOWN).collect()
+        let fitting = self.names.iter();
+        let fitting = fitting.filter(|name| name.starts_with(self.word()));
+        fitting.take(SHOWN).cloned().collect()
     }
 
     fn word(&self) -> &str {
-        match self.is_filter() {
+        match self.is_filter {
             true => self.text.rsplit(' ').next().unwrap_or_default(),
             false => self.text.as_str(),
         }

@@ -48,10 +48,38 @@ pub(super) struct Listing {
 impl Listing {
     pub(super) fn compare(
         &self,
-        one: (&RowPlace, &DashRow),
-        other: (&RowPlace, &DashRow),
+        (place, one): (&RowPlace, &DashRow),
+        (other_place, other): (&RowPlace, &DashRow),
     ) -> Ordering {
-        let order = compare(one, other, self.sort);
+        let rows = [one, other];
+        let order = match self.sort {
+            RowOrder::Problems => {
+                let order = |row: &DashRow| {
+                    let waits = matches!(row.verdict(), Some(Code::BackingOff | Code::Paused));
+                    (Reverse(row.severity()), row.claim.is_none(), waits)
+                };
+                order(one).cmp(&order(other))
+            }
+            RowOrder::Rank => Ordering::Equal,
+            RowOrder::Age => by(rows, |row| row.created_on),
+            RowOrder::Name => one.name.cmp(&other.name),
+            RowOrder::Owner => by(rows, |row| row.claim.as_ref()?.owner.as_ref()),
+            RowOrder::Held => by(rows, |row| row.claim.as_ref()?.since),
+            RowOrder::Expires => by(rows, |row| row.claim.as_ref()?.lapses_on),
+            RowOrder::Tries => other.attempts.cmp(&one.attempts),
+        };
+        let rank = |shelf: Shelf, row: &DashRow| {
+            (
+                shelf != Shelf::Board,
+                row.is_malformed,
+                Reverse(row.trashed_on()),
+                Reverse(row.priority),
+                row.sequence.unwrap_or(i64::MAX),
+            )
+        };
+        let order = order
+            .then_with(|| rank(place.0, one).cmp(&rank(other_place.0, other)))
+            .then_with(|| place.1.cmp(&other_place.1));
         match self.is_reversed {
             true => order.reverse(),
             false => order,
@@ -71,44 +99,8 @@ impl Listing {
     }
 }
 
-fn compare(
-    (place, one): (&RowPlace, &DashRow),
-    (other_place, other): (&RowPlace, &DashRow),
-    sort: RowOrder,
-) -> Ordering {
-    fn by<'a, T: Ord>(
-        rows: [&'a DashRow; 2],
-        value: impl Fn(&'a DashRow) -> Option<T>,
-    ) -> Ordering {
-        let [one, other] = rows.map(value).map(|it| (it.is_none(), it));
-        one.cmp(&other)
-    }
-    let rows = [one, other];
-    let by = match sort {
-        RowOrder::Problems => {
-            let order = |row: &DashRow| {
-                let waits = matches!(row.verdict(), Some(Code::BackingOff | Code::Paused));
-                (Reverse(row.severity()), row.claim.is_none(), waits)
-            };
-            order(one).cmp(&order(other))
-        }
-        RowOrder::Rank => Ordering::Equal,
-        RowOrder::Age => by(rows, |row| row.created_on),
-        RowOrder::Name => one.name.cmp(&other.name),
-        RowOrder::Owner => by(rows, |row| row.claim.as_ref()?.owner.as_ref()),
-        RowOrder::Held => by(rows, |row| row.claim.as_ref()?.since),
-        RowOrder::Expires => by(rows, |row| row.claim.as_ref()?.lapses_on),
-        RowOrder::Tries => other.attempts.cmp(&one.attempts),
-    };
-    let rank = |shelf: Shelf, row: &DashRow| {
-        (
-            shelf != Shelf::Board,
-            row.is_malformed,
-            Reverse(row.trashed_on()),
-            Reverse(row.priority),
-            row.sequence.unwrap_or(i64::MAX),
-        )
-    };
-    by.then_with(|| rank(place.0, one).cmp(&rank(other_place.0, other)))
-        .then_with(|| place.1.cmp(&other_place.1))
+/// Orders rows without the value last.
+fn by<'a, T: Ord>(rows: [&'a DashRow; 2], value: impl Fn(&'a DashRow) -> Option<T>) -> Ordering {
+    let [one, other] = rows.map(value).map(|it| (it.is_none(), it));
+    one.cmp(&other)
 }

@@ -99,10 +99,9 @@ pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()>
         Some(name) => format!("{name} ({})", board.name()),
         None => board.name().to_owned(),
     };
-    let now = Utc::now().trunc_subsecs(6);
-    let mut state = DashState::new(&title, Filters::new(args.filter), args.view, now);
+    let snapshot = Snapshot::new(board.capabilities(), None, Utc::now().trunc_subsecs(6)).unread();
+    let mut state = DashState::new(&title, Filters::new(args.filter), args.view, snapshot);
     state.program = ctx.program();
-    state.picture.snapshot = Snapshot::new(board.capabilities(), None, now).unread();
     let look = DrawStyle {
         is_ascii: args.ascii || !is_utf8(ctx),
         is_coloured: ctx.out.is_coloured() && !args.once,
@@ -182,7 +181,7 @@ async fn once(
         take(some)?;
     }
     take(DashInput::Read)?;
-    take(questions.ask(DashEffect::ReadPast, &filters).await)?;
+    take(questions.ask(DashEffect::ReadPast, filters).await)?;
     state.sum_up();
     let (columns, most) = ONCE;
     let terminal = size_of(io::stdout()).and_then(|(columns, _)| u16::try_from(columns).ok());

@@ -15,6 +15,7 @@ use indexmap::IndexMap;
 use super::{
     listing::Listing,
     row::{DashRow, Interner, RowPlace},
+    update::DashEffect,
 };
 use crate::{
     board::{Event, EventKind, filter::Filters},
@@ -31,21 +32,14 @@ const ROOM: usize = 100_000;
 /// Maximum number of rows to filter at each key.
 const MOST_NARROWED: usize = 20_000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stale {
-    Nothing,
-    Past,
-    Surroundings,
-    Board,
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Picture {
     rows: IndexMap<RowPlace, DashRow>,
     interner: Interner,
     pub(super) snapshot: Snapshot,
     pub(super) filters: Filters,
-    listing: Listing,
+    /// Changed by [`Self::list`] only.
+    pub(super) listing: Listing,
     order: Vec<u32>,
     /// Whether many rows arrive together, to be sorted together.
     is_unsorted: bool,
@@ -90,16 +84,14 @@ impl Picture {
     }
 
     pub(super) fn end(&mut self) {
-        let is_gone = |(place, row): &(&RowPlace, &DashRow)| {
-            row.reading != self.reading && !self.touched.contains(*place)
-        };
-        let gone = self.rows.iter().filter(is_gone);
-        let gone: Vec<_> = gone.map(|(place, _)| place.clone()).collect();
-        for place in gone {
-            self.remove(&place);
+        let (reading, touched) = (self.reading, std::mem::take(&mut self.touched));
+        let before = self.rows.len();
+        (self.rows).retain(|place, row| row.reading == reading || touched.contains(place));
+        if self.rows.len() < before {
+            self.version += 1;
+            self.rebuild();
         }
         self.is_being_read = false;
-        self.touched.clear();
         self.sweep();
     }
 
@@ -112,15 +104,16 @@ impl Picture {
         self.version - self.swept
     }
 
-    pub(super) fn apply(&mut self, event: &Event) -> Stale {
+    /// Returns what to read again, if the event alone does not tell the change.
+    pub(super) fn apply(&mut self, event: &Event) -> Option<DashEffect> {
         let Some(subject) = &event.subject else {
-            return match event.kind {
+            return Some(match event.kind {
                 EventKind::ConductorJoined
                 | EventKind::ConductorLeft
                 | EventKind::Paused
-                | EventKind::Resumed => Stale::Surroundings,
-                _ => Stale::Board,
-            };
+                | EventKind::Resumed => DashEffect::ReadSurroundings,
+                _ => DashEffect::Read,
+            });
         };
         let (from, to) = match event.kind {
             EventKind::Trashed => (Some(Shelf::Board), Some(Shelf::Trash)),
@@ -144,9 +137,11 @@ impl Picture {
                 self.touched.insert(place);
             }
         }
-        let Some(to) = to else { return Stale::Past };
+        let Some(to) = to else {
+            return Some(DashEffect::ReadPast);
+        };
         self.wanted.insert((to, subject.key.clone()), former);
-        Stale::Nothing
+        None
     }
 
     pub(super) fn wants(&self) -> bool {
@@ -174,12 +169,10 @@ impl Picture {
         doubts: impl Iterator<Item = &'a RowPlace>,
         (are_all, now): (bool, DateTime<Utc>),
     ) {
-        let is_over = |row: &DashRow| {
-            let lapses_on = row.claim.as_ref().and_then(|it| it.lapses_on);
-            lapses_on.is_some_and(|on| on <= now)
-        };
+        let lapses_on = |row: &DashRow| row.claim.as_ref().and_then(|it| it.lapses_on);
+        let is_over = |row: &DashRow| lapses_on(row).is_some_and(|on| on <= now);
         let seen = lines.map_while(|at| self.at(at));
-        let seen = seen.filter(|(_, row)| row.is_timed());
+        let seen = seen.filter(|(_, row)| lapses_on(row).is_some());
         let pauses = &self.snapshot.pauses;
         let has_changed = |row: &DashRow| (are_all && is_over(row)) || row.is_due(pauses, now);
         let over = self.rows().filter(|(_, row)| has_changed(row));
@@ -216,31 +209,24 @@ impl Picture {
         failed
     }
 
-    pub(super) fn filter(&mut self, filters: Filters) {
-        self.filters = filters;
-        for row in self.rows.values_mut() {
-            row.is_admitted = false;
-        }
-        self.rebuild();
-    }
-
     /// Whether the rows have the fields of these filters, and are few enough to filter at each key.
     pub(super) fn can_narrow(&self, filters: &Filters) -> bool {
         self.rows.len() <= MOST_NARROWED && !filters.needs_details()
     }
 
-    /// Filters the rows by their fields; the next reading is exact.
-    pub(super) fn narrow(&mut self, filters: Filters, now: DateTime<Utc>) {
+    /// Filters the rows by their fields, or hides all of them, until the next reading, which is exact.
+    pub(super) fn filter(&mut self, filters: Filters, now: DateTime<Utc>) {
+        let can_narrow = self.can_narrow(&filters);
         for (place, row) in &mut self.rows {
-            row.is_admitted = filters.matches(&row.entry(place, now), now);
+            row.is_admitted = can_narrow && filters.matches(&row.entry(place, now), now);
         }
         self.filters = filters;
         self.version += 1;
         self.rebuild();
     }
 
-    pub(super) fn list(&mut self, listing: Listing) {
-        self.listing = listing;
+    pub(super) fn list(&mut self, change: impl FnOnce(&mut Listing)) {
+        change(&mut self.listing);
         self.rebuild();
     }
 
@@ -255,10 +241,6 @@ impl Picture {
         if has_changed {
             self.rebuild();
         }
-    }
-
-    pub(super) fn listing(&self) -> &Listing {
-        &self.listing
     }
 
     fn rebuild(&mut self) {

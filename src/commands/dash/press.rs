@@ -8,20 +8,19 @@ use super::{
     draw::Target,
     field::Field,
     keys::{KeyAction, View, action, named},
-    listing::{Listing, ListingGroup, RowOrder},
+    listing::{ListingGroup, RowOrder},
     row::RowPlace,
     state::{Anchor, Cursor, DashState, Lines, Opened, Overlay},
     update::DashEffect,
 };
 use crate::{
-    board::filter::Filters,
+    board::filter::{FieldPath, Filters},
     diagnosis::ProblemSelector,
     job::{Entry, Shelf},
     output::{Text, Tone},
     problem::Problem,
 };
 
-/// Maximum number of jobs per repair.
 const MOST_FIXED: usize = 1000;
 
 const NO_JOB: &str = "select a job in 2 Jobs or 4 Trash, or open one";
@@ -83,6 +82,8 @@ fn perform(state: &mut DashState, action: KeyAction) -> Vec<DashEffect> {
             let before = state.picture.filters.clone();
             state.overlay = Overlay::Filter(Field {
                 text,
+                is_filter: true,
+                names: FieldPath::names().into_iter().map(Into::into).collect(),
                 before,
                 ..Field::default()
             });
@@ -122,7 +123,7 @@ fn typed(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
     };
     if key.code == KeyCode::Esc {
         let before = std::mem::take(&mut field.before);
-        let has_narrowed = field.is_filter() && state.picture.filters.texts() != before.texts();
+        let has_narrowed = field.is_filter && state.picture.filters.texts() != before.texts();
         state.overlay = Overlay::None;
         return match has_narrowed {
             true => filter(state, before),
@@ -130,10 +131,10 @@ fn typed(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
         };
     }
     field.press(key);
-    match (field.is_filter(), field.filters()) {
+    match (field.is_filter, field.filters().ok()) {
         (true, Some(filters)) if key.code == KeyCode::Enter => filter(state, filters),
         (true, Some(filters)) if state.picture.can_narrow(&filters) => {
-            state.picture.narrow(filters, state.now);
+            state.picture.filter(filters, state.now);
             Vec::new()
         }
         (false, _) if key.code == KeyCode::Enter => {
@@ -166,7 +167,7 @@ fn show(state: &mut DashState, view: View) -> Vec<DashEffect> {
     state.is_view_chosen = true;
     state.list();
     match view {
-        View::History => read_past(state),
+        View::History => vec![DashEffect::ReadPast],
         View::Conductors | View::Claims => vec![DashEffect::ReadSurroundings],
         _ => Vec::new(),
     }
@@ -235,11 +236,6 @@ pub(super) fn read(opened: &Opened) -> Vec<DashEffect> {
     open.into_iter().chain([explain]).collect()
 }
 
-fn read_past(state: &mut DashState) -> Vec<DashEffect> {
-    state.has_past_changed = false;
-    vec![DashEffect::ReadPast]
-}
-
 fn freeze(state: &mut DashState) -> Vec<DashEffect> {
     state.is_paused = !state.is_paused;
     let missed = std::mem::take(&mut state.missed);
@@ -271,16 +267,11 @@ fn back(state: &mut DashState) -> Vec<DashEffect> {
 
 fn filter(state: &mut DashState, filters: Filters) -> Vec<DashEffect> {
     state.overlay = Overlay::None;
-    match state.picture.can_narrow(&filters) {
-        true => state.picture.narrow(filters, state.now),
-        false => {
-            state.picture.filter(filters);
-            state.has_read = false;
-        }
-    }
+    state.has_read &= state.picture.can_narrow(&filters);
+    state.picture.filter(filters, state.now);
     state.past = None;
     let past = match state.view {
-        View::History => read_past(state),
+        View::History => vec![DashEffect::ReadPast],
         _ => Vec::new(),
     };
     [vec![DashEffect::ReadNow], past].concat()
@@ -292,23 +283,18 @@ pub(super) fn click(state: &mut DashState, target: Option<Target>) -> Vec<DashEf
         Some(Target::Tab(view)) => return show(state, view),
         Some(Target::Line(at)) if at == state.cursor().at => return open(state),
         Some(Target::Line(at)) => state.step(at as isize - state.cursor().at as isize),
-        Some(Target::Title(order)) if order == state.picture.listing().sort => sort(state, true),
-        Some(Target::Title(sort)) => {
-            let listing = state.picture.listing().clone();
-            state.picture.list(Listing { sort, ..listing });
-        }
+        Some(Target::Title(order)) if order == state.picture.listing.sort => sort(state, true),
+        Some(Target::Title(order)) => state.picture.list(|it| it.sort = order),
         None => {}
     }
     Vec::new()
 }
 
 fn sort(state: &mut DashState, is_reverse: bool) {
-    let mut listing = state.picture.listing().clone();
-    match is_reverse {
-        true => listing.is_reversed = !listing.is_reversed,
-        false => listing.sort = RowOrder::ALL[(listing.sort as usize + 1) % RowOrder::ALL.len()],
-    }
-    state.picture.list(listing);
+    state.picture.list(|it| match is_reverse {
+        true => it.is_reversed = !it.is_reversed,
+        false => it.sort = RowOrder::ALL[(it.sort as usize + 1) % RowOrder::ALL.len()],
+    });
 }
 
 fn copy(state: &mut DashState) -> Vec<DashEffect> {
@@ -320,12 +306,7 @@ fn copy(state: &mut DashState) -> Vec<DashEffect> {
             let row = state.picture.at(at);
             row.map(|(place, row)| reference(&row.entry(place, state.now)))
         }
-        (None, Lines::Past) => state.past().nth(at).map(reference),
-        (None, Lines::Events) => {
-            let event = state.events.get(at);
-            event.and_then(|(_, it)| Some(it.job()?.to_string()))
-        }
-        (None, _) => None,
+        (None, _) => state.selected().map(|it| it.reference.to_string()),
     };
     let Some(uuid) = uuid else {
         state.say(Tone::Warning, NO_JOB);
@@ -424,41 +405,34 @@ fn answer(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
     let Overlay::Dialog(dialog) = &mut state.overlay else {
         return Vec::new();
     };
-    let is_escape = key.code == KeyCode::Esc;
-    match (&dialog.stage, &state.protected) {
-        (TaskStage::Acting, _) => return Vec::new(),
-        (TaskStage::Done(..), _) => state.overlay = Overlay::None,
-        (TaskStage::Looking | TaskStage::Asking, _) if is_escape => state.overlay = Overlay::None,
-        (TaskStage::Looking, _) => return Vec::new(),
-        (TaskStage::Asking, Some(name)) => match key.code {
-            KeyCode::Char(char) => dialog.typed.push(char),
-            KeyCode::Backspace => _ = dialog.typed.pop(),
-            KeyCode::Enter if dialog.typed == *name => return agree(state),
-            KeyCode::Enter => {
-                state.overlay = Overlay::None;
-                state.say(Tone::Warning, "wrong board name; nothing changed");
+    let mut problem = None;
+    match (&dialog.stage, &state.protected, key.code) {
+        (TaskStage::Acting, ..) => return Vec::new(),
+        (TaskStage::Looking, ..) if key.code != KeyCode::Esc => return Vec::new(),
+        (TaskStage::Asking, Some(_), code) if !matches!(code, KeyCode::Enter | KeyCode::Esc) => {
+            match code {
+                KeyCode::Char(char) => dialog.typed.push(char),
+                KeyCode::Backspace => _ = dialog.typed.pop(),
+                _ => {}
             }
-            _ => {}
-        },
+            return Vec::new();
+        }
+        (TaskStage::Asking, Some(name), KeyCode::Enter) if dialog.typed != *name => {
+            problem = Some("wrong board name; nothing changed");
+        }
         // Not `y`, which copies: typed too early or too late, it must do no harm.
-        (TaskStage::Asking, None) if key.code == KeyCode::Enter => return agree(state),
-        (TaskStage::Asking, None) => state.overlay = Overlay::None,
-    }
-    Vec::new()
-}
-
-fn agree(state: &mut DashState) -> Vec<DashEffect> {
-    let Overlay::Dialog(dialog) = &mut state.overlay else {
-        return Vec::new();
-    };
-    if let Some(task) = dialog.task() {
-        dialog.stage = TaskStage::Acting;
-        return vec![DashEffect::Perform(task)];
+        (TaskStage::Asking, _, KeyCode::Enter) => {
+            if let Some(task) = dialog.task() {
+                dialog.stage = TaskStage::Acting;
+                return vec![DashEffect::Perform(task)];
+            }
+            problem = Some("all selected jobs changed meanwhile; nothing changed");
+        }
+        _ => {}
     }
     state.overlay = Overlay::None;
-    state.say(
-        Tone::Warning,
-        "all selected jobs changed meanwhile; nothing changed",
-    );
+    if let Some(problem) = problem {
+        state.say(Tone::Warning, problem);
+    }
     Vec::new()
 }

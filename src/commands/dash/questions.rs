@@ -1,8 +1,7 @@
 //! Sends the dashboard's requests to the board.
 
 use futures_util::{
-    FutureExt, StreamExt, TryStreamExt,
-    future::LocalBoxFuture,
+    StreamExt, TryStreamExt,
     stream::{self, LocalBoxStream},
 };
 
@@ -36,16 +35,14 @@ pub(super) struct Questions<'a> {
 impl<'a> Questions<'a> {
     /// Reads the board and its trash; stops at the first error.
     pub(super) fn read(self, filters: &Filters) -> LocalBoxStream<'a, DashInput> {
-        let trash = filters.detail();
         let around = stream::once(self.surroundings());
-        let detail = move |shelf| match shelf {
-            // The diagnosis needs it.
-            Shelf::Board => Detail::Whole,
-            _ => trash,
-        };
-        let shelves = stream::iter([Shelf::Board, Shelf::Trash]);
-        let some = shelves.flat_map(move |shelf| {
-            let entries = self.board.entries(Query::all(shelf, detail(shelf)));
+        // The diagnosis needs the whole jobs of the board.
+        let shelves = [
+            (Shelf::Board, Detail::Whole),
+            (Shelf::Trash, filters.detail()),
+        ];
+        let some = stream::iter(shelves).flat_map(move |(shelf, detail)| {
+            let entries = self.board.entries(Query::all(shelf, detail));
             entries.ready_chunks(SOME).map(move |some| (shelf, some))
         });
         let inputs = some.flat_map(|(shelf, some)| {
@@ -85,50 +82,39 @@ impl<'a> Questions<'a> {
         Ok(found)
     }
 
-    pub(super) fn ask(
-        self,
-        effect: DashEffect,
-        filters: &Filters,
-    ) -> LocalBoxFuture<'a, DashInput> {
-        let filters = filters.clone();
-        let ask = async move {
-            match effect {
-                DashEffect::ReadPast => DashInput::Past(said(self.past(&filters).await)),
-                DashEffect::ReadSurroundings => self.surroundings().await,
-                DashEffect::Ping => DashInput::Pinged(said(self.board.health().await.map(drop))),
-                DashEffect::Find(places) => DashInput::Found(said(self.found(&places).await)),
-                DashEffect::Open(job) => {
-                    let wanted = std::slice::from_ref(&job);
-                    let found = look_everywhere(self.board, wanted).await;
-                    let only =
-                        |mut found: Vec<_>| found.pop().unwrap_or(Err(BoardError::NoSuchJob));
-                    let found = said(found.and_then(only));
-                    DashInput::Opened(job, found)
-                }
-                DashEffect::Explain(job) => {
-                    let explained = explained(self.ctx, self.board, &job).await;
-                    let explained = explained.map_err(|error| chain(error.as_ref()));
-                    DashInput::Explained(job, explained)
-                }
-                DashEffect::Prepare(operation, places) => {
-                    let found = said(self.found(&places).await);
-                    let jobs = |found: Vec<(_, Option<_>)>| found.into_iter().filter_map(|it| it.1);
-                    let jobs = found.map(|found| jobs(found).collect());
-                    DashInput::Prepared(operation, places, jobs)
-                }
-                DashEffect::Perform(task) => {
-                    let who = self.ctx.who();
-                    DashInput::Performed(act::perform(self.board, &task, who).await)
-                }
-                DashEffect::Quit
-                | DashEffect::Suspend
-                | DashEffect::Redraw
-                | DashEffect::Read
-                | DashEffect::ReadNow
-                | DashEffect::Copy(_) => DashInput::Tick,
+    pub(super) async fn ask(self, effect: DashEffect, filters: Filters) -> DashInput {
+        match effect {
+            DashEffect::ReadPast => DashInput::Past(said(self.past(&filters).await)),
+            DashEffect::ReadSurroundings => self.surroundings().await,
+            DashEffect::Ping => DashInput::Pinged(said(self.board.health().await.map(drop))),
+            DashEffect::Find(places) => DashInput::Found(said(self.found(&places).await)),
+            DashEffect::Open(job) => {
+                let found = look_everywhere(self.board, std::slice::from_ref(&job)).await;
+                let only = |mut found: Vec<_>| found.pop().unwrap_or(Err(BoardError::NoSuchJob));
+                let found = said(found.and_then(only));
+                DashInput::Opened(job, found)
             }
-        };
-        ask.boxed_local()
+            DashEffect::Explain(job) => {
+                let explained = explained(self.ctx, self.board, &job).await;
+                let explained = explained.map_err(|error| chain(error.as_ref()));
+                DashInput::Explained(job, explained)
+            }
+            DashEffect::Prepare(operation, places) => {
+                let found = said(self.found(&places).await);
+                let jobs = |found: Vec<(_, Option<_>)>| found.into_iter().filter_map(|it| it.1);
+                let jobs = found.map(|found| jobs(found).collect());
+                DashInput::Prepared(operation, places, jobs)
+            }
+            DashEffect::Perform(task) => {
+                DashInput::Performed(act::perform(self.board, &task, self.ctx.who()).await)
+            }
+            DashEffect::Quit
+            | DashEffect::Suspend
+            | DashEffect::Redraw
+            | DashEffect::Read
+            | DashEffect::ReadNow
+            | DashEffect::Copy(_) => DashInput::Tick,
+        }
     }
 
     async fn past(self, filters: &Filters) -> Result<Vec<Entry>> {

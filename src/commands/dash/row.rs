@@ -203,11 +203,6 @@ impl DashRow {
         let severities = problems.map(|it| it.code.meaning().1);
         severities.max().unwrap_or(Severity::Ok)
     }
-
-    /// Whether it has an expiring claim, which may be renewed without an event.
-    pub(super) fn is_timed(&self) -> bool {
-        self.claim.as_ref().is_some_and(|it| it.lapses_on.is_some())
-    }
 }
 
 impl RowClaim {

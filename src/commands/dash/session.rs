@@ -15,7 +15,7 @@ use crossterm::event::{
 };
 use futures_util::{
     StreamExt,
-    future::LocalBoxFuture,
+    future::{LocalBoxFuture, OptionFuture},
     stream::{FuturesUnordered, LocalBoxStream},
 };
 use rustix::process::{Signal, kill_current_process_group};
@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep_until};
 use super::{
     draw::{self, DrawStyle},
     questions::Questions,
-    state::{DashState, Link},
+    state::DashState,
     terminal::Screen,
     update::{DashEffect, DashInput, update},
 };
@@ -124,21 +124,11 @@ pub(super) async fn run(
                 session.answered(kind, input)?
             }
             () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => true,
-            heard = news.next() => {
-                let heard = heard.transpose();
-                session.hear(heard.with_context(|| session.questions.ctx.trying("watch", "the jobs"))?)?
-            }
-            read = next(&mut session.reading) => session.read(read)?,
+            heard = news.next() => session.hear(heard.transpose().with_context(trying)?)?,
+            Some(read) = OptionFuture::from(session.reading.as_mut().map(|(stream, _)| stream.next())), if session.reading.is_some() => session.read(read)?,
         };
     }
     Ok(())
-}
-
-async fn next(reading: &mut Option<(LocalBoxStream<'_, DashInput>, Instant)>) -> Option<DashInput> {
-    match reading {
-        Some((stream, _)) => stream.next().await,
-        None => std::future::pending().await,
-    }
 }
 
 impl<'a> DashSession<'a> {
@@ -170,7 +160,8 @@ impl<'a> DashSession<'a> {
     fn ask(&mut self, effect: DashEffect) {
         let kind = discriminant(&effect);
         if self.asked.insert(kind) {
-            let answer = self.questions.ask(effect, &self.state.picture.filters);
+            let filters = self.state.picture.filters.clone();
+            let answer = self.questions.ask(effect, filters);
             self.tasks
                 .push(Box::pin(async move { (kind, answer.await) }));
         } else {
@@ -245,8 +236,7 @@ impl<'a> DashSession<'a> {
 
     fn redraw(&mut self) {
         let next = self.due.drawn + FRAME;
-        self.due.frame.get_or_insert(next);
-        self.due.frame = self.due.frame.map(|frame| frame.min(next));
+        self.due.frame = Some(self.due.frame.map_or(next, |frame| frame.min(next)));
     }
 
     fn suspend(&mut self) -> anyhow::Result<bool> {
@@ -257,14 +247,13 @@ impl<'a> DashSession<'a> {
 
     fn attend(&mut self) -> anyhow::Result<()> {
         let now = Instant::now();
-        let is_away = matches!(self.state.link, Link::Away(_));
-        if self.due.read.is_some_and(|read| read <= now) && self.reading.is_none() && !is_away {
+        if self.due_read().is_some_and(|read| read <= now) {
             self.due.read = None;
             let filters = self.state.picture.filters.clone();
             self.reading = Some((self.questions.read(&filters), now));
             self.take(DashInput::Reading)?;
         }
-        if self.wants_look() && self.due.may_look <= now {
+        if self.due_look().is_some_and(|look| look <= now) {
             self.due.may_look = now + LOOK;
             let places = self.state.picture.ask(MOST);
             self.ask(DashEffect::Find(places));
@@ -279,12 +268,15 @@ impl<'a> DashSession<'a> {
         Ok(())
     }
 
-    fn wants_look(&self) -> bool {
-        let is_looking = self
-            .asked
-            .contains(&discriminant(&DashEffect::Find(Vec::new())));
-        let is_away = matches!(self.state.link, Link::Away(_));
-        self.state.picture.wants() && !is_looking && !is_away
+    fn due_read(&self) -> Option<Instant> {
+        let is_possible = self.reading.is_none() && !self.state.is_away();
+        self.due.read.filter(|_| is_possible)
+    }
+
+    fn due_look(&self) -> Option<Instant> {
+        let kind = discriminant(&DashEffect::Find(Vec::new()));
+        let is_possible = !self.asked.contains(&kind) && !self.state.is_away();
+        (is_possible && self.state.picture.wants()).then_some(self.due.may_look)
     }
 
     fn frame(&mut self, now: Instant) -> anyhow::Result<()> {
@@ -308,11 +300,8 @@ impl<'a> DashSession<'a> {
     }
 
     fn wake(&self) -> Option<Instant> {
-        let is_away = matches!(self.state.link, Link::Away(_));
         let tick = self.state.changes_with_time().then_some(self.due.tick);
-        let read = self.due.read.filter(|_| self.reading.is_none() && !is_away);
-        let look = self.wants_look().then_some(self.due.may_look);
-        let times = [self.due.frame, tick, read, look];
+        let times = [self.due.frame, tick, self.due_read(), self.due_look()];
         times.into_iter().flatten().min()
     }
 }

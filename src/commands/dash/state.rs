@@ -8,17 +8,17 @@ use super::{
     act::Dialog,
     field::Field,
     keys::View,
-    listing::{Listing, ListingGroup},
+    listing::ListingGroup,
     picture::Picture,
     rates::Rates,
     row::RowPlace,
-    summary::{Groups, RowGroup, Summary, name_of, reason},
+    summary::{Groups, RowGroup, Summary, reason},
 };
 use crate::{
-    board::{Capabilities, JobRef, filter::Filters},
+    board::{JobRef, filter::Filters},
     commands::watch::PrintedEvent,
     diagnosis::{Explanation, Snapshot},
-    job::{Conductor, Entry, JobKey, Shelf},
+    job::{Conductor, Entry, Shelf},
     output::{Text, Tone},
     problem::Severity,
     suggest::Suggestion,
@@ -48,8 +48,8 @@ pub(super) enum Link {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Anchor {
     Job(RowPlace),
-    Group(String),
-    Event(u64),
+    /// The identity of another line.
+    Line(String),
 }
 
 #[derive(Debug, Clone, Default)]
@@ -60,7 +60,6 @@ pub(super) struct Cursor {
     pub(super) anchor: Option<Anchor>,
 }
 
-/// The kind of lines that a view shows.
 pub(super) enum Lines<'a> {
     Rows,
     Groups(&'a [RowGroup]),
@@ -108,10 +107,6 @@ impl Opened {
         self.entry()
             .is_some_and(|entry| entry.job().is_none_or(|job| job.shelf != Shelf::Past))
     }
-
-    pub(super) fn is_of(&self, key: &JobKey) -> bool {
-        self.is_on_board() && self.entry().is_some_and(|entry| entry.key() == key)
-    }
 }
 
 #[derive(Debug, Default)]
@@ -136,8 +131,8 @@ pub(super) struct DashState {
     pub(super) picture: Picture,
     pub(super) summary: Summary,
     pub(super) rates: Rates,
-    pub(super) past: Option<Vec<Entry>>,
-    past_reasons: Vec<String>,
+    /// The jobs of the history with their reasons.
+    pub(super) past: Option<Vec<(String, Entry)>>,
     past_groups: Vec<RowGroup>,
     /// Whether more jobs have left it since.
     pub(super) has_past_changed: bool,
@@ -170,13 +165,9 @@ impl DashState {
         board: &str,
         filters: Filters,
         view: Option<View>,
-        now: DateTime<Utc>,
+        snapshot: Snapshot,
     ) -> Self {
-        let capabilities = Capabilities {
-            has_expiring_claims: true,
-            peer_order: None,
-        };
-        let snapshot = Snapshot::new(capabilities, None, now).unread();
+        let now = snapshot.now;
         let mut state = Self {
             board: board.to_owned(),
             now,
@@ -202,11 +193,7 @@ impl DashState {
             (None, View::Trash) => ListingGroup::On(Shelf::Trash),
             (None, _) => ListingGroup::On(Shelf::Board),
         };
-        let listing = Listing {
-            which,
-            ..self.picture.listing().clone()
-        };
-        self.picture.list(listing);
+        self.picture.list(|it| it.which = which);
     }
 
     pub(super) fn sum_up(&mut self) {
@@ -255,19 +242,19 @@ impl DashState {
 
     pub(super) fn take_past(&mut self, entries: Vec<Entry>) {
         let mut groups = Groups::default();
-        self.past_reasons = entries.iter().map(reason).collect();
-        for (entry, reason) in entries.iter().zip(&self.past_reasons) {
+        let past = entries.into_iter().map(|it| (reason(&it), it));
+        let past: Vec<_> = past.collect();
+        for (reason, entry) in &past {
             let on = entry.job().and_then(|job| Some(job.ended.as_ref()?.on));
             groups.add(reason, &entry.name(), on);
         }
         if self.events.is_empty() {
-            let ended = entries
-                .iter()
-                .filter_map(|it| PrintedEvent::ended(it.job()?));
+            let ended = past.iter();
+            let ended = ended.filter_map(|(_, it)| PrintedEvent::ended(it.job()?));
             let ended = ended.take(FORMER).collect::<Vec<_>>();
             self.events = (0..ended.len() as u64).rev().zip(ended).collect();
         }
-        (self.past, self.past_groups) = (Some(entries), groups.sorted());
+        (self.past, self.past_groups) = (Some(past), groups.sorted());
     }
 
     pub(super) fn past(&self) -> impl Iterator<Item = &Entry> {
@@ -275,9 +262,9 @@ impl DashState {
             Some(ListingGroup::Reason(reason)) => Some(reason),
             _ => None,
         };
-        let entries = self.past.iter().flatten().zip(&self.past_reasons);
-        let meant = entries.filter(move |(_, reason)| within.is_none_or(|it| it == *reason));
-        meant.map(|(entry, _)| entry)
+        let past = self.past.iter().flatten();
+        let meant = past.filter(move |(reason, _)| within.is_none_or(|it| it == reason));
+        meant.map(|(_, entry)| entry)
     }
 
     pub(super) fn conductors(&self) -> impl Iterator<Item = &Conductor> {
@@ -315,14 +302,14 @@ impl DashState {
     pub(super) fn anchor(&self, at: usize) -> Option<Anchor> {
         Some(match self.shown() {
             Lines::Rows => Anchor::Job(self.picture.at(at)?.0.clone()),
-            Lines::Events => Anchor::Event(self.events.get(at)?.0),
-            Lines::Groups(groups) => Anchor::Group(groups.get(at)?.reason.clone()),
-            Lines::Past => Anchor::Group(self.past().nth(at)?.reference().into_owned()),
-            Lines::Owners => Anchor::Group(name_of(self.summary.owners.get(at)?)),
-            Lines::Conductors => Anchor::Group(self.conductors().nth(at)?.name.clone()),
+            Lines::Events => Anchor::Line(self.events.get(at)?.0.to_string()),
+            Lines::Groups(groups) => Anchor::Line(groups.get(at)?.reason.clone()),
+            Lines::Past => Anchor::Line(self.past().nth(at)?.reference().into_owned()),
+            Lines::Owners => Anchor::Line(format!("{:?}", self.summary.owners.get(at)?.owner)),
+            Lines::Conductors => Anchor::Line(self.conductors().nth(at)?.name.clone()),
             Lines::Problems => {
                 let problem = self.summary.problems.get(at)?;
-                Anchor::Group(format!("{} {:?}", problem.code, problem.selector))
+                Anchor::Line(format!("{} {:?}", problem.code, problem.selector))
             }
         })
     }
@@ -400,12 +387,15 @@ impl DashState {
         }
     }
 
+    pub(super) fn is_away(&self) -> bool {
+        matches!(self.link, Link::Away(_))
+    }
+
     pub(super) fn changes_with_time(&self) -> bool {
-        let away = matches!(self.link, Link::Away(_));
         let figures = &self.summary.figures;
         let has_standing = figures.oldest_unclaimed.is_some() || figures.longest_held.is_some();
         let has_times = self.len() > 0 || has_standing;
-        !self.is_paused && (away || has_times || !self.rates.are_zero())
+        !self.is_paused && (self.is_away() || has_times || !self.rates.are_zero())
     }
 
     /// Keeps an event; a frozen view shows it later.

@@ -193,8 +193,3 @@ pub(super) fn reason(entry: &Entry) -> String {
         (.., None) => "trashed".to_owned(),
     }
 }
-
-pub(super) fn name_of(of: &ByOwner) -> String {
-    let owner = of.owner.as_ref().map(ToString::to_string);
-    owner.unwrap_or_else(|| "?".to_owned())
-}

@@ -54,9 +54,8 @@ impl Screen {
 
     pub(super) fn clear(&mut self) -> io::Result<()> {
         // Not `clear`, which asks the terminal for its cursor position while keys are read.
-        let size = self.terminal.size()?;
-        self.terminal
-            .resize(Rect::new(0, 0, size.width, size.height))
+        let (columns, rows) = self.size()?;
+        self.terminal.resize(Rect::new(0, 0, columns, rows))
     }
 
     pub(super) fn copy(&self, text: &str) -> io::Result<()> {

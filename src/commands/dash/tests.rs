@@ -110,7 +110,13 @@ pub(super) fn entries(jobs: Vec<Job>) -> Vec<Entry> {
 }
 
 pub(super) fn state(view: View, jobs: Vec<Job>) -> DashState {
-    let mut state = DashState::new("redis://localhost", Filters::default(), Some(view), now());
+    let snapshot = surroundings(Vec::new()).unread();
+    let mut state = DashState::new(
+        "redis://localhost",
+        Filters::default(),
+        Some(view),
+        snapshot,
+    );
     let (trash, board): (Vec<_>, Vec<_>) =
         jobs.into_iter().partition(|job| job.shelf == Shelf::Trash);
     for input in [
@@ -428,7 +434,7 @@ fn mouse_selects_sorts_and_opens() {
     ));
     press(&mut state, "\u{1b}");
     click(&mut state, 2, 5);
-    assert_eq!(state.picture.listing().sort, RowOrder::Name);
+    assert_eq!(state.picture.listing.sort, RowOrder::Name);
     click(&mut state, 2, 5);
     assert_eq!(names(&state), ["c", "b", "a"]);
     update(&mut state, DashInput::Scroll(-3), now());

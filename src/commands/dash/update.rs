@@ -9,7 +9,6 @@ use super::{
     act::{DashTask, Operation, TaskStage},
     draw::hit,
     keys::View,
-    picture::Stale,
     press::{click, follow, press, read},
     rates::Rate,
     row::RowPlace,
@@ -270,15 +269,15 @@ fn hear(state: &mut DashState, event: &Event) -> Vec<DashEffect> {
     }
     let mut effects = Vec::new();
     if let (Some(opened), Some(subject)) = (&state.opened, &event.subject)
-        && opened.is_of(&subject.key)
+        && opened.is_on_board()
+        && opened.entry().is_some_and(|it| it.key() == &subject.key)
     {
         effects.extend(read(opened));
     }
     match state.picture.apply(event) {
-        Stale::Nothing => {}
-        Stale::Past => state.has_past_changed = true,
-        Stale::Surroundings => effects.push(DashEffect::ReadSurroundings),
-        Stale::Board => effects.push(DashEffect::Read),
+        // The history is read again only while it is visible.
+        Some(DashEffect::ReadPast) => state.has_past_changed = true,
+        stale => effects.extend(stale),
     }
     effects
 }

@@ -19,7 +19,7 @@ use crate::{
     diagnosis::Standing,
     duration,
     job::Shelf,
-    output::{Pieces, Text, Tone, shares, short},
+    output::{Pieces, Text, Tone, shares, short, width},
     problem::Code,
 };
 
@@ -48,7 +48,7 @@ fn has_rates(state: &DashState) -> bool {
 pub(super) fn draw(state: &DashState, canvas: &mut Canvas<'_>) {
     let columns = usize::from(state.size.0);
     let reached = reached(state);
-    let taken: usize = reached.iter().map(|(_, text)| text.width()).sum();
+    let taken = width(&reached);
     let board = Text::from(&state.board).shortened(columns.saturating_sub(taken + 4));
     let left = columns.saturating_sub(board.width() + taken + 6);
     let mut title = vec![(Tone::Strong, board), (Tone::Plain, Text::from("  "))];

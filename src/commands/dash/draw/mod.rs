@@ -21,7 +21,7 @@ use super::{
     listing::{ListingGroup, RowOrder},
     state::{DashState, Lines, Overlay},
 };
-use crate::output::{Text, Tone};
+use crate::output::{Text, Tone, width};
 
 pub(super) const SMALLEST: (u16, u16) = (60, 12);
 
@@ -146,18 +146,15 @@ fn footer(state: &DashState, canvas: &mut Canvas<'_>) {
         return;
     }
     let mut told = keys(state);
-    let width = |told: &[[(Tone, Text); 2]]| -> usize {
-        told.iter().flatten().map(|(_, text)| text.width()).sum()
-    };
     // The last keys lead to the others and to the exit. They stay, and so do the first.
     let is_first_kept = state.is_page() || !state.marks.is_empty();
     let room = room + 2 - if state.is_page() { PLACE } else { 0 };
-    while width(&told) > room && told.len() > 3 {
+    while width(&told.concat()) > room && told.len() > 3 {
         told.remove(usize::from(is_first_kept));
     }
     let y = rows - 1;
     let end = canvas.line(1, y, &told.concat());
-    let listing = state.picture.listing();
+    let listing = &state.picture.listing;
     let way = if listing.is_reversed {
         ", reversed"
     } else {
@@ -184,11 +181,12 @@ fn keys(state: &DashState) -> Vec<[(Tone, Text); 2]> {
             (Tone::Plain, Text::default()),
         ]);
     }
+    let is_within = matches!(state.within, Some(ListingGroup::Problem(..)));
     let known = known(state.may_act).filter(|(keys, _, is_told, _)| match (is_page, *keys) {
         (true, "Enter Right" | "/" | "x") => false,
         (true, "Esc Left") => true,
         (true, "y") => !state.may_act,
-        (false, "F") => shows_problem(state),
+        (false, "F") => state.view == View::Problems && (is_within || state.len() > 0),
         (false, "x" | "A" | "T" | "R" | "C") => state.has_rows(),
         // The keys of actions need the room.
         (false, "Enter Right") => !state.may_act || !state.has_rows(),
@@ -207,11 +205,6 @@ fn keys(state: &DashState) -> Vec<[(Tone, Text); 2]> {
         [(Tone::Strong, Text::from(first)), (Tone::Faint, does)]
     }));
     told
-}
-
-fn shows_problem(state: &DashState) -> bool {
-    let within = matches!(state.within, Some(ListingGroup::Problem(..)));
-    state.view == View::Problems && (within || state.len() > 0)
 }
 
 fn plain(look: DrawStyle, buffer: &mut Buffer) {
@@ -261,8 +254,7 @@ impl Canvas<'_> {
     }
 
     fn right(&mut self, y: u16, pieces: &[(Tone, Text)]) {
-        let width: usize = pieces.iter().map(|(_, text)| text.width()).sum();
-        let width = u16::try_from(width).unwrap_or(u16::MAX);
+        let width = u16::try_from(width(pieces)).unwrap_or(u16::MAX);
         let x = self.0.area.width.saturating_sub(width + 1);
         // Existing text stays readable.
         if x > 0 {

@@ -11,7 +11,7 @@ use crate::{
             state::{DashState, Overlay},
         },
     },
-    output::{Pieces, Text, Tone},
+    output::{Pieces, Text, Tone, width},
 };
 
 /// The number of jobs shown in a question, and of lines beside them.
@@ -31,8 +31,7 @@ pub(super) fn draw(state: &DashState, canvas: &mut Canvas<'_>) {
 
 fn window(state: &DashState, title: &str, lines: Vec<Pieces>, canvas: &mut Canvas<'_>) {
     let (columns, rows) = state.size;
-    let wide = |line: &Pieces| line.iter().map(|(_, text)| text.width()).sum::<usize>();
-    let widest = lines.iter().map(wide).max().unwrap_or_default();
+    let widest = lines.iter().map(|it| width(it)).max().unwrap_or_default();
     let width = (widest.max(title.len() + 16) + 4).min(usize::from(columns));
     let room = usize::from(rows).saturating_sub(2);
     let seen = lines.len().min(room);
@@ -76,7 +75,7 @@ pub(super) fn under(state: &DashState, field: &Field) -> Vec<Pieces> {
     let (tone, under) = match &field.error {
         _ if !completions.is_empty() && !field.text.is_empty() => (Tone::Faint, &*completions),
         Some(error) => (Tone::Bad, error.as_str()),
-        None if !field.is_filter() => (Tone::Faint, &*completions),
+        None if !field.is_filter => (Tone::Faint, &*completions),
         None => (
             Tone::Faint,
             "a word, or for example held>10m and name=backup-*; Enter keeps it, Esc cancels, Tab completes",
@@ -96,7 +95,7 @@ fn filter(state: &DashState, field: &Field, canvas: &mut Canvas<'_>) {
     let shown = (Tone::Plain, text.split(hidden).1);
     let under = under(state, field);
     let y = rows - 1 - u16::try_from(under.len()).unwrap_or(rows);
-    let prompt = if field.is_filter() { "filter: " } else { ":" };
+    let prompt = if field.is_filter { "filter: " } else { ":" };
     let end = canvas.line(1, y, &[(Tone::Strong, Text::from(prompt)), shown]);
     canvas.highlight(end..end + 1, y);
     for (line, y) in under.iter().zip(y + 1..) {
@@ -135,8 +134,9 @@ fn dialog_lines(state: &DashState, dialog: &Dialog) -> Vec<Pieces> {
             told.push((Tone::Plain, more(dialog.jobs.len())));
         }
         told.extend(dialog.left_out.clone().map(|why| (Tone::Warning, why)));
-        if dialog.gone() > 0 {
-            told.push((Tone::Warning, format!("{} no longer there", dialog.gone())));
+        let gone = dialog.places.len().saturating_sub(dialog.jobs.len());
+        if gone > 0 && dialog.stage != TaskStage::Looking {
+            told.push((Tone::Warning, format!("{gone} no longer there")));
         }
         told.push(match (&dialog.stage, &state.protected) {
             (TaskStage::Looking, _) => (Tone::Warning, "reading the jobs…".to_owned()),

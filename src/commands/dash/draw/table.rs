@@ -8,7 +8,7 @@ use crate::{
         conductors,
         dash::{
             keys::View,
-            listing::{ListingGroup, RowOrder},
+            listing::RowOrder,
             row::DashRow,
             state::{Anchor, DashState, Lines},
             summary::RowGroup,
@@ -21,7 +21,7 @@ use crate::{
     job::{Conductor, Entry, Shelf},
     output::{
         Cell, Column, Fit, JobColumns, JobView, NOTHING, Page, Pieces, Report as _, Row as _, Text,
-        Tone, laid_out,
+        Tone, laid_out, width,
     },
     problem::{Code, Problem, Severity},
 };
@@ -44,17 +44,14 @@ pub(super) fn draw(state: &DashState, body: Range<u16>, columns: u16, canvas: &m
     let lines = laid(state, seen.clone(), room);
     canvas.line(GUTTER, body.start, &lines[0]);
     for ((at, line), y) in seen.zip(&lines[1..]).zip(body.start + 1..) {
-        let is_marked = match state.anchor(at) {
-            Some(Anchor::Job(place)) => state.marks.contains(&place),
-            _ => false,
-        };
+        let is_marked =
+            matches!(state.anchor(at), Some(Anchor::Job(place)) if state.marks.contains(&place));
         let is_chosen = at == cursor.at && !state.is_once;
-        let marks = [(is_chosen, '>'), (is_marked, '*')];
-        let gutter: String = marks
-            .map(|(is, mark)| if is { mark } else { ' ' })
-            .iter()
-            .collect();
-        canvas.line(0, y, &[(Tone::Strong, Text::from(gutter))]);
+        for (is_there, mark, x) in [(is_chosen, ">", 0), (is_marked, "*", 1)] {
+            if is_there {
+                canvas.line(x, y, &[(Tone::Strong, Text::from(mark))]);
+            }
+        }
         canvas.line(GUTTER, y, line);
         if is_chosen {
             canvas.highlight(0..columns, y);
@@ -121,13 +118,8 @@ fn laid(state: &DashState, seen: Range<usize>, room: usize) -> Vec<Pieces> {
             table(GROUPS, rows.collect())
         }
         Lines::Rows => {
-            let shelf = match &state.picture.listing().which {
-                ListingGroup::On(shelf) => *shelf,
-                _ => {
-                    let first = state.picture.at(seen.start);
-                    first.map_or(Shelf::Board, |(place, _)| place.0)
-                }
-            };
+            let first = state.picture.at(seen.start);
+            let shelf = first.map_or(Shelf::Board, |(place, _)| place.0);
             let rows = seen.filter_map(|at| state.picture.at(at));
             let rows = rows.map(|(place, row)| (row.entry(place, now), Some(row)));
             jobs(state, shelf, room, rows)
@@ -162,7 +154,7 @@ fn laid(state: &DashState, seen: Range<usize>, room: usize) -> Vec<Pieces> {
                 let mut page = Page::new(None);
                 happening.human(&mut page);
                 let mut line: Pieces = page.into_lines().into_iter().flatten().collect();
-                if line.iter().map(|(_, text)| text.width()).sum::<usize>() > room {
+                if width(&line) > room {
                     let is_fence = |text: &Text| text.as_str().starts_with("  fence ");
                     line.retain(|(tone, text)| *tone != Tone::Faint || !is_fence(text));
                 }
@@ -228,7 +220,7 @@ fn jobs<'a>(
         !may_drop || rows.iter().any(|row| text(row) != first)
     };
     let shown: Vec<_> = (0..names.len()).map(is_shown).collect();
-    let listing = state.picture.listing();
+    let listing = &state.picture.listing;
     let sorted = sorted(listing.sort);
     let arrow = if listing.is_reversed { "▴" } else { "▾" };
     let shapes = columns.shapes().into_iter().map(|mut shape| {
