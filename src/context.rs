@@ -65,6 +65,13 @@ impl Opener {
     }
 }
 
+/// Lets the rooms below take their settings from a context without knowing it.
+impl AsRef<Config> for Context {
+    fn as_ref(&self) -> &Config {
+        &self.config
+    }
+}
+
 impl Context {
     pub(crate) fn new(
         (flags, config): (Flags, Config),

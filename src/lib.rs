@@ -41,6 +41,8 @@ mod process;
 mod retry;
 mod secret;
 mod suggest;
+#[cfg(test)]
+mod tests;
 mod trace;
 mod transfer;
 mod trust;

@@ -4,7 +4,6 @@ use std::{error::Error as StdError, io, path::PathBuf};
 
 use thiserror::Error;
 
-use super::net::failure::reason;
 use crate::job::{Conductor, JobKey, Malformed, Outcome, Owner};
 use crate::suggest::Hint;
 
@@ -95,6 +94,12 @@ pub(crate) enum BoardError {
 }
 
 impl BoardError {
+    /// Returns the text of the source, or of the error itself.
+    pub(crate) fn cause(&self) -> String {
+        self.source()
+            .map_or_else(|| self.to_string(), ToString::to_string)
+    }
+
     pub(crate) fn unreachable(board: &str, source: impl Into<ErrorSource>) -> Self {
         let (board, source) = (board.to_owned(), source.into());
         Self::Unreachable { board, source }
@@ -177,6 +182,13 @@ impl From<&Malformed> for BoardError {
     fn from(record: &Malformed) -> Self {
         Self::malformed(&record.key, &record.problem)
     }
+}
+
+/// Returns the error of the system without its number.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let end = text.find(" (os error").unwrap_or(text.len());
+    text[..end].to_lowercase()
 }
 
 /// Formats an error with all its causes, each once.

@@ -60,7 +60,10 @@ pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()>
     let health = health.with_context(|| ctx.trying("dump", "the jobs"))?;
     let mut writer = SealedWriter::open(args.file.as_deref())?;
     let kind = ctx.config.board.value.url.kind();
-    writer.line(ctx, &DumpHeader::new(board.name(), kind, &args.filter))?;
+    writer.line(
+        &mut ctx.out,
+        &DumpHeader::new(board.name(), kind, &args.filter),
+    )?;
     let filters = Filters::new(args.filter);
     let progress = ctx
         .out
@@ -93,12 +96,12 @@ pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()>
                 continue;
             }
             let view = JobView::of(&entry, now);
-            writer.line(ctx, &DumpLine::new(shelf, view))?;
+            writer.line(&mut ctx.out, &DumpLine::new(shelf, view))?;
             trailer.count(&entry);
         }
     }
     drop(progress);
-    writer.seal(ctx, "dumped to", trailer)?;
+    writer.seal(&mut ctx.out, "dumped to", trailer)?;
     if unread == 0 {
         return Ok(());
     }

@@ -90,7 +90,7 @@ async fn add_load_balancers(ctx: &Context, board: &dyn Board, exposition: &mut E
     if own.is_none() {
         return;
     }
-    let mut reader = OctaviaReader::open(ctx, conf, own).await;
+    let mut reader = OctaviaReader::open(&ctx.config, conf, own).await;
     let look = reader
         .look(board, Asked::Pending, &mut Examined::default())
         .await;

@@ -15,8 +15,8 @@ use crate::{
         Board, BoardError, Health,
         examine::{Examined, Part},
     },
-    context::Context,
-    exit::chain,
+    config::{Config, Expiry},
+    exit::{Trying, chain},
     problem::{Code, Fix, Group, Problem},
     suggest::Suggestion,
 };
@@ -53,14 +53,15 @@ const OF_JOBS: [Group; 3] = [Group::Keys, Group::Jobs, Group::Conductors];
 ///
 /// A check that fails or is forbidden is a gap, unless the board is unreachable.
 pub(crate) async fn examine(
-    ctx: &Context,
+    settings: &impl AsRef<Config>,
     board: &dyn Board,
     groups: &[Group],
     surveyed: Option<Survey>,
 ) -> anyhow::Result<Checkup> {
-    let trying = || ctx.trying("examine", "the board");
+    let config = settings.as_ref();
+    let trying = || trying("examine", board);
     let (health, round_trip) = health(board).await.with_context(trying)?;
-    let (parts, survey) = look(ctx, board, groups, surveyed).await;
+    let (parts, survey) = look(config, board, groups, surveyed).await;
     let is_survey = |is_seen: bool| survey.as_ref().is_some_and(|it| it.is_ok() == is_seen);
     let is_any = |is_seen: bool| parts.iter().any(|(.., it)| it.is_ok() == is_seen);
     let (is_seen, is_denied) = (
@@ -101,12 +102,12 @@ pub(crate) async fn examine(
         None => {}
     }
     if groups.contains(&Group::Local) {
-        checkup.add(Group::Local, "", Ok(local::examine(&ctx.config)));
+        checkup.add(Group::Local, "", Ok(local::examine(config)));
     }
-    if let Some(conf) = &ctx.config.board.value.octavia
+    if let Some(conf) = &config.board.value.octavia
         && groups.contains(&Group::Octavia)
     {
-        let seen = octavia::examine(ctx, board, conf).await;
+        let seen = octavia::examine(config, board, conf).await;
         checkup.add(Group::Octavia, "", Ok(seen));
     }
     let problems = &mut checkup.problems;
@@ -118,7 +119,7 @@ pub(crate) async fn examine(
 type CheckedParts = Vec<(Group, &'static str, Result<Examined, String>)>;
 
 async fn look(
-    ctx: &Context,
+    config: &Config,
     board: &dyn Board,
     groups: &[Group],
     surveyed: Option<Survey>,
@@ -126,7 +127,7 @@ async fn look(
     let wants = |group: Group| groups.contains(&group);
     let take = async {
         let now = Utc::now().trunc_subsecs(6);
-        let snapshot = Snapshot::read(board, octavia_expiry(ctx), now).await?;
+        let snapshot = Snapshot::read(board, config.board.value.octavia_expiry(), now).await?;
         Survey::take(board, snapshot).await
     };
     let jobs = async {
@@ -157,14 +158,21 @@ async fn look(
     (parts.collect(), survey)
 }
 
-pub(crate) async fn surroundings(ctx: &Context, board: &dyn Board) -> anyhow::Result<Snapshot> {
+pub(crate) async fn surroundings(
+    settings: &impl AsRef<Config>,
+    board: &dyn Board,
+) -> anyhow::Result<Snapshot> {
     let now = Utc::now().trunc_subsecs(6);
-    let snapshot = Snapshot::read(board, octavia_expiry(ctx), now).await;
-    snapshot.with_context(|| ctx.trying("read", "the board"))
+    let snapshot = Snapshot::read(board, octavia_expiry(settings), now).await;
+    snapshot.with_context(|| trying("read", board))
 }
 
-pub(crate) fn octavia_expiry(ctx: &Context) -> Option<crate::config::Expiry> {
-    ctx.config.board.value.octavia_expiry()
+pub(crate) fn octavia_expiry(settings: &impl AsRef<Config>) -> Option<Expiry> {
+    settings.as_ref().board.value.octavia_expiry()
+}
+
+fn trying(verb: &'static str, board: &dyn Board) -> Trying {
+    Trying::new(verb, "the board", Some(board.name().to_owned()))
 }
 
 impl Checkup {

@@ -17,10 +17,9 @@ use super::lines::LineReader;
 use crate::{
     atomic_file::AtomicFile,
     atomic_file::on_file,
-    context::Context,
     exit::CommandError,
     job::{Entry, State},
-    output::{Page, Report, json_line},
+    output::{Output, Page, Report, json_line},
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -120,31 +119,31 @@ impl SealedWriter {
         })
     }
 
-    pub(crate) fn line(&mut self, ctx: &mut Context, line: &impl Serialize) -> anyhow::Result<()> {
+    pub(crate) fn line(&mut self, out: &mut Output, line: &impl Serialize) -> anyhow::Result<()> {
         // The text must be safe on a terminal.
         let bytes = json_line(line)?;
         self.hash.update(&bytes);
         match &mut self.file {
             Some(file) => file.write(&bytes),
-            None => ctx.out.pass(&bytes),
+            None => out.pass(&bytes),
         }
     }
 
     pub(crate) fn seal(
         mut self,
-        ctx: &mut Context,
+        out: &mut Output,
         done: &'static str,
         mut trailer: Trailer,
     ) -> anyhow::Result<()> {
         trailer.sha256 = hex(self.hash.clone());
-        self.line(ctx, &trailer)?;
+        self.line(out, &trailer)?;
         let Some(file) = self.file else {
-            ctx.out.flush()?;
-            ctx.out.detail(format!("{done} standard output: {trailer}"));
+            out.flush()?;
+            out.detail(format!("{done} standard output: {trailer}"));
             return Ok(());
         };
         let file = file.finish()?;
-        ctx.out.report(&SealedFile {
+        out.report(&SealedFile {
             done,
             file,
             trailer,

@@ -2,9 +2,11 @@
 
 use std::{fmt, io, time::Duration};
 
-use super::failure::reason;
 use crate::{
-    board::{BoardError, error::ErrorSource},
+    board::{
+        BoardError,
+        error::{ErrorSource, reason},
+    },
     duration::exact,
 };
 

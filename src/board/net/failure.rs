@@ -1,7 +1,5 @@
 //! Failed exchanges, grouped by their meaning for the board.
 
-use std::{error::Error as _, io};
-
 use crate::{
     board::{BoardError, Result},
     job::Draft,
@@ -44,7 +42,7 @@ pub(crate) fn perhaps_posted(board: &str, draft: &Draft, error: &BoardError) -> 
         board: board.to_owned(),
         source: format!(
             "{}; if the job was posted, its uuid is {uuid}",
-            cause(error)
+            error.cause()
         )
         .into(),
     }
@@ -60,19 +58,7 @@ pub(crate) fn refuse_rest<T>(
     if answers.is_empty() {
         return Err(error);
     }
-    let not_sent = || BoardError::unreachable(board, cause(&error));
+    let not_sent = || BoardError::unreachable(board, error.cause());
     answers.resize_with(batch, || Err(not_sent()));
     Ok(())
-}
-
-pub(crate) fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    let end = text.find(" (os error").unwrap_or(text.len());
-    text[..end].to_lowercase()
-}
-
-pub(crate) fn cause(error: &BoardError) -> String {
-    error
-        .source()
-        .map_or_else(|| error.to_string(), ToString::to_string)
 }

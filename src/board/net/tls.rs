@@ -14,12 +14,12 @@ use tokio_rustls::{
     },
 };
 
-use super::{
-    cause::{ServerCause, ServerProblem},
-    failure::reason,
-};
+use super::cause::{ServerCause, ServerProblem};
 use crate::{
-    board::url::{Server, TlsFiles, TlsIdentity},
+    board::{
+        error::reason,
+        url::{Server, TlsFiles, TlsIdentity},
+    },
     bounded_read::regular_file,
 };
 

@@ -153,7 +153,7 @@ pub(crate) fn write_jobs(
         reason,
         action,
     };
-    writer.line(ctx, &header)?;
+    writer.line(&mut ctx.out, &header)?;
     let mut trailer = Trailer::default();
     for entry in &entries {
         let item = Item {
@@ -165,10 +165,10 @@ pub(crate) fn write_jobs(
                 _ => Expected::of(entry),
             },
         };
-        writer.line(ctx, &item)?;
+        writer.line(&mut ctx.out, &item)?;
         trailer.count(entry);
     }
-    writer.seal(ctx, "planned in", trailer)?;
+    writer.seal(&mut ctx.out, "planned in", trailer)?;
     results.end(ctx)
 }
 

@@ -10,7 +10,7 @@ use futures_util::TryStreamExt;
 
 use super::select::Named;
 use crate::{
-    board::{self, Board, BoardError, BoardExt, Detail, JobRef, Query, net::failure::reason},
+    board::{self, Board, BoardError, BoardExt, Detail, JobRef, Query, error::reason},
     context::Context,
     exit::CommandError,
     job::{Entry, JobKey, Shelf},

@@ -7,7 +7,7 @@ use chrono::Utc;
 
 use super::{CopyResult, Passenger, same, taken};
 use crate::{
-    board::{self, Board, BoardError, ClaimRules, JobRef, net::failure::cause},
+    board::{self, Board, BoardError, ClaimRules, JobRef},
     diagnosis::is_left_by_move,
     exit::CommandError,
     job::{
@@ -434,7 +434,7 @@ async fn settle_once(board: &dyn Board, settlements: &[Settlement]) -> Vec<board
 }
 
 fn repeated(board: &dyn Board, error: &BoardError) -> BoardError {
-    let (board, source) = (board.name().to_owned(), cause(error).into());
+    let (board, source) = (board.name().to_owned(), error.cause().into());
     match error {
         BoardError::Unknown { .. } | BoardError::Failed { .. } => {
             BoardError::Unknown { board, source }

@@ -131,7 +131,7 @@ struct Sources {
 impl Sources {
     async fn open(ctx: &mut Context, conf: &Octavia, own: Sourced<Secret>) -> anyhow::Result<Self> {
         let board = ctx.board()?;
-        let reader = OctaviaReader::open(ctx, conf, Some(&own)).await;
+        let reader = OctaviaReader::open(&ctx.config, conf, Some(&own)).await;
         Ok(Self {
             board,
             reader,

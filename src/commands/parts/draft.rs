@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::{
-    board::net::failure::reason,
+    board::error::reason,
     config::Config,
     exit::CommandError,
     job::{Book, Draft, Priority},

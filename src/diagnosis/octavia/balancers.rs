@@ -12,8 +12,7 @@ use super::{
 };
 use crate::{
     board::{Board, BoardError, examine::Examined},
-    config::{Expiry, Octavia, Sourced},
-    context::Context,
+    config::{Config, Expiry, Octavia, Sourced},
     diagnosis::{
         holder::{Holder, Recheck, least_left},
         snapshot::Snapshot,
@@ -108,10 +107,15 @@ pub(crate) struct OctaviaReader {
 
 impl OctaviaReader {
     /// Opens the logbooks, and Octavia's own tables at this address.
-    pub(crate) async fn open(ctx: &Context, conf: &Octavia, own: Option<&Sourced<Secret>>) -> Self {
+    pub(crate) async fn open(
+        config: &Config,
+        conf: &Octavia,
+        own: Option<&Sourced<Secret>>,
+    ) -> Self {
+        let patience = config.op_timeout.value;
         Self {
-            logbook: Database::open(ctx, "the logbooks", ctx.config.logbook.as_ref()).await,
-            own: Database::open(ctx, "the load balancers", own).await,
+            logbook: Database::open(patience, "the logbooks", config.logbook.as_ref()).await,
+            own: Database::open(patience, "the load balancers", own).await,
             expiry: conf.expiry,
         }
     }

@@ -1,11 +1,12 @@
 //! A database that may be missing or unreachable.
 
+use std::time::Duration;
+
 use anyhow::Context as _;
 
 use crate::{
     board::examine::Examined,
     config::Sourced,
-    context::Context,
     exit::chain,
     logbook::{Logbook, LogbookError, LogbookUrl},
     secret::Secret,
@@ -20,21 +21,21 @@ pub(super) struct Database {
 
 impl Database {
     pub(super) async fn open(
-        ctx: &Context,
+        patience: Duration,
         what: &'static str,
         url: Option<&Sourced<Secret>>,
     ) -> Self {
         let opened = match url {
-            Some(url) => Self::reach(ctx, url).await.map(Some),
+            Some(url) => Self::reach(patience, url).await.map(Some),
             None => Ok(None),
         };
         Self { what, opened }
     }
 
-    async fn reach(ctx: &Context, url: &Sourced<Secret>) -> anyhow::Result<Logbook> {
+    async fn reach(patience: Duration, url: &Sourced<Secret>) -> anyhow::Result<Logbook> {
         let read = url.value.expose().parse::<LogbookUrl>();
         let url = read.with_context(|| url.source.to_string())?;
-        let opened = Logbook::open(&url, ctx.config.op_timeout.value).await;
+        let opened = Logbook::open(&url, patience).await;
         opened.with_context(|| format!("cannot read {url}"))
     }
 

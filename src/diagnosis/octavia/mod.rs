@@ -19,8 +19,7 @@ pub(crate) use self::{
 };
 use crate::{
     board::{Board, examine::Examined},
-    config::Octavia,
-    context::Context,
+    config::{Config, Octavia},
     logbook::{Logbook, StaleBook},
     problem::{Code, Fix, Problem},
     suggest::Suggestion,
@@ -31,13 +30,13 @@ const OLD: TimeDelta = TimeDelta::minutes(5);
 
 const NAMED: usize = 5;
 
-pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) -> Examined {
+pub(super) async fn examine(config: &Config, board: &dyn Board, conf: &Octavia) -> Examined {
     let mut seen = Examined::default();
     for remark in conf.remarks() {
         let remedy = Fix::look(Suggestion::of("config"));
         seen.add(Problem::new(Code::OddConfig, remark).fixed_by(remedy));
     }
-    let mut reader = OctaviaReader::open(ctx, conf, conf.database.as_ref()).await;
+    let mut reader = OctaviaReader::open(config, conf, conf.database.as_ref()).await;
     let short = reader.logbook.ask(&mut seen, Logbook::short_columns).await;
     seen.problems
         .extend(short.filter(|it| !it.is_empty()).map(short_columns));

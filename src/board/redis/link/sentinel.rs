@@ -9,10 +9,10 @@ use tokio::time;
 use super::endpoint::{Endpoint, ServerPlace};
 use crate::{
     board::{
+        error::reason,
         net::{
             cause::{ServerCause, ServerProblem},
             connect::Deadline,
-            failure::reason,
         },
         url::{Server, redis::Sentinel},
     },
