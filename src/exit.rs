@@ -402,7 +402,9 @@ fn sort(error: &BoardError) -> (u8, &'static str) {
         | BoardError::NumberTaken { .. }
         | BoardError::TrashTaken { .. }
         | BoardError::NameTaken { .. } => (AGAINST_THE_RULES, "exists"),
-        BoardError::Malformed { .. } | BoardError::Unfit { .. } => (AGAINST_THE_RULES, "malformed"),
+        BoardError::Malformed { .. } | BoardError::Unclaimable { .. } => {
+            (AGAINST_THE_RULES, "malformed")
+        }
         BoardError::Unsupported { .. } => (AGAINST_THE_RULES, "unsupported"),
         BoardError::Unreachable { .. }
         | BoardError::Misdirected { .. }

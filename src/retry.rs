@@ -1,4 +1,4 @@
-//! Decides the outcome of a job from how its attempt ended.
+//! Decides how a job is settled from how its attempt ended.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::{
     backoff::{doubled, jittered},
     board::chain,
     duration,
-    job::{Aftermath, CapturedOutput, Details, Failure, History, Outcome, Owner},
+    job::{Aftermath, CapturedOutput, Decision, Details, Failure, History, Owner},
     process::{child::Ended, clock, command::NotRun},
 };
 
@@ -94,14 +94,14 @@ impl RetryPolicy {
         most_attempts(own, self.max_attempts, self.max_attempts_max)
     }
 
-    pub(crate) fn judge(&self, course: &AttemptEnd, case: AttemptContext<'_>) -> Outcome {
+    pub(crate) fn judge(&self, course: &AttemptEnd, case: AttemptContext<'_>) -> Decision {
         match course {
-            AttemptEnd::Ended(Ended::Exit(0)) => Outcome::Consume,
+            AttemptEnd::Ended(Ended::Exit(0)) => Decision::Consume,
             AttemptEnd::Ended(Ended::Exit(TRY_LATER)) | AttemptEnd::NoRoom => {
                 let not_before = self.later(case.history.postponed);
-                Outcome::Abandon(Aftermath::Postponed { not_before })
+                Decision::Abandon(Aftermath::Postponed { not_before })
             }
-            AttemptEnd::Interrupted => Outcome::Abandon(Aftermath::Interrupted),
+            AttemptEnd::Interrupted => Decision::Abandon(Aftermath::Interrupted),
             AttemptEnd::Ended(ended) => self.fail(ended.to_string(), Some(*ended), case),
             AttemptEnd::TimedOut(limit) => {
                 let limit = duration::exact(*limit);
@@ -109,22 +109,22 @@ impl RetryPolicy {
             }
             AttemptEnd::NotRun(error) => self.fail(chain(error), None, case),
             AttemptEnd::Spent => {
-                Outcome::Spent(failure(describe_failures(case.history), None, case))
+                Decision::Spent(failure(describe_failures(case.history), None, case))
             }
         }
     }
 
-    fn fail(&self, reason: String, ended: Option<Ended>, case: AttemptContext<'_>) -> Outcome {
+    fn fail(&self, reason: String, ended: Option<Ended>, case: AttemptContext<'_>) -> Decision {
         let attempts = case.history.attempts;
         let is_spent = attempts >= self.most(case.max_attempts);
         let failure = failure(reason, ended, case);
         match self.on_failure {
-            OnFailure::Consume => Outcome::GiveUp(failure),
-            OnFailure::Abandon if !is_spent => Outcome::Abandon(Aftermath::Failed {
+            OnFailure::Consume => Decision::GiveUp(failure),
+            OnFailure::Abandon if !is_spent => Decision::Abandon(Aftermath::Failed {
                 failure,
                 not_before: Some(self.later(attempts.saturating_sub(1))),
             }),
-            OnFailure::Abandon | OnFailure::Trash => Outcome::Trash(Aftermath::failed(failure)),
+            OnFailure::Abandon | OnFailure::Trash => Decision::Trash(Aftermath::failed(failure)),
         }
     }
 
@@ -207,7 +207,7 @@ mod tests {
         course: &AttemptEnd,
         attempts: u32,
         postponed: u32,
-    ) -> Outcome {
+    ) -> Decision {
         let history = History {
             attempts,
             postponed,
@@ -225,33 +225,33 @@ mod tests {
         patience.judge(course, case)
     }
 
-    fn delay(outcome: &Outcome) -> f64 {
-        (outcome.not_before().unwrap() - Utc::now()).as_seconds_f64()
+    fn delay(decision: &Decision) -> f64 {
+        (decision.not_before().unwrap() - Utc::now()).as_seconds_f64()
     }
 
-    fn is_failed(outcome: &Outcome) -> bool {
-        matches!(outcome, Outcome::Abandon(Aftermath::Failed { .. }))
+    fn is_failed(decision: &Decision) -> bool {
+        matches!(decision, Decision::Abandon(Aftermath::Failed { .. }))
     }
 
-    fn is_postponed(outcome: &Outcome) -> bool {
-        matches!(outcome, Outcome::Abandon(Aftermath::Postponed { .. }))
+    fn is_postponed(decision: &Decision) -> bool {
+        matches!(decision, Decision::Abandon(Aftermath::Postponed { .. }))
     }
 
     #[test]
     fn exit_code_decides_the_outcome() {
-        let outcome = |code| judge(&patience(), &AttemptEnd::Ended(Ended::Exit(code)), 1, 0);
-        assert_eq!(outcome(0), Outcome::Consume);
-        assert!(is_postponed(&outcome(75)));
-        assert!(is_failed(&outcome(1)));
+        let decision = |code| judge(&patience(), &AttemptEnd::Ended(Ended::Exit(code)), 1, 0);
+        assert_eq!(decision(0), Decision::Consume);
+        assert!(is_postponed(&decision(75)));
+        assert!(is_failed(&decision(1)));
     }
 
     #[test]
     fn last_failed_attempt_is_trashed_with_its_reason() {
         let course = AttemptEnd::Ended(Ended::Signal(9));
         assert!(is_failed(&judge(&patience(), &course, 2, 0)));
-        let outcome = judge(&patience(), &course, 3, 0);
-        let Outcome::Trash(Aftermath::Failed { failure, .. }) = outcome else {
-            panic!("{outcome:?}");
+        let decision = judge(&patience(), &course, 3, 0);
+        let Decision::Trash(Aftermath::Failed { failure, .. }) = decision else {
+            panic!("{decision:?}");
         };
         assert_eq!((failure.signal, failure.stderr.as_str()), (Some(9), "oh"));
         assert!(failure.reason.contains("signal 9"));
@@ -262,10 +262,10 @@ mod tests {
         let course = AttemptEnd::Ended(Ended::Exit(75));
         let mut last = 0.0;
         for postponed in 0..8 {
-            let outcome = judge(&patience(), &course, 9, postponed);
-            assert!(is_postponed(&outcome));
-            assert!(delay(&outcome) > last);
-            last = delay(&outcome);
+            let decision = judge(&patience(), &course, 9, postponed);
+            assert!(is_postponed(&decision));
+            assert!(delay(&decision) > last);
+            last = delay(&decision);
         }
         assert!(delay(&judge(&patience(), &course, 9, u32::MAX)) <= 300.0);
     }
@@ -312,8 +312,8 @@ mod tests {
             ..patience()
         };
         let trashed = judge(&of(OnFailure::Trash), &course, 1, 0);
-        assert!(matches!(trashed, Outcome::Trash(Aftermath::Failed { .. })));
+        assert!(matches!(trashed, Decision::Trash(Aftermath::Failed { .. })));
         let consumed = judge(&of(OnFailure::Consume), &course, 1, 0);
-        assert!(matches!(consumed, Outcome::GiveUp(_)));
+        assert!(matches!(consumed, Decision::GiveUp(_)));
     }
 }

@@ -4,7 +4,7 @@ use std::{error::Error as StdError, io, path::PathBuf};
 
 use thiserror::Error;
 
-use crate::job::{Conductor, JobKey, Malformed, Outcome, Owner};
+use crate::job::{Conductor, Decision, JobKey, Malformed, Owner};
 use crate::suggest::Hint;
 
 pub(crate) type ErrorSource = Box<dyn StdError + Send + Sync>;
@@ -59,7 +59,7 @@ pub(crate) enum BoardError {
     #[error("the record {key} is unreadable: {problem}")]
     Malformed { key: JobKey, problem: String },
     #[error("the job cannot be claimed: {problem}")]
-    Unfit { problem: String },
+    Unclaimable { problem: String },
     #[error("{board} cannot {operation}")]
     Unsupported {
         board: &'static str,
@@ -143,9 +143,9 @@ impl BoardError {
     ///
     /// A settled job is no longer there. If it is, another client presumably took the claim. A job posted again or
     /// restored meanwhile looks the same.
-    pub(crate) fn may_come_of(&self, outcome: &Outcome) -> bool {
-        match outcome {
-            Outcome::Abandon(_) => self.is_about_the_claim(),
+    pub(crate) fn may_come_of(&self, decision: &Decision) -> bool {
+        match decision {
+            Decision::Abandon(_) => self.is_about_the_claim(),
             _ => matches!(self, Self::NoSuchJob),
         }
     }

@@ -10,7 +10,7 @@ use super::{
     Board, BoardError, ClaimRules, JobRef, Order, Posted, Query, Result, Which, filter::Filters,
 };
 use crate::job::{
-    Aftermath, Authority, Claimant, Claimed, Draft, Entry, ExpectedState, Job, JobKey, Outcome,
+    Aftermath, Authority, Claimant, Claimed, Decision, Draft, Entry, ExpectedState, Job, JobKey,
     Owner, Pauses, Settlement, Shelf,
 };
 
@@ -95,10 +95,10 @@ pub(crate) trait BoardExt: Board {
     async fn settle_one(
         &self,
         key: &JobKey,
-        outcome: Outcome,
+        decision: Decision,
         authority: Authority,
     ) -> Result<super::Settled> {
-        let settlement = Settlement::of(key.clone(), outcome, authority);
+        let settlement = Settlement::of(key.clone(), decision, authority);
         let answers = self.settle(std::slice::from_ref(&settlement)).await?;
         the_answer(answers)
     }
@@ -124,7 +124,7 @@ pub(crate) trait BoardExt: Board {
                         true => Authority::Owner(owner.clone()),
                         false => Authority::Override(ExpectedState::of(&entry)),
                     };
-                    settlements.push(Settlement::of(key, Outcome::Abandon(aftermath), authority));
+                    settlements.push(Settlement::of(key, Decision::Abandon(aftermath), authority));
                     ours.push(entry);
                 }
                 Some(Entry::Job(job)) if job.holding.is_none() => {

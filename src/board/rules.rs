@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 
 use super::{BoardError, ClaimRules, NOT_AHEAD, Result, wire::sidecar::Sidecar};
 use crate::job::{
-    Aftermath, Authority, Claimant, ExpectedState, Failure, Fence, Holding, Outcome, Owner,
+    Aftermath, Authority, Claimant, Decision, ExpectedState, Failure, Fence, Holding, Owner,
     Restore, Settlement,
 };
 
@@ -76,9 +76,9 @@ pub(super) fn permit_settlement(held: Option<&Holding>, settlement: &Settlement)
         Authority::Owner(owner) => permit_owner(held, owner, None),
         Authority::Claim(owner, fence) => permit_owner(held, owner, Some(fence)),
         Authority::Override(_) if planted!(OperatorDoesNotCompare) => Ok(()),
-        Authority::Override(ExpectedState::Unclaimed) => match (held, &settlement.outcome) {
+        Authority::Override(ExpectedState::Unclaimed) => match (held, &settlement.decision) {
             (Some(_), _) => Err(BoardError::Changed),
-            (None, Outcome::Abandon(_)) => Err(BoardError::NotClaimed),
+            (None, Decision::Abandon(_)) => Err(BoardError::NotClaimed),
             (None, _) => Ok(()),
         },
         Authority::Override(ExpectedState::Claimed { owner, fence }) => {
@@ -91,16 +91,16 @@ pub(super) fn permit_settlement(held: Option<&Holding>, settlement: &Settlement)
 
 impl Sidecar {
     pub(super) fn settle(&mut self, settlement: &Settlement) {
-        match &settlement.outcome {
-            Outcome::Abandon(aftermath) | Outcome::Trash(aftermath) => self.record(aftermath),
-            Outcome::Consume => {}
-            Outcome::Spent(failure) => {
+        match &settlement.decision {
+            Decision::Abandon(aftermath) | Decision::Trash(aftermath) => self.record(aftermath),
+            Decision::Consume => {}
+            Decision::Spent(failure) => {
                 self.add_failure(failure);
                 self.uncount();
             }
-            Outcome::GiveUp(failure) => self.add_failure(failure),
+            Decision::GiveUp(failure) => self.add_failure(failure),
         }
-        self.not_before = settlement.outcome.not_before().or(self.not_before);
+        self.not_before = settlement.decision.not_before().or(self.not_before);
         if settlement.remark.is_some() {
             self.remark.clone_from(&settlement.remark);
         }

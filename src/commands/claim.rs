@@ -27,7 +27,7 @@ use crate::{
     context::Context,
     duration,
     exit::{CommandError, NOTHING},
-    job::{Aftermath, Authority, Claim, Claimant, Claimed, Outcome, Settlement, Shelf, Term},
+    job::{Aftermath, Authority, Claim, Claimant, Claimed, Decision, Settlement, Shelf, Term},
     lease::{Keeper, LEASE},
     process::{clock::Boottime, signal::Signals},
     retry::RetryPolicy,
@@ -231,9 +231,9 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
             _ = signals.next() => {}
         }
     }
-    let outcome = Outcome::Abandon(Aftermath::None);
+    let decision = Decision::Abandon(Aftermath::None);
     let authority = Authority::Claim(by.owner.clone(), claimed.fence.clone());
-    let settlement = Settlement::of(claimed.job.key.clone(), outcome, authority);
+    let settlement = Settlement::of(claimed.job.key.clone(), decision, authority);
     settle_kept(&*board, &settlement).await.with_context(|| {
         let trying = ctx.trying("abandon", &claimed.job.name);
         trying.with(claimed.job.reference())

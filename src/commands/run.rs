@@ -14,7 +14,7 @@ use super::parts::{
 use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Posted},
     context::{Context, Creation},
-    job::{Claimant, Claimed, Draft, Fence, History, Holding, Job, JobKey, Lease, Outcome, Shelf},
+    job::{Claimant, Claimed, Decision, Draft, Fence, History, Holding, Job, JobKey, Lease, Shelf},
     process::clock::Boottime,
     retry::RetryPolicy,
     suggest::Suggestion,
@@ -78,11 +78,11 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
         break posted_job(ctx, &*board, &draft, (posted, asked), by).await?;
     };
     let is_unique = args.draft.is_unique();
-    let left = |ctx: &Context, job: &Job, outcome: &Outcome| hint(ctx, job, outcome, is_unique);
+    let left = |ctx: &Context, job: &Job, decision: &Decision| hint(ctx, job, decision, is_unique);
     performer.perform(ctx, board, won, &left).await
 }
 
-fn hint(ctx: &Context, job: &Job, outcome: &Outcome, is_unique: bool) {
+fn hint(ctx: &Context, job: &Job, decision: &Decision, is_unique: bool) {
     let (name, program) = (&job.name, ctx.program());
     let on_job = |verb| Suggestion::of(verb).operand(&job.reference()).on(&program);
     // A filter reads other characters as a pattern.
@@ -93,7 +93,7 @@ fn hint(ctx: &Context, job: &Job, outcome: &Outcome, is_unique: bool) {
     let conduct = Suggestion::of("conduct --drain").with(only.into_iter().flatten());
     let (retry, conduct) = (on_job("retry"), conduct.on(&program));
     let by_conductor = format!("`{retry}`, then `{conduct}`");
-    let (until, how, remove) = match (outcome.is_trash(), is_unique) {
+    let (until, how, remove) = match (decision.is_trash(), is_unique) {
         (true, _) => ("you restore it", by_conductor, "purge"),
         (false, false) => ("a conductor runs", by_conductor, "trash --force"),
         (false, true) => {

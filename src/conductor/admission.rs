@@ -4,7 +4,7 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 
-use super::policy::{Forbidden, Policy, excerpt};
+use super::policy::{ExecutionPolicy, Forbidden, excerpt};
 use crate::{
     board::filter::Filters,
     job::{Entry, Job, Pauses},
@@ -23,7 +23,7 @@ impl Against {
     /// Whether the job needs another conductor or a change.
     pub(super) fn is_refusal(&self) -> bool {
         match self {
-            Self::Policy(unfit) => unfit.is_refusal(),
+            Self::Policy(reason) => reason.is_refusal(),
             Self::Record(_) => true,
             Self::Pause(_) => false,
         }
@@ -33,7 +33,7 @@ impl Against {
 impl fmt::Display for Against {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Policy(unfit) => unfit.fmt(f),
+            Self::Policy(reason) => reason.fmt(f),
             Self::Record(text) | Self::Pause(text) => f.write_str(&excerpt(text)),
         }
     }
@@ -48,7 +48,7 @@ pub(crate) fn is_meant(filters: &Filters, job: Job, now: DateTime<Utc>) -> Optio
 }
 
 /// Requires that the policy allows the job and that it is readable.
-pub(crate) fn admit(policy: &Policy, job: &Job) -> Result<(), Against> {
+pub(crate) fn admit(policy: &ExecutionPolicy, job: &Job) -> Result<(), Against> {
     let is_whole = job.may_be_offered();
     match policy.admit(job) {
         Ok(()) if is_whole => Ok(()),
@@ -59,7 +59,11 @@ pub(crate) fn admit(policy: &Policy, job: &Job) -> Result<(), Against> {
 }
 
 /// Like [`admit`], and requires that no pause applies.
-pub(super) fn admit_now(policy: &Policy, pauses: &Pauses, job: &Job) -> Result<(), Against> {
+pub(super) fn admit_now(
+    policy: &ExecutionPolicy,
+    pauses: &Pauses,
+    job: &Job,
+) -> Result<(), Against> {
     admit(policy, job)?;
     match pauses.of(&job.name, clock::wall()) {
         None => Ok(()),

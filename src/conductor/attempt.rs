@@ -20,7 +20,7 @@ use super::{
     slots::{PATIENCE, Slot},
 };
 use crate::{
-    job::{CapturedOutput, Outcome},
+    job::{CapturedOutput, Decision},
     lease::Lost,
     process::{
         child::{Ended, Process},
@@ -49,7 +49,7 @@ pub(super) struct JobAttempt {
 pub(super) struct FinishedAttempt {
     pub(super) attempt: JobAttempt,
     /// The outcome, or why the job is no longer ours to settle.
-    pub(super) end: Result<Outcome, Lost>,
+    pub(super) end: Result<Decision, Lost>,
 }
 
 impl JobAttempt {

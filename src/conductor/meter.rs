@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::Serialize;
 
 use crate::{
-    job::{Aftermath, Counters, Outcome},
+    job::{Aftermath, Counters, Decision},
     lease::Renewal,
     names::named,
 };
@@ -34,15 +34,15 @@ named! {
     }
 }
 
-impl From<&Outcome> for AttemptResult {
-    fn from(outcome: &Outcome) -> Self {
-        match outcome {
-            Outcome::Consume => Self::Consumed,
-            Outcome::GiveUp(_) => Self::GivenUp,
-            Outcome::Trash(_) | Outcome::Spent(_) => Self::Trashed,
-            Outcome::Abandon(Aftermath::Failed { .. }) => Self::Failed,
-            Outcome::Abandon(Aftermath::Postponed { .. }) => Self::Postponed,
-            Outcome::Abandon(_) => Self::Interrupted,
+impl From<&Decision> for AttemptResult {
+    fn from(decision: &Decision) -> Self {
+        match decision {
+            Decision::Consume => Self::Consumed,
+            Decision::GiveUp(_) => Self::GivenUp,
+            Decision::Trash(_) | Decision::Spent(_) => Self::Trashed,
+            Decision::Abandon(Aftermath::Failed { .. }) => Self::Failed,
+            Decision::Abandon(Aftermath::Postponed { .. }) => Self::Postponed,
+            Decision::Abandon(_) => Self::Interrupted,
         }
     }
 }

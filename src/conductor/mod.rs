@@ -41,8 +41,8 @@ pub(crate) use self::{
     status::{ConductorStatus, WorkSummary},
 };
 use self::{
-    policy::Policy, progress::Note, registration::LeaseTerm, service::Service, shared::Shared,
-    supervisor::Supervisor,
+    policy::ExecutionPolicy, progress::Note, registration::LeaseTerm, service::Service,
+    shared::Shared, supervisor::Supervisor,
 };
 use crate::{
     board::{Board, BoardError, REFRESH, filter::Filters},
@@ -60,7 +60,7 @@ pub(crate) struct Settings {
     pub(crate) lease: Duration,
     pub(crate) filters: Filters,
     pub(crate) until: Until,
-    pub(crate) policy: Policy,
+    pub(crate) policy: ExecutionPolicy,
     pub(crate) retry: RetryPolicy,
     pub(crate) output: Destination,
     pub(crate) time_limit: TimeLimit,

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{self, Instant};
 
 use super::{
-    Settings, policy::Policy, progress::Note, shared::Shared, shutdown::Shutdown,
+    Settings, policy::ExecutionPolicy, progress::Note, shared::Shared, shutdown::Shutdown,
     status::ConductorStatus,
 };
 use crate::{
@@ -41,7 +41,7 @@ pub(super) fn initial_entry(settings: &Settings) -> ConductorReport {
     }
 }
 
-fn takes(settings: &Settings, policy: &Policy) -> Takes {
+fn takes(settings: &Settings, policy: &ExecutionPolicy) -> Takes {
     Takes {
         filters: settings.filters.texts(),
         ..policy.published(&settings.retry)

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::time::{self, Instant};
 
 use super::{
-    policy::{Policy, excerpt},
+    policy::{ExecutionPolicy, excerpt},
     progress::Note,
     shared::Shared,
     shutdown::{GRACE, Shutdown},
@@ -35,7 +35,7 @@ pub(crate) struct Steering<'a> {
 }
 
 pub(crate) struct Reloaded {
-    pub(crate) policy: Policy,
+    pub(crate) policy: ExecutionPolicy,
     /// Settings that have changed and require a restart.
     pub(crate) needs_restart: Vec<&'static str>,
 }

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     board::{BoardError, backlog::Candidate},
-    job::{Aftermath, Failure, Outcome, Settlement},
+    job::{Aftermath, Decision, Failure, Settlement},
     lease::Lost,
     worker::HeldJob,
 };
@@ -40,7 +40,7 @@ pub(super) struct Settler {
 
 pub(super) struct DueSettlement {
     pub(super) attempt: JobAttempt,
-    pub(super) outcome: Outcome,
+    pub(super) decision: Decision,
     /// Whether the board may have settled it without our receiving the reply.
     is_unconfirmed: bool,
 }
@@ -128,25 +128,25 @@ impl Settler {
         if let Some(took) = attempt.took {
             (self.shared.status).work(|work| work.measured.runs.add(took));
         }
-        let outcome = match end {
+        let decision = match end {
             Err(lost) => {
                 self.lose(&attempt, &lost);
                 return None;
             }
-            Ok(outcome) => outcome,
+            Ok(decision) => decision,
         };
         if let Some(took) = attempt.seconds() {
             let mut note = Note::new("running_end")
                 .of(&attempt.tag)
                 .with("seconds", took);
-            if let Some(failure) = outcome.failure() {
+            if let Some(failure) = decision.failure() {
                 note = note.with("failure", failure.headline());
             }
             self.shared.status.log(note);
         }
         Some(DueSettlement {
             attempt,
-            outcome,
+            decision,
             is_unconfirmed: false,
         })
     }
@@ -199,7 +199,7 @@ impl Settler {
         }
         let settlement = |due: &DueSettlement| {
             let HeldJob { job, fence, .. } = &due.attempt.held;
-            Settlement::of_command(job, &due.outcome, (&self.shared.owner, fence))
+            Settlement::of_command(job, &due.decision, (&self.shared.owner, fence))
         };
         let settlements: Vec<_> = due.iter().map(settlement).collect();
         let answers = match self.shared.board.settle(&settlements).await {
@@ -226,7 +226,7 @@ impl Settler {
                     self.done(item);
                 }
                 Some(Err(error)) if error.is_about_the_claim() => {
-                    match item.is_unconfirmed && error.may_come_of(&item.outcome) {
+                    match item.is_unconfirmed && error.may_come_of(&item.decision) {
                         true => self.done(item),
                         false => self.lose(&item.attempt, &refused(error)),
                     }
@@ -257,22 +257,22 @@ impl Settler {
 
     fn done(&mut self, due: DueSettlement) {
         let DueSettlement {
-            attempt, outcome, ..
+            attempt, decision, ..
         } = due;
         let key = &attempt.held.job.key;
         self.refused.forget(key);
-        let event = match outcome {
-            Outcome::Consume | Outcome::GiveUp(_) => "job_consumed",
-            Outcome::Trash(_) | Outcome::Spent(_) => "job_trashed",
-            Outcome::Abandon(Aftermath::Postponed { .. }) => "job_postponed",
-            Outcome::Abandon(_) => "job_abandoned",
+        let event = match decision {
+            Decision::Consume | Decision::GiveUp(_) => "job_consumed",
+            Decision::Trash(_) | Decision::Spent(_) => "job_trashed",
+            Decision::Abandon(Aftermath::Postponed { .. }) => "job_postponed",
+            Decision::Abandon(_) => "job_abandoned",
         };
-        self.shared.status.settled(key, &attempt.tag, &outcome);
+        self.shared.status.settled(key, &attempt.tag, &decision);
         let mut note = Note::new(event).of(&attempt.tag);
         if let Some(took) = attempt.seconds() {
             note = note.with("seconds", took);
         }
-        let failure = outcome.failure();
+        let failure = decision.failure();
         if let Some(failure) = failure {
             note = note.with("attempt", attempt.held.job.history.attempts);
             note = note.with("max_attempts", attempt.max_attempts);
@@ -283,12 +283,12 @@ impl Settler {
             let said = failure.into_iter().flat_map(Failure::said);
             note = said.fold(note, |note, (stream, text)| note.with(stream, text));
         }
-        if let Some(time) = outcome.not_before() {
+        if let Some(time) = decision.not_before() {
             note = note.with("not_before", text_of(time));
         }
         self.shared.status.log(note);
-        match outcome {
-            Outcome::Abandon(_) => self.give_back(&attempt, outcome.not_before()),
+        match decision {
+            Decision::Abandon(_) => self.give_back(&attempt, decision.not_before()),
             _ => self.shared.in_flight.put_down(key),
         }
     }

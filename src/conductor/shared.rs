@@ -5,7 +5,7 @@ use std::{convert::Infallible, io, sync::Arc};
 use tokio::sync::watch;
 
 use super::{
-    Settings, contact::Outage, in_flight::InFlight, policy::Policy, progress::Note,
+    Settings, contact::Outage, in_flight::InFlight, policy::ExecutionPolicy, progress::Note,
     shutdown::Shutdown, spans::Spans, status::ConductorStatus,
 };
 use crate::{board::Board, job::Owner, worker::Worker};
@@ -15,7 +15,7 @@ pub(super) struct Shared {
     pub(super) settings: Settings,
     pub(super) owner: Owner,
     pub(super) worker: Worker,
-    pub(super) policy: watch::Sender<Arc<Policy>>,
+    pub(super) policy: watch::Sender<Arc<ExecutionPolicy>>,
     pub(super) in_flight: InFlight,
     pub(super) status: Arc<ConductorStatus>,
     pub(super) spans: Option<Spans>,
@@ -42,7 +42,7 @@ impl Shared {
         })
     }
 
-    pub(super) fn policy(&self) -> Arc<Policy> {
+    pub(super) fn policy(&self) -> Arc<ExecutionPolicy> {
         Arc::clone(&self.policy.borrow())
     }
 

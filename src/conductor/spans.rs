@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{meter::AttemptResult, progress::Log};
 use crate::{
-    job::{Conductor, Job, Outcome},
+    job::{Conductor, Decision, Job},
     process::clock,
     trace::Span,
 };
@@ -57,14 +57,14 @@ impl Spans {
         &self,
         span: &Span,
         job: &Job,
-        outcome: Option<&Outcome>,
+        decision: Option<&Decision>,
         took: Duration,
     ) -> Vec<u8> {
         let ((mut span, link), ended) = (span.ids(), clock::wall());
         let nanos =
             |time: DateTime<Utc>| time.timestamp_nanos_opt().unwrap_or_default().to_string();
-        let failure = outcome.and_then(Outcome::failure);
-        let reason = match outcome {
+        let failure = decision.and_then(Decision::failure);
+        let reason = match decision {
             Some(_) => failure.map(|failure| failure.reason.as_str()),
             None => Some("the claim was lost"),
         };
@@ -77,13 +77,13 @@ impl Spans {
             number("jobboard.attempt", i64::from(job.history.attempts)),
             text(
                 "jobboard.outcome",
-                outcome
+                decision
                     .map_or(AttemptResult::Lost, AttemptResult::from)
                     .name(),
             ),
         ];
         let exit_code = failure.and_then(|failure| failure.exit_code);
-        let is_done = outcome == Some(&Outcome::Consume);
+        let is_done = decision == Some(&Decision::Consume);
         let exit_code = exit_code.or(is_done.then_some(0));
         attributes.extend(exit_code.map(|it| number("process.exit.code", it.into())));
         span["name"] = format!("process {}", job.name).into();

@@ -19,7 +19,7 @@ use super::{
     skipped::SkippedJobs,
 };
 use crate::{
-    job::{Aftermath, ConductorReport, Counters, Job, JobKey, MOST_RUNS, Outcome, Run, Unsettled},
+    job::{Aftermath, ConductorReport, Counters, Decision, Job, JobKey, MOST_RUNS, Run, Unsettled},
     process::clock,
 };
 
@@ -139,19 +139,20 @@ impl ConductorStatus {
         self.work(|work| work.measured.claimed(waited));
     }
 
-    pub(super) fn settled(&self, key: &JobKey, tag: &Arc<Tag>, outcome: &Outcome) {
+    pub(super) fn settled(&self, key: &JobKey, tag: &Arc<Tag>, decision: &Decision) {
         self.work(|work| {
-            work.measured.ended(&tag.name, AttemptResult::from(outcome));
-            match outcome {
-                Outcome::Abandon(Aftermath::Failed { .. }) => {
+            work.measured
+                .ended(&tag.name, AttemptResult::from(decision));
+            match decision {
+                Decision::Abandon(Aftermath::Failed { .. }) => {
                     if work.failing.len() < self.most_failing {
                         work.failing.insert(key.clone(), Arc::clone(tag));
                     }
                 }
-                Outcome::Abandon(_) => {}
+                Decision::Abandon(_) => {}
                 _ => _ = work.failing.remove(key),
             }
-            match outcome.is_trash() {
+            match decision.is_trash() {
                 true if work.has_trashed(tag) => work.trashed_again += 1,
                 true if work.trashed.len() < MOST_FAILING => work.trashed.push(Arc::clone(tag)),
                 _ => {}

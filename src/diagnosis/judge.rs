@@ -12,7 +12,10 @@ use super::{
     taker::{Taker, TakerAnswer},
 };
 use crate::{
-    conductor::admission::{Against, admit},
+    conductor::{
+        admission::{Against, admit},
+        policy::ExecutionPolicy,
+    },
     config::Expiry,
     job::{Departure, Entry, Holding, Job, Lease, MOST_RUNS, Malformed, Shelf},
     problem::Code,
@@ -225,8 +228,7 @@ impl Snapshot {
     }
 
     fn not_taken(&self, job: &Job, answers: Answers) -> Cause {
-        let open = admit(&self.open, job).err();
-        if let Some(Against::Policy(flaw)) = open
+        if let Err(Against::Policy(flaw)) = admit(&ExecutionPolicy::unrestricted(), job)
             && flaw.is_final()
         {
             return Cause::text(Code::InvalidCommand, flaw.to_string());

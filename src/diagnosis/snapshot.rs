@@ -11,7 +11,6 @@ use super::{
 };
 use crate::{
     board::{Board, BoardError, Capabilities, PeerOrder, chain},
-    conductor::policy::Policy,
     config::Expiry,
     job::{Conductor, Course, Lease, Owner, Pauses},
 };
@@ -30,8 +29,6 @@ pub(crate) struct Snapshot {
     pub(super) peers: Option<PeerOrder>,
     pub(super) sees_peers: bool,
     pub(crate) unseen: Vec<String>,
-    /// The policy without restrictions: a job that it refuses is invalid everywhere.
-    pub(super) open: Policy,
     /// The holders of claims that end and of claims that never expire.
     holders: Mutex<[HashMap<Owner, Holder>; 2]>,
 }
@@ -117,7 +114,6 @@ impl Snapshot {
             takers: Arc::clone(&self.takers),
             pauses: self.pauses.clone(),
             unseen: self.unseen.clone(),
-            open: self.open.clone(),
             holders: Mutex::default(),
             ..*self
         }

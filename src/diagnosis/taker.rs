@@ -9,7 +9,7 @@ use crate::{
     board::filter::{Filter, Filters},
     conductor::{
         admission::{Against, admit},
-        policy::Policy,
+        policy::ExecutionPolicy,
     },
     job::{Conductor, Course, Entry, Job, Run},
     retry::most_attempts,
@@ -20,7 +20,7 @@ pub(crate) struct Taker {
     pub(crate) conductor: Conductor,
     pub(crate) is_silent: bool,
     /// `Err`: the reason why it is unknown.
-    decides_by: Result<(Policy, Filters), String>,
+    decides_by: Result<(ExecutionPolicy, Filters), String>,
 }
 
 pub(crate) enum TakerAnswer {
@@ -129,7 +129,7 @@ impl Taker {
             Err(against) => {
                 let reason = against.to_string();
                 match against {
-                    Against::Policy(unfit) if unfit.is_refusal() => TakerAnswer::Refuses(reason),
+                    Against::Policy(it) if it.is_refusal() => TakerAnswer::Refuses(reason),
                     Against::Policy(_) => TakerAnswer::NotItsKind(reason),
                     Against::Record(_) | Against::Pause(_) => TakerAnswer::Unknown(reason),
                 }
@@ -137,7 +137,7 @@ impl Taker {
         }
     }
 
-    fn spent(&self, policy: &Policy, job: &Job) -> Option<u32> {
+    fn spent(&self, policy: &ExecutionPolicy, job: &Job) -> Option<u32> {
         let takes = self.conductor.report.takes.as_ref()?;
         let own = policy.plan(job).ok();
         let own = own.and_then(|plan| plan.limits.max_attempts);
@@ -146,11 +146,11 @@ impl Taker {
     }
 }
 
-fn decides_by(conductor: &Conductor) -> Result<(Policy, Filters), String> {
+fn decides_by(conductor: &Conductor) -> Result<(ExecutionPolicy, Filters), String> {
     let Some(takes) = &conductor.report.takes else {
         return Err("the conductor does not publish its execution policy".to_owned());
     };
-    let policy = Policy::of(takes);
+    let policy = ExecutionPolicy::of(takes);
     let filters = takes.filters.iter().map(|text| text.parse::<Filter>());
     let filters: Result<Vec<_>, _> = filters.collect();
     // It may come from a later version.

@@ -157,7 +157,7 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         BoardError::Malformed { .. } => {
             "`jobboard trash --force JOB` moves the record to the trash"
         }
-        BoardError::Unfit { .. } => {
+        BoardError::Unclaimable { .. } => {
             "`jobboard claim JOB` without other options claims the job anyway; `jobboard trash \
              --force JOB` moves the job to the trash"
         }

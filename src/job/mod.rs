@@ -36,7 +36,7 @@ pub(crate) use self::{
     past::{AuditEntry, Departure, End, HISTORY, Identity},
     pause::{MOST_PAUSES, Pause, Pauses},
     record::{LONGEST_RECORD, from_json},
-    settlement::{Aftermath, Authority, ExpectedState, Outcome, Purge, Restore, Settlement},
+    settlement::{Aftermath, Authority, Decision, ExpectedState, Purge, Restore, Settlement},
     state::{Priority, State},
 };
 

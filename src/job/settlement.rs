@@ -40,7 +40,7 @@ impl Aftermath {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Outcome {
+pub(crate) enum Decision {
     Abandon(Aftermath),
     Consume,
     /// Removed on request although it failed.
@@ -50,7 +50,7 @@ pub(crate) enum Outcome {
     Spent(Failure),
 }
 
-impl Outcome {
+impl Decision {
     pub(crate) fn is_trash(&self) -> bool {
         matches!(self, Self::Trash(_) | Self::Spent(_))
     }
@@ -145,7 +145,7 @@ pub(crate) struct Purge {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Settlement {
     pub(crate) key: JobKey,
-    pub(crate) outcome: Outcome,
+    pub(crate) decision: Decision,
     pub(crate) authority: Authority,
     /// The job's fields for the history if it ends by this, if known.
     pub(crate) job: Option<Identity>,
@@ -158,14 +158,14 @@ impl Settlement {
     /// Settles a job under its owner's claim after the command ended.
     pub(crate) fn of_command(
         job: &Job,
-        outcome: &Outcome,
+        decision: &Decision,
         (owner, fence): (&Owner, &Fence),
     ) -> Self {
-        let given_up = (outcome.failure()).filter(|_| !matches!(outcome, Outcome::Abandon(_)));
+        let given_up = (decision.failure()).filter(|_| !matches!(decision, Decision::Abandon(_)));
         Self {
-            job: outcome.is_end().then(|| Identity::from(job)),
+            job: decision.is_end().then(|| Identity::from(job)),
             remark: given_up.map(|failure| {
-                let action = if outcome.is_trash() {
+                let action = if decision.is_trash() {
                     "trashed"
                 } else {
                     "consumed"
@@ -174,7 +174,7 @@ impl Settlement {
             }),
             ..Self::of(
                 job.key.clone(),
-                outcome.clone(),
+                decision.clone(),
                 match planted!(SettlesWithoutFence) {
                     true => Authority::Owner(owner.clone()),
                     false => Authority::Claim(owner.clone(), fence.clone()),
@@ -185,21 +185,21 @@ impl Settlement {
 
     /// Returns how the job ends and whether a command succeeded, or `None` if it stays on the board or in the trash.
     pub(crate) fn departure(&self) -> Option<(Departure, bool)> {
-        match self.outcome {
+        match self.decision {
             // The owner of a claim by hand settles by name alone.
-            Outcome::Consume => Some((
+            Decision::Consume => Some((
                 Departure::Consumed,
                 matches!(self.authority, Authority::Claim(..)),
             )),
-            Outcome::GiveUp(_) => Some((Departure::Failed, false)),
-            Outcome::Abandon(_) | Outcome::Trash(_) | Outcome::Spent(_) => None,
+            Decision::GiveUp(_) => Some((Departure::Failed, false)),
+            Decision::Abandon(_) | Decision::Trash(_) | Decision::Spent(_) => None,
         }
     }
 
-    pub(crate) fn of(key: JobKey, outcome: Outcome, authority: Authority) -> Self {
+    pub(crate) fn of(key: JobKey, decision: Decision, authority: Authority) -> Self {
         Self {
             key,
-            outcome,
+            decision,
             authority,
             job: None,
             remark: None,

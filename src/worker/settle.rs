@@ -36,7 +36,7 @@ pub(crate) async fn settle_kept(
         };
         match answer {
             Ok(settled) => return Ok(settled),
-            Err(error) if unheard.is_some() && error.may_come_of(&settlement.outcome) => {
+            Err(error) if unheard.is_some() && error.may_come_of(&settlement.decision) => {
                 return Ok(Settled::default());
             }
             Err(error @ BoardError::Unknown { .. }) => unheard = Some(error),

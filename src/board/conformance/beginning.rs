@@ -62,14 +62,14 @@ pub(crate) async fn shown_job_has_events_even_if_filtered_out(board: &Subject) {
         freed.unwrap();
         assert_eq!(next(&mut events, 1).await, all_of(name, &[Abandoned]));
         claim_one(board, &key, &ada()).await.unwrap();
-        let consumed = board.settle_one(&key, Outcome::Consume, by_name("ada"));
+        let consumed = board.settle_one(&key, Decision::Consume, by_name("ada"));
         consumed.await.unwrap();
         let told = next(&mut events, 2).await;
         assert_eq!(told, all_of(name, &[Claimed, Consumed]));
         let posted = post_one(board, "new").await;
         assert_eq!(next(&mut events, 1).await, all_of("new", &[Posted]));
         let nobody = Authority::Override(crate::job::ExpectedState::Unclaimed);
-        let gone = board.settle_one(&posted, Outcome::Consume, nobody).await;
+        let gone = board.settle_one(&posted, Decision::Consume, nobody).await;
         gone.unwrap();
     }
 }

@@ -79,7 +79,7 @@ pub(crate) async fn finished_job_cannot_be_claimed(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
     board
-        .settle_one(&key, Outcome::Consume, by_name("ada"))
+        .settle_one(&key, Decision::Consume, by_name("ada"))
         .await
         .unwrap();
     let refused = claim_one(board, &key, &ada()).await;
@@ -119,12 +119,12 @@ pub(crate) async fn timed_claim_expires(board: &Subject) {
     );
     until_free(board, &key).await;
     let late = board
-        .settle_one(&key, Outcome::Consume, by_name("ada"))
+        .settle_one(&key, Decision::Consume, by_name("ada"))
         .await;
     assert_matches!(late, Err(BoardError::NotClaimed));
     claim_one(board, &key, &bob()).await.unwrap();
     let late = board
-        .settle_one(&key, Outcome::Consume, by_name("ada"))
+        .settle_one(&key, Decision::Consume, by_name("ada"))
         .await;
     assert_matches!(late, Err(BoardError::NotOwner { .. }));
 }
@@ -160,9 +160,9 @@ async fn claim_ahead(board: &Subject, keys: &[JobKey], at_once: usize) -> Vec<Re
 
 async fn give_back(board: &Subject, claimed: &Claimed, aftermath: Aftermath) {
     let right = Authority::Claim(owner("ada"), claimed.fence.clone());
-    let outcome = Outcome::Abandon(aftermath);
+    let decision = Decision::Abandon(aftermath);
     board
-        .settle_one(&claimed.job.key, outcome, right)
+        .settle_one(&claimed.job.key, decision, right)
         .await
         .unwrap();
 }
@@ -221,7 +221,7 @@ pub(crate) async fn postponed_job_is_claimed_only_by_reference(board: &Subject) 
     let key = post_one(board, "resize").await;
     let not_before = chrono::Utc::now() + LONG;
     claim_one(board, &key, &ada()).await.unwrap();
-    let postpone = Outcome::Abandon(Aftermath::Postponed { not_before });
+    let postpone = Decision::Abandon(Aftermath::Postponed { not_before });
     board
         .settle_one(&key, postpone, by_name("ada"))
         .await

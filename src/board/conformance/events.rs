@@ -56,7 +56,7 @@ pub(crate) async fn each_verb_emits_its_event_in_order(board: &Subject) {
     for _ in 0..2 {
         claim_one(board, &key, &ada()).await.unwrap();
         expect_kinds(&mut events, &[Claimed]).await;
-        settle_as_ada(board, &key, Outcome::Trash(Aftermath::None)).await;
+        settle_as_ada(board, &key, Decision::Trash(Aftermath::None)).await;
         expect_kinds(&mut events, &[Trashed]).await;
         board
             .restore(&[crate::job::Restore::from_trash(key.clone(), None)])
@@ -66,7 +66,7 @@ pub(crate) async fn each_verb_emits_its_event_in_order(board: &Subject) {
     }
     claim_one(board, &key, &ada()).await.unwrap();
     expect_kinds(&mut events, &[Claimed]).await;
-    settle_as_ada(board, &key, Outcome::Trash(Aftermath::None)).await;
+    settle_as_ada(board, &key, Decision::Trash(Aftermath::None)).await;
     board
         .purge(&[crate::job::Purge::of(key.clone())])
         .await
@@ -76,21 +76,21 @@ pub(crate) async fn each_verb_emits_its_event_in_order(board: &Subject) {
     expect_kinds(&mut events, &[Posted]).await;
     claim_one(board, &key, &ada()).await.unwrap();
     expect_kinds(&mut events, &[Claimed]).await;
-    settle_as_ada(board, &key, Outcome::Consume).await;
+    settle_as_ada(board, &key, Decision::Consume).await;
     expect_kinds(&mut events, &[Consumed]).await;
 }
 
 pub(crate) async fn forced_settlement_emits_the_event_of_its_outcome(board: &Subject) {
     use EventKind::{Consumed, Posted, Trashed};
     let mut events = board.events().await.unwrap().stream;
-    for (outcome, told) in [
-        (Outcome::Consume, Consumed),
-        (Outcome::Trash(Aftermath::None), Trashed),
+    for (decision, told) in [
+        (Decision::Consume, Consumed),
+        (Decision::Trash(Aftermath::None), Trashed),
     ] {
         let key = post_one(board, "resize").await;
         expect_kinds(&mut events, &[Posted]).await;
         let nobody = Authority::Override(ExpectedState::Unclaimed);
-        board.settle_one(&key, outcome, nobody).await.unwrap();
+        board.settle_one(&key, decision, nobody).await.unwrap();
         expect_kinds(&mut events, &[told]).await;
     }
 }
@@ -111,13 +111,13 @@ pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
             );
         }
     };
-    let override_claim = async |outcome: Outcome, why: &str| {
+    let override_claim = async |decision: Decision, why: &str| {
         let job = on_board(board, &key).await;
         let expected = ExpectedState::of(&Entry::Job(Box::new(job.clone())));
         let settlement = Settlement {
             job: Some(Identity::from(&job)),
             remark: remark(why),
-            ..Settlement::of(key.clone(), outcome, Authority::Override(expected))
+            ..Settlement::of(key.clone(), decision, Authority::Override(expected))
         };
         board
             .settle(&[settlement])
@@ -134,19 +134,19 @@ pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
     tells(None, &None).await;
     settle_as_ada(board, &key, release()).await;
     tells(None, &None).await;
-    let trashed = override_claim(Outcome::Trash(Aftermath::None), "broken").await;
+    let trashed = override_claim(Decision::Trash(Aftermath::None), "broken").await;
     tells(None, &trashed).await;
     let restored = remark("mended");
     let restore = crate::job::Restore::from_trash(key.clone(), restored.clone());
     board.restore(&[restore]).await.unwrap();
     tells(None, &restored).await;
     assert_eq!(on_board(board, &key).await.history.remark, restored);
-    let failed = override_claim(Outcome::GiveUp(failure("no room")), "no use").await;
+    let failed = override_claim(Decision::GiveUp(failure("no room")), "no use").await;
     tells(Some(Departure::Failed), &failed).await;
 }
 
-async fn settle_as_ada(board: &Subject, key: &JobKey, outcome: Outcome) {
-    let settled = board.settle_one(key, outcome, by_name("ada")).await;
+async fn settle_as_ada(board: &Subject, key: &JobKey, decision: Decision) {
+    let settled = board.settle_one(key, decision, by_name("ada")).await;
     settled.unwrap();
 }
 
@@ -207,7 +207,7 @@ pub(crate) async fn short_lived_job_has_complete_events(board: &Subject) {
         let key = post_one(board, name).await;
         claim_one(board, &key, &ada()).await.unwrap();
         board
-            .settle_one(&key, Outcome::Consume, by_name("ada"))
+            .settle_one(&key, Decision::Consume, by_name("ada"))
             .await
             .unwrap();
     }
@@ -236,14 +236,14 @@ pub(crate) async fn event_identifies_its_job_and_claim(board: &Subject) {
         (Claimed, ada(), None),
         (Abandoned, ada(), Some(release())),
         (Claimed, bob(), None),
-        (Consumed, bob(), Some(Outcome::Consume)),
+        (Consumed, bob(), Some(Decision::Consume)),
     ];
-    for (kind, by, outcome) in steps {
-        match outcome {
+    for (kind, by, decision) in steps {
+        match decision {
             None => drop(claim_one(board, &old, &by).await.unwrap()),
-            Some(outcome) => {
+            Some(decision) => {
                 let authority = Authority::Owner(by.owner.clone());
-                board.settle_one(&old, outcome, authority).await.unwrap();
+                board.settle_one(&old, decision, authority).await.unwrap();
             }
         }
         let event = next_event(&mut events).await;
@@ -265,14 +265,14 @@ async fn work(board: Subject, number: usize) {
     for round in 0..5 {
         let key = post_one(&board, &format!("job-{number}-{round}")).await;
         claim_one(&board, &key, &ada()).await.unwrap();
-        let outcome = match (number + round) % 4 {
+        let decision = match (number + round) % 4 {
             0 => continue,
             1 => release(),
-            2 => Outcome::Consume,
-            _ => Outcome::Trash(Aftermath::None),
+            2 => Decision::Consume,
+            _ => Decision::Trash(Aftermath::None),
         };
         board
-            .settle_one(&key, outcome, by_name("ada"))
+            .settle_one(&key, decision, by_name("ada"))
             .await
             .unwrap();
     }

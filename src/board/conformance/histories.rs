@@ -9,7 +9,7 @@ use chrono::Utc;
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 
 use self::{
-    answers::{outcome, word, words},
+    answers::{decision, word, words},
     played::Played,
 };
 use super::{
@@ -56,12 +56,12 @@ pub(crate) fn difference<S>(
         false => TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
     };
     let acts = proptest::collection::vec(act(), 1..40);
-    let outcome = runner.run(&acts, |acts| {
+    let decision = runner.run(&acts, |acts| {
         let played = runtime.block_on(History::play(&board, &again, &acts));
         played.map_err(proptest::test_runner::TestCaseError::fail)
     });
     runtime.block_on(board.close());
-    match outcome {
+    match decision {
         Ok(()) => None,
         Err(TestError::Fail(reason, acts)) => Some((acts, reason.to_string())),
         Err(TestError::Abort(reason)) => panic!("{reason}"),
@@ -258,9 +258,9 @@ impl<'a> History<'a> {
             Right::SeenFree | Right::Seen { .. } => job,
         };
         let settled = self.actors[who]
-            .settle_one(&it.keys[0], outcome(ending), authority)
+            .settle_one(&it.keys[0], decision(ending), authority)
             .await;
-        if settled.is_ok() && outcome(ending).is_trash() {
+        if settled.is_ok() && decision(ending).is_trash() {
             it.keys[1] = it.keys[0].clone();
         }
         let answer = match settled {
@@ -345,7 +345,7 @@ impl<'a> History<'a> {
         }
         let free = Authority::Override(ExpectedState::Unclaimed);
         self.board
-            .settle_one(&last, Outcome::Consume, free)
+            .settle_one(&last, Decision::Consume, free)
             .await
             .unwrap();
         for (it, reported) in self.jobs.iter().zip(reported) {
@@ -369,7 +369,7 @@ impl<'a> History<'a> {
             for entry in found.iter().flatten() {
                 let seen = Authority::Override(ExpectedState::of(entry));
                 self.board
-                    .settle_one(entry.key(), Outcome::Consume, seen)
+                    .settle_one(entry.key(), Decision::Consume, seen)
                     .await
                     .unwrap();
             }

@@ -148,7 +148,7 @@ pub(crate) async fn board_and_trash_are_listed_separately(board: &Subject) {
     );
     claim_one(board, &trashed, &ada()).await.unwrap();
     board
-        .settle_one(&trashed, Outcome::Trash(Aftermath::None), by_name("ada"))
+        .settle_one(&trashed, Decision::Trash(Aftermath::None), by_name("ada"))
         .await
         .unwrap();
     let trash = Query {
@@ -172,7 +172,7 @@ pub(crate) async fn listing_is_unaffected_by_concurrent_posts_and_ends(board: &S
     let first = entries.try_next().await.unwrap().unwrap();
     claim_one(board, first.key(), &ada()).await.unwrap();
     board
-        .settle_one(first.key(), Outcome::Consume, by_name("ada"))
+        .settle_one(first.key(), Decision::Consume, by_name("ada"))
         .await
         .unwrap();
     post_many(board, 10).await;

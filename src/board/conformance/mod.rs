@@ -26,7 +26,7 @@ use uuid::Uuid;
 pub(crate) use self::histories::WHO;
 use super::{Board, BoardExt, ClaimRules, Detail, JobRef, Order, Query, Result, Which};
 use crate::job::{
-    Aftermath, Authority, Claimant, Claimed, Draft, Entry, Job, JobKey, Outcome, Owner, Priority,
+    Aftermath, Authority, Claimant, Claimed, Decision, Draft, Entry, Job, JobKey, Owner, Priority,
     Shelf, Term,
 };
 
@@ -249,8 +249,8 @@ pub(crate) fn by_name(name: &str) -> Authority {
     Authority::Owner(owner(name))
 }
 
-pub(crate) fn release() -> Outcome {
-    Outcome::Abandon(Aftermath::None)
+pub(crate) fn release() -> Decision {
+    Decision::Abandon(Aftermath::None)
 }
 
 /// Waits until every client can see that a claim has expired.

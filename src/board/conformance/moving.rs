@@ -92,7 +92,7 @@ pub(crate) async fn move_record_is_written_together_with_the_end_of_the_job(boar
             commit: Some(record.clone()),
             ..Settlement::of(
                 key.clone(),
-                Outcome::Consume,
+                Decision::Consume,
                 Authority::Claim(owner(MOVER), claimed.fence),
             )
         });

@@ -26,7 +26,7 @@ pub(super) fn remark(reason: &str) -> Option<AuditEntry> {
 pub(crate) async fn end(
     board: &Subject,
     key: &JobKey,
-    outcome: Outcome,
+    decision: Decision,
     remark: Option<AuditEntry>,
 ) {
     let job = on_board(board, key).await;
@@ -34,7 +34,7 @@ pub(crate) async fn end(
     let settlement = Settlement {
         job: Some(Identity::from(&job)),
         remark,
-        ..Settlement::of(key.clone(), outcome, authority)
+        ..Settlement::of(key.clone(), decision, authority)
     };
     let settled = board.settle(&[settlement]).await.unwrap().remove(0);
     assert_eq!(settled.unwrap().forgotten, None);
@@ -58,13 +58,13 @@ pub(crate) async fn forgotten(board: &Subject) -> [Option<String>; 2] {
         claim_one(board, &key, &ada()).await.unwrap();
         keys.push(key);
     }
-    end(board, &keys[1], Outcome::Trash(Aftermath::None), None).await;
+    end(board, &keys[1], Decision::Trash(Aftermath::None), None).await;
     let purged = purge(board, &keys[1]).await;
     assert_eq!(get(board, Shelf::Trash, &keys[1]).await, None);
     let job = on_board(board, &keys[0]).await;
     let settlement = Settlement {
         job: Some(Identity::from(&job)),
-        ..Settlement::of(keys[0].clone(), Outcome::Consume, by_name("ada"))
+        ..Settlement::of(keys[0].clone(), Decision::Consume, by_name("ada"))
     };
     let consumed = board.settle(&[settlement]).await.unwrap().remove(0);
     assert_eq!(get(board, Shelf::Board, &keys[0]).await, None);
@@ -85,13 +85,13 @@ pub(crate) async fn consumed_job_stays_in_the_history_unchanged(board: &Subject)
     let before = Utc::now() - chrono::TimeDelta::seconds(1);
     let key = post(board, urgent("resize", Priority::High)).await;
     let claimed = board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
-    let release = Outcome::Abandon(Aftermath::Failed {
+    let release = Decision::Abandon(Aftermath::Failed {
         failure: failure("no room"),
         not_before: None,
     });
     end(board, &key, release, None).await;
     board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
-    end(board, &key, Outcome::Consume, None).await;
+    end(board, &key, Decision::Consume, None).await;
     let past = remembered(board, &claimed.job.uuid).await;
     assert_eq!(past.state(), crate::job::State::Complete);
     assert_eq!(
@@ -121,13 +121,13 @@ pub(crate) async fn history_distinguishes_the_outcomes(board: &Subject) {
         claim_one(board, &key, &ada()).await.unwrap();
         uuids.push(on_board(board, &key).await.uuid);
         match name {
-            "done" => end(board, &key, Outcome::Consume, remark("by hand")).await,
-            "failed" => end(board, &key, Outcome::GiveUp(failure("no room")), None).await,
+            "done" => end(board, &key, Decision::Consume, remark("by hand")).await,
+            "failed" => end(board, &key, Decision::GiveUp(failure("no room")), None).await,
             _ => {
                 end(
                     board,
                     &key,
-                    Outcome::Trash(Aftermath::None),
+                    Decision::Trash(Aftermath::None),
                     remark("broken"),
                 )
                 .await;
@@ -169,7 +169,7 @@ pub(crate) async fn history_truncates_long_texts(board: &Subject) {
     claim_one(board, &key, &ada()).await.unwrap();
     let failure = crate::job::Failure::reported(&long, &long);
     let uuid = on_board(board, &key).await.uuid;
-    end(board, &key, Outcome::GiveUp(failure), None).await;
+    end(board, &key, Decision::GiveUp(failure), None).await;
     let past = remembered(board, &uuid).await;
     let (book, failure) = (past.book.unwrap(), past.history.failures.last().unwrap());
     let texts = [
@@ -192,7 +192,7 @@ pub(crate) async fn history_lists_the_latest_end_first(board: &Subject) {
     for name in ["first", "second", "third"] {
         let key = post_one(board, name).await;
         claim_one(board, &key, &ada()).await.unwrap();
-        end(board, &key, Outcome::Consume, None).await;
+        end(board, &key, Decision::Consume, None).await;
     }
     let past = list(board, PAST).await;
     let names: Vec<_> = past.iter().map(|job| job.name.as_str()).collect();
@@ -203,7 +203,7 @@ pub(crate) async fn history_lists_the_latest_end_first(board: &Subject) {
 pub(crate) async fn abandoned_job_is_not_in_the_history(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
-    let given_back = Outcome::Abandon(Aftermath::None);
+    let given_back = Decision::Abandon(Aftermath::None);
     end(board, &key, given_back, remark("wrong machine")).await;
     assert_eq!(list(board, PAST).await, []);
     let job = on_board(board, &key).await;
@@ -226,7 +226,7 @@ pub(crate) async fn history_of_many_ends_is_complete_without_duplicates(board: &
         let (board, keys) = (Arc::clone(board), keys.to_vec());
         tokio::spawn(async move {
             for key in keys {
-                end(&board, &key, Outcome::Consume, None).await;
+                end(&board, &key, Decision::Consume, None).await;
             }
         })
     });
@@ -251,7 +251,7 @@ pub(crate) async fn history_is_limited_to_the_configured_length(board: &Subject)
     for number in 0..100 {
         let key = post_one(board, &format!("job{number}")).await;
         claim_one(board, &key, &ada()).await.unwrap();
-        end(board, &key, Outcome::Consume, None).await;
+        end(board, &key, Decision::Consume, None).await;
     }
     let past = list(board, PAST).await;
     let names: Vec<_> = past.into_iter().map(|job| job.name).collect();

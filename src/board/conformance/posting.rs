@@ -88,7 +88,7 @@ pub(crate) async fn same_uuid_in_the_trash_does_not_block_a_post(board: &Subject
     let key = post(board, draft.clone()).await;
     claim_one(board, &key, &ada()).await.unwrap();
     board
-        .settle_one(&key, Outcome::Trash(Aftermath::None), by_name("ada"))
+        .settle_one(&key, Decision::Trash(Aftermath::None), by_name("ada"))
         .await
         .unwrap();
     let key = post(board, draft).await;
@@ -108,7 +108,7 @@ pub(crate) async fn a_job_can_be_posted_already_claimed(board: &Subject) {
     assert_eq!(job.holding.unwrap().fence.as_ref(), Some(&fence));
     let authority = Authority::Claim(by.owner, fence);
     board
-        .settle_one(&posted.key, Outcome::Consume, authority)
+        .settle_one(&posted.key, Decision::Consume, authority)
         .await
         .unwrap();
 }

@@ -152,7 +152,7 @@ pub(crate) async fn health_counts_jobs(board: &Subject) {
     let key = post_one(board, "three").await;
     claim_one(board, &key, &ada()).await.unwrap();
     board
-        .settle_one(&key, Outcome::Trash(Aftermath::None), by_name("ada"))
+        .settle_one(&key, Decision::Trash(Aftermath::None), by_name("ada"))
         .await
         .unwrap();
     let health = board.health().await.unwrap();

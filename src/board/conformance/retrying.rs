@@ -28,7 +28,7 @@ async fn fail(board: &Subject, key: &JobKey) {
         ..BY_HAND
     };
     board.claim_one(key, &ada(), rules).await.unwrap();
-    let failed = Outcome::Abandon(Aftermath::Failed {
+    let failed = Decision::Abandon(Aftermath::Failed {
         failure: failure("no room"),
         not_before: Some(chrono::Utc::now() + LONG),
     });
@@ -84,7 +84,7 @@ pub(crate) async fn only_unclaimed_delayed_jobs_can_be_retried(board: &Subject) 
     assert_eq!(after.holding.unwrap().fence, Some(claimed.fence));
     // It was tried once by now, and still restarts from zero.
     board
-        .settle_one(&key, Outcome::Abandon(Aftermath::None), by_name("ada"))
+        .settle_one(&key, Decision::Abandon(Aftermath::None), by_name("ada"))
         .await
         .unwrap();
     let refused = retry(board, &key, true).await;
@@ -136,7 +136,7 @@ pub(crate) async fn twenty_retries_of_a_job_one_succeeds(board: &Subject) {
 async fn trash(board: &Subject, key: &JobKey) {
     board.claim_one(key, &ada(), ATTEMPT).await.unwrap();
     board
-        .settle_one(key, Outcome::Trash(Aftermath::None), by_name("ada"))
+        .settle_one(key, Decision::Trash(Aftermath::None), by_name("ada"))
         .await
         .unwrap();
 }

@@ -23,30 +23,34 @@ pub(super) fn failure(reason: &str) -> Failure {
 async fn force(
     board: &Subject,
     key: &JobKey,
-    outcome: Outcome,
+    decision: Decision,
     seen: ExpectedState,
 ) -> Result<Settled> {
     board
-        .settle_one(key, outcome, Authority::Override(seen))
+        .settle_one(key, decision, Authority::Override(seen))
         .await
 }
 
-fn outcomes() -> [Outcome; 3] {
-    [release(), Outcome::Consume, Outcome::Trash(Aftermath::None)]
+fn outcomes() -> [Decision; 3] {
+    [
+        release(),
+        Decision::Consume,
+        Decision::Trash(Aftermath::None),
+    ]
 }
 
 pub(crate) async fn only_the_owner_can_settle_by_name(board: &Subject) {
-    for outcome in outcomes() {
+    for decision in outcomes() {
         let key = post_one(board, "resize").await;
         claim_one(board, &key, &ada()).await.unwrap();
         let before = on_board(board, &key).await;
         let refused = board
-            .settle_one(&key, outcome.clone(), by_name("bob"))
+            .settle_one(&key, decision.clone(), by_name("bob"))
             .await;
         assert_matches!(refused, Err(BoardError::NotOwner { owner: Some(owner), .. }) if *owner == ada().owner);
         assert_eq!(on_board(board, &key).await, before);
         board
-            .settle_one(&key, outcome, by_name("ada"))
+            .settle_one(&key, decision, by_name("ada"))
             .await
             .unwrap();
     }
@@ -54,8 +58,8 @@ pub(crate) async fn only_the_owner_can_settle_by_name(board: &Subject) {
 
 pub(crate) async fn unclaimed_job_cannot_be_settled_by_name(board: &Subject) {
     let key = post_one(board, "resize").await;
-    for outcome in outcomes() {
-        let refused = board.settle_one(&key, outcome, by_name("ada")).await;
+    for decision in outcomes() {
+        let refused = board.settle_one(&key, decision, by_name("ada")).await;
         assert_matches!(refused, Err(BoardError::NotClaimed));
     }
     assert_eq!(on_board(board, &key).await.state(), State::Unclaimed);
@@ -70,14 +74,14 @@ pub(crate) async fn same_name_gets_a_new_fence_for_each_claim(board: &Subject) {
         .await
         .unwrap();
     let second = claim_one(board, &key, &by).await.unwrap();
-    for outcome in outcomes() {
+    for decision in outcomes() {
         let late = Authority::Claim(by.owner.clone(), first.fence.clone());
-        let refused = board.settle_one(&key, outcome, late).await;
+        let refused = board.settle_one(&key, decision, late).await;
         assert_matches!(refused, Err(BoardError::Changed));
     }
     let authority = Authority::Claim(by.owner, second.fence);
     board
-        .settle_one(&key, Outcome::Consume, authority)
+        .settle_one(&key, Decision::Consume, authority)
         .await
         .unwrap();
 }
@@ -97,13 +101,13 @@ pub(crate) async fn consumed_job_is_removed(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
     board
-        .settle_one(&key, Outcome::Consume, by_name("ada"))
+        .settle_one(&key, Decision::Consume, by_name("ada"))
         .await
         .unwrap();
     assert_eq!(get(board, Shelf::Board, &key).await, None);
     assert_eq!(get(board, Shelf::Trash, &key).await, None);
     let again = board
-        .settle_one(&key, Outcome::Consume, by_name("ada"))
+        .settle_one(&key, Decision::Consume, by_name("ada"))
         .await;
     assert_matches!(again, Err(BoardError::NoSuchJob));
 }
@@ -115,7 +119,7 @@ pub(crate) async fn twenty_consumers_one_succeeds(board: &Subject) {
         let (board, key) = (Arc::clone(board), key.clone());
         async move {
             board
-                .settle_one(&key, Outcome::Consume, by_name("ada"))
+                .settle_one(&key, Decision::Consume, by_name("ada"))
                 .await
         }
     });
@@ -125,12 +129,12 @@ pub(crate) async fn twenty_consumers_one_succeeds(board: &Subject) {
 
 pub(crate) async fn each_settlement_of_a_batch_has_its_own_result(board: &Subject) {
     let mut settlements = Vec::new();
-    for (number, outcome) in outcomes().into_iter().enumerate() {
+    for (number, decision) in outcomes().into_iter().enumerate() {
         let key = post_one(board, &format!("job{number}")).await;
         if number != 1 {
             claim_one(board, &key, &ada()).await.unwrap();
         }
-        settlements.push(Settlement::of(key, outcome, by_name("ada")));
+        settlements.push(Settlement::of(key, decision, by_name("ada")));
     }
     let answers = board.settle(&settlements).await.unwrap();
     assert!(answers[0].is_ok() && answers[2].is_ok(), "{answers:?}");
@@ -147,12 +151,12 @@ pub(crate) async fn each_settlement_of_a_batch_has_its_own_result(board: &Subjec
 }
 
 pub(crate) async fn forced_settlement_applies_to_the_observed_state(board: &Subject) {
-    for outcome in outcomes() {
+    for decision in outcomes() {
         let key = post_one(board, "resize").await;
         claim_one(board, &key, &ada()).await.unwrap();
         let wanted = JobRef::Key(key.clone());
         let seen = board.resolve_one(Shelf::Board, &wanted).await.unwrap();
-        force(board, &key, outcome, ExpectedState::of(&seen))
+        force(board, &key, decision, ExpectedState::of(&seen))
             .await
             .unwrap();
         let left = get(board, Shelf::Board, &key).await;
@@ -179,8 +183,8 @@ pub(crate) async fn forced_settlement_is_refused_after_the_claim_changed(board: 
         .unwrap();
     claim_one(board, &key, &ada()).await.unwrap();
     for seen in [unclaimed, claimed] {
-        for outcome in outcomes() {
-            let refused = force(board, &key, outcome, ExpectedState::of(&seen)).await;
+        for decision in outcomes() {
+            let refused = force(board, &key, decision, ExpectedState::of(&seen)).await;
             assert_matches!(refused, Err(BoardError::Changed));
         }
     }
@@ -191,7 +195,7 @@ pub(crate) async fn unclaimed_job_can_be_settled_by_force(board: &Subject) {
     let key = post_one(board, "resize").await;
     let refused = force(board, &key, release(), ExpectedState::Unclaimed).await;
     assert_matches!(refused, Err(BoardError::NotClaimed));
-    force(board, &key, Outcome::Consume, ExpectedState::Unclaimed)
+    force(board, &key, Decision::Consume, ExpectedState::Unclaimed)
         .await
         .unwrap();
     assert_eq!(get(board, Shelf::Board, &key).await, None);
@@ -201,7 +205,7 @@ pub(crate) async fn last_three_failures_are_stored(board: &Subject) {
     let key = post_one(board, "resize").await;
     for number in 1..=4 {
         board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
-        let failed = Outcome::Abandon(Aftermath::Failed {
+        let failed = Decision::Abandon(Aftermath::Failed {
             failure: failure(&format!("attempt {number}")),
             not_before: None,
         });
@@ -235,14 +239,14 @@ pub(crate) async fn trashing_an_untried_job_counts_no_attempt(board: &Subject) {
         };
         board.claim_one(&key, &ada(), rules).await.unwrap();
         if !ahead {
-            let back = Outcome::Abandon(Aftermath::Failed {
+            let back = Decision::Abandon(Aftermath::Failed {
                 failure: failure("it failed"),
                 not_before: None,
             });
             board.settle_one(&key, back, by_name("ada")).await.unwrap();
         }
     }
-    let spent = Outcome::Spent(failure("it was tried once"));
+    let spent = Decision::Spent(failure("it was tried once"));
     board.settle_one(&key, spent, by_name("ada")).await.unwrap();
     let history = get(board, Shelf::Trash, &key).await.unwrap().history;
     assert_eq!(history.attempts, 1);
@@ -259,7 +263,7 @@ pub(crate) async fn interrupted_and_postponed_attempts_do_not_count(board: &Subj
     ] {
         board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
         board
-            .settle_one(&key, Outcome::Abandon(aftermath), by_name("ada"))
+            .settle_one(&key, Decision::Abandon(aftermath), by_name("ada"))
             .await
             .unwrap();
         let history = on_board(board, &key).await.history;
@@ -276,10 +280,12 @@ pub(crate) async fn holder_of_an_expired_claim_cannot_settle(board: &Subject) {
     let first = claim_one(board, &key, &by).await.unwrap();
     until_free(board, &key).await;
     let late = Authority::Claim(by.owner.clone(), first.fence.clone());
-    let refused = board.settle_one(&key, Outcome::Consume, late.clone()).await;
+    let refused = board
+        .settle_one(&key, Decision::Consume, late.clone())
+        .await;
     assert_matches!(refused, Err(BoardError::NotClaimed));
     claim_one(board, &key, &bob()).await.unwrap();
-    let refused = board.settle_one(&key, Outcome::Consume, late).await;
+    let refused = board.settle_one(&key, Decision::Consume, late).await;
     assert_matches!(refused, Err(BoardError::NotOwner { .. }));
     assert_eq!(on_board(board, &key).await.owner(), Some(&bob().owner));
 }
@@ -293,7 +299,7 @@ pub(crate) async fn postponed_job_stays_postponed_when_released(board: &Subject)
         Aftermath::Interrupted,
     ] {
         claim_one(board, &key, &ada()).await.unwrap();
-        let back = Outcome::Abandon(aftermath);
+        let back = Decision::Abandon(aftermath);
         board.settle_one(&key, back, by_name("ada")).await.unwrap();
         let told = on_board(board, &key).await.history.not_before;
         let millis = |time: chrono::DateTime<chrono::Utc>| time.timestamp_millis();

@@ -9,7 +9,7 @@ use crate::{
 async fn trash(board: &Subject, key: &JobKey) -> Settled {
     board.claim_one(key, &ada(), ATTEMPT).await.unwrap();
     board
-        .settle_one(key, Outcome::Trash(Aftermath::None), by_name("ada"))
+        .settle_one(key, Decision::Trash(Aftermath::None), by_name("ada"))
         .await
         .unwrap()
 }

@@ -15,7 +15,7 @@ use crate::{
         },
         wire::posting::Limit,
     },
-    job::{Aftermath, Authority, Entry, ExpectedState, HISTORY, Outcome, Shelf, Term},
+    job::{Aftermath, Authority, Decision, Entry, ExpectedState, HISTORY, Shelf, Term},
 };
 
 fn board_in(folder: &tempfile::TempDir) -> Subject {
@@ -96,7 +96,7 @@ async fn triggers_views_and_foreign_keys_in_the_file_are_ignored() {
     claim_one(&board, &job, &ada()).await.unwrap();
     let entries: Vec<_> = board.entries(WHOLE_BOARD).try_collect().await.unwrap();
     assert_eq!(entries.len(), 1);
-    let consumed = board.settle_one(&job, Outcome::Consume, Authority::Owner(owner("ada")));
+    let consumed = board.settle_one(&job, Decision::Consume, Authority::Owner(owner("ada")));
     consumed.await.unwrap();
 }
 
@@ -217,7 +217,7 @@ async fn row_with_odd_values_does_not_block_its_batch() {
                 &answers[..],
                 [
                     Ok(_),
-                    Err(BoardError::Unfit { .. } | BoardError::Malformed { .. }),
+                    Err(BoardError::Unclaimable { .. } | BoardError::Malformed { .. }),
                     Ok(_)
                 ]
             ),
@@ -348,7 +348,7 @@ async fn unreadable_row_can_be_trashed_by_force_and_affects_no_other() {
     assert_matches!(refused, Err(BoardError::Malformed { .. }));
     let right = Authority::Override(ExpectedState::Unclaimed);
     board
-        .settle_one(&bad, Outcome::Trash(Aftermath::None), right)
+        .settle_one(&bad, Decision::Trash(Aftermath::None), right)
         .await
         .unwrap();
     let wanted = crate::board::JobRef::Key(bad.clone());
@@ -433,7 +433,7 @@ async fn slow_watcher_is_told_to_resync() {
     let mut events = board.events().await.unwrap().stream;
     claim_one(&board, &key, &ada()).await.unwrap();
     board
-        .settle_one(&key, Outcome::Consume, Authority::Owner(owner("ada")))
+        .settle_one(&key, Decision::Consume, Authority::Owner(owner("ada")))
         .await
         .unwrap();
     sqlite(&folder)

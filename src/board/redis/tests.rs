@@ -22,7 +22,7 @@ use crate::{
         wire::posting::Limit,
     },
     job::{
-        Aftermath, Authority, Claim, ExpectedState, Failure, Fence, HISTORY, Job, JobKey, Outcome,
+        Aftermath, Authority, Claim, Decision, ExpectedState, Failure, Fence, HISTORY, Job, JobKey,
         Priority, Purge, Settlement, Shelf, Term,
     },
 };
@@ -113,11 +113,11 @@ async fn expired_lease_does_not_match_the_next_claim_of_the_same_name() {
         "{renewed:?}"
     );
     let late = Authority::Claim(again.owner.clone(), first.fence);
-    let refused = board.settle_one(&key, Outcome::Consume, late).await;
+    let refused = board.settle_one(&key, Decision::Consume, late).await;
     assert_matches!(refused, Err(BoardError::Changed));
     let in_time = Authority::Claim(again.owner, second.fence);
     board
-        .settle_one(&key, Outcome::Consume, in_time)
+        .settle_one(&key, Decision::Consume, in_time)
         .await
         .unwrap();
 }
@@ -205,7 +205,7 @@ async fn foreign_data_in_a_sidecar_affects_no_other_job() {
     ));
     let settlements = keys.map(|key| Settlement {
         key,
-        outcome: Outcome::Consume,
+        decision: Decision::Consume,
         authority: by_name("ada"),
         job: None,
         remark: None,

@@ -40,7 +40,7 @@ impl PastJob {
             ended_on: now,
             outcome,
             succeeded,
-            failure: settlement.outcome.failure().cloned(),
+            failure: settlement.decision.failure().cloned(),
             remark: settlement.remark.clone(),
         })
     }

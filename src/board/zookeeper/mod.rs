@@ -148,7 +148,7 @@ impl Board for ZooKeeper {
 
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
         let settled = self.root.writing().await?.settle(settlements).await;
-        let ends = settlements.iter().filter(|one| one.outcome.is_end());
+        let ends = settlements.iter().filter(|one| one.decision.is_end());
         self.trimmer.trim_sometimes(&self.root, ends.count());
         settled
     }

@@ -37,8 +37,8 @@ use crate::{
         },
     },
     job::{
-        Aftermath, Authority, Claim, Draft, Entry, ExpectedState, Fence, HISTORY, Job, JobKey,
-        Outcome, Settlement, Shelf, Term,
+        Aftermath, Authority, Claim, Decision, Draft, Entry, ExpectedState, Fence, HISTORY, Job,
+        JobKey, Settlement, Shelf, Term,
     },
 };
 
@@ -163,11 +163,11 @@ async fn settle(
     board: &Subject,
     key: &JobKey,
     authority: Authority,
-    outcome: Outcome,
+    decision: Decision,
 ) -> Result<()> {
     let settlement = Settlement {
         key: key.clone(),
-        outcome,
+        decision,
         authority,
         job: None,
         remark: None,
@@ -177,8 +177,8 @@ async fn settle(
     answers.pop().unwrap().map(drop)
 }
 
-fn trash() -> Outcome {
-    Outcome::Trash(Aftermath::None)
+fn trash() -> Decision {
+    Decision::Trash(Aftermath::None)
 }
 
 async fn restore(board: &Subject, key: &JobKey) -> Result<()> {

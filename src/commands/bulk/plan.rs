@@ -43,7 +43,7 @@ struct Header {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Item {
+struct PlanItem {
     /// A reference for people; the key identifies the record.
     job: String,
     name: String,
@@ -108,7 +108,7 @@ pub(crate) struct PlannedMove {
     pub(crate) action: MoveAction,
     pub(crate) who: Owner,
     /// The jobs that were not seen as planned so far, with their places in the plan.
-    items: RefCell<HashMap<JobKey, (usize, Item)>>,
+    items: RefCell<HashMap<JobKey, (usize, PlanItem)>>,
 }
 
 impl PlannedMove {
@@ -127,7 +127,7 @@ impl PlannedMove {
     pub(crate) fn skipped(self) -> Vec<Done> {
         let mut items: Vec<_> = self.items.into_inner().into_values().collect();
         items.sort_by_key(|(place, _)| *place);
-        let skipped = |(_, item): (_, Item)| Done::skipped(&item.job, item.name);
+        let skipped = |(_, item): (_, PlanItem)| Done::skipped(&item.job, item.name);
         items.into_iter().map(skipped).collect()
     }
 }
@@ -156,7 +156,7 @@ pub(crate) fn write_jobs(
     writer.line(&mut ctx.out, &header)?;
     let mut trailer = Trailer::default();
     for entry in &entries {
-        let item = Item {
+        let item = PlanItem {
             job: entry.reference().into_owned(),
             name: entry.name().into_owned(),
             key: entry.key().text().into_owned(),
@@ -174,7 +174,7 @@ pub(crate) fn write_jobs(
 
 pub(crate) struct Plan {
     header: Header,
-    items: Vec<Item>,
+    items: Vec<PlanItem>,
 }
 
 impl Plan {
@@ -347,6 +347,6 @@ mod tests {
         let item = r#"{"job":"key:a","name":"\u202e","key":"a","expected":{"state":"CLAIMED","owner":"ada","fence":"7",
             "created_on":"2026-01-01T00:00:00.123456Z","trashed_on":null,"last_modified":null,"attempts":2,
             "not_before":null,"action_on":null}}"#;
-        Corpus::of(Bounds::STORED, [item]).hold(round_trips::<Item>);
+        Corpus::of(Bounds::STORED, [item]).hold(round_trips::<PlanItem>);
     }
 }

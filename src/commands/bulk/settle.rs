@@ -17,7 +17,7 @@ use crate::{
     duration,
     exit::CommandError,
     job::{
-        Aftermath, AuditEntry, Authority, Entry, ExpectedState, Failure, Identity, Lease, Outcome,
+        Aftermath, AuditEntry, Authority, Decision, Entry, ExpectedState, Failure, Identity, Lease,
         Owner, RELEASED, Settlement,
     },
     lease::LEASE,
@@ -146,18 +146,23 @@ pub(super) fn judged(
 
 pub(super) fn settlements(
     entries: &[&Entry],
-    (outcome, remark): (&Outcome, &Option<AuditEntry>),
+    (decision, remark): (&Decision, &Option<AuditEntry>),
     (authority, release): (impl Fn(&Entry) -> Authority, Option<&Release>),
 ) -> Vec<Settlement> {
     let settlement = |entry: &&Entry| Settlement {
         key: entry.key().clone(),
-        outcome: match (outcome, release) {
-            (Outcome::Abandon(_), Some(release)) => Outcome::Abandon(release.aftermath(entry)),
-            (Outcome::Trash(_), Some(release)) => Outcome::Trash(release.aftermath_in_trash(entry)),
-            (outcome, _) => outcome.clone(),
+        decision: match (decision, release) {
+            (Decision::Abandon(_), Some(release)) => Decision::Abandon(release.aftermath(entry)),
+            (Decision::Trash(_), Some(release)) => {
+                Decision::Trash(release.aftermath_in_trash(entry))
+            }
+            (decision, _) => decision.clone(),
         },
         authority: authority(entry),
-        job: entry.job().filter(|_| outcome.is_end()).map(Identity::from),
+        job: entry
+            .job()
+            .filter(|_| decision.is_end())
+            .map(Identity::from),
         remark: remark.clone(),
         commit: None,
     };

@@ -15,7 +15,7 @@ use crate::{
     commands::{parts::reason::ReasonArgs, retry},
     context::{Consent, Context},
     job::{
-        Aftermath, AuditEntry, Entry, Failure, Identity, Origin, Outcome, Owner, Purge, Restore,
+        Aftermath, AuditEntry, Decision, Entry, Failure, Identity, Origin, Owner, Purge, Restore,
         Settlement, Shelf,
     },
     output::{count_jobs, rfc3339},
@@ -154,17 +154,20 @@ impl<'a> Executor<'a> {
     ) -> board::Result<Vec<anyhow::Result<Effect>>> {
         match self.action {
             Action::Abandon { .. } => {
-                self.settle(entries, &Outcome::Abandon(Aftermath::None))
+                self.settle(entries, &Decision::Abandon(Aftermath::None))
                     .await
             }
-            Action::Consume { failed: false, .. } => self.settle(entries, &Outcome::Consume).await,
+            Action::Consume { failed: false, .. } => self.settle(entries, &Decision::Consume).await,
             Action::Consume { failed: true, .. } => {
                 let reason = self.remark.as_ref().and_then(|it| it.reason.as_deref());
                 let reason = reason.unwrap_or("marked as failed by hand");
                 let failure = Failure::reported(reason, &self.owner.text());
-                self.settle(entries, &Outcome::GiveUp(failure)).await
+                self.settle(entries, &Decision::GiveUp(failure)).await
             }
-            Action::Trash { .. } => self.settle(entries, &Outcome::Trash(Aftermath::None)).await,
+            Action::Trash { .. } => {
+                self.settle(entries, &Decision::Trash(Aftermath::None))
+                    .await
+            }
             Action::Restore | Action::Retry { .. } | Action::Change(_) => {
                 let jobs: Vec<_> = entries.iter().map(|entry| self.restore(entry)).collect();
                 let answers = self.board.restore(&jobs).await?.into_iter();
@@ -188,20 +191,20 @@ impl<'a> Executor<'a> {
     async fn settle(
         &self,
         entries: &[&Entry],
-        outcome: &Outcome,
+        decision: &Decision,
     ) -> board::Result<Vec<anyhow::Result<Effect>>> {
         let force = self.action.force().unwrap_or(&Force::None);
         let authority = |entry: &Entry| authority(force, entry, &self.owner);
         let right = (authority, self.release.as_ref());
-        let settlements = settlements(entries, (outcome, &self.remark), right);
+        let settlements = settlements(entries, (decision, &self.remark), right);
         let answers = self.board.settle(&settlements).await?;
         let answers = entries.iter().zip(&settlements).zip(answers);
         let judged = |((entry, settlement), answer): ((&&Entry, &Settlement), _)| {
             let mut effect = self.effect(&judged(entry, force, answer)?);
-            effect.field = match outcome {
-                Outcome::GiveUp(_) => Some(("outcome", "failed".into())),
-                Outcome::Abandon(_) if *force != Force::None => {
-                    let not_before = settlement.outcome.not_before().map(rfc3339);
+            effect.field = match decision {
+                Decision::GiveUp(_) => Some(("outcome", "failed".into())),
+                Decision::Abandon(_) if *force != Force::None => {
+                    let not_before = settlement.decision.not_before().map(rfc3339);
                     Some(("not_before", not_before.into()))
                 }
                 _ => None,

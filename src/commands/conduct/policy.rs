@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::{
     board::url::BoardUrl,
     conductor::policy::{
-        Folder, Glob, Handlers, InvalidPattern, Policy, ProgramCache, Programs, Variables,
+        ExecutionPolicy, Folder, Glob, Handlers, InvalidPattern, ProgramCache, Programs, Variables,
         absolute_search, check_board,
     },
     config::{Config, Environment, MayRun, Sourced},
@@ -35,7 +35,11 @@ pub(super) struct PolicyArgs {
 }
 
 impl PolicyArgs {
-    pub(super) fn policy(&self, config: &Config, env: &Environment) -> anyhow::Result<Policy> {
+    pub(super) fn policy(
+        &self,
+        config: &Config,
+        env: &Environment,
+    ) -> anyhow::Result<ExecutionPolicy> {
         let says_nothing = self.handlers.is_none() && self.allow.is_empty();
         match &config.may_run {
             Some(said) if says_nothing && !self.allow_any && self.allow_env.is_empty() => {
@@ -69,7 +73,7 @@ impl PolicyArgs {
         })
     }
 
-    fn decide(&self, config: &Config, env: &Environment) -> anyhow::Result<Policy> {
+    fn decide(&self, config: &Config, env: &Environment) -> anyhow::Result<ExecutionPolicy> {
         let url = &config.board.value.url;
         let is_ours_alone = match url {
             BoardUrl::Embedded(url) => {
@@ -95,7 +99,7 @@ impl PolicyArgs {
             true => Variables::Any,
             false => Variables::Like(self.allow_env.clone()),
         };
-        Ok(Policy {
+        Ok(ExecutionPolicy {
             programs,
             variables,
             handlers: self.handlers(&search)?,

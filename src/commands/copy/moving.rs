@@ -11,8 +11,8 @@ use crate::{
     diagnosis::is_left_by_move,
     exit::CommandError,
     job::{
-        Aftermath, AuditEntry, Authority, Claim, Claimant, Claimed, Draft, Entry, Fence, Identity,
-        Job, JobKey, MOST_RECORDS, MoveRecord, Outcome, Owner, Settlement, Shelf, Stage, Term,
+        Aftermath, AuditEntry, Authority, Claim, Claimant, Claimed, Decision, Draft, Entry, Fence,
+        Identity, Job, JobKey, MOST_RECORDS, MoveRecord, Owner, Settlement, Shelf, Stage, Term,
     },
     lease::{Keeper, KeptLease},
     process::clock::Boottime,
@@ -254,7 +254,7 @@ impl Mover<'_> {
         let open = open(trips);
         let sources = open.iter().filter_map(|trip| trip.source.as_ref());
         let settlements = sources.map(|(claimed, _)| Settlement {
-            outcome: Outcome::Consume,
+            decision: Decision::Consume,
             job: Some(Identity::from(&claimed.job)),
             remark: Some(remark.clone()),
             commit: Some(MoveRecord::commit(&self.owner, &claimed.job.uuid)),
@@ -378,21 +378,21 @@ fn open(trips: &mut [Trip]) -> Vec<&mut Trip> {
 
 fn abandon(key: &JobKey, owner: &Owner, fence: &Fence) -> Settlement {
     let authority = Authority::Claim(owner.clone(), fence.clone());
-    Settlement::of(key.clone(), Outcome::Abandon(Aftermath::None), authority)
+    Settlement::of(key.clone(), Decision::Abandon(Aftermath::None), authority)
 }
 
 /// Ends a move's claim on a copy: releases the copy, or removes it with this audit entry.
 pub(super) fn end_copy(copy: &Job, owner: &Owner, returned: Option<&AuditEntry>) -> Settlement {
-    let outcome = match returned {
-        None => Outcome::Abandon(Aftermath::None),
-        Some(_) => Outcome::Consume,
+    let decision = match returned {
+        None => Decision::Abandon(Aftermath::None),
+        Some(_) => Decision::Consume,
     };
     // No other move has this name.
     let authority = Authority::Owner(owner.clone());
     Settlement {
         job: returned.map(|_| Identity::from(copy)),
         remark: returned.cloned(),
-        ..Settlement::of(copy.key.clone(), outcome, authority)
+        ..Settlement::of(copy.key.clone(), decision, authority)
     }
 }
 

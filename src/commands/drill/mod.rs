@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use self::{
     conductors::{Conductors, DrillConductor},
-    record::Record,
+    record::DrillRecord,
     report::DrillReport,
 };
 use super::{
@@ -127,7 +127,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DrillArgs) -> anyhow::Result<()
         board: &*board,
         name,
         args: &args,
-        record: Record::default(),
+        record: DrillRecord::default(),
         jobs: (0..args.jobs).map(|_| Uuid::new_v4()).collect(),
     };
     let mut signals = Signals::ending()?;
@@ -160,7 +160,7 @@ struct Drill<'a> {
     board: &'a dyn Board,
     name: String,
     args: &'a DrillArgs,
-    record: Record,
+    record: DrillRecord,
     jobs: Vec<Uuid>,
 }
 

@@ -36,13 +36,13 @@ impl SeenEvent {
 
 /// The events of each job, in the order of their arrival.
 #[derive(Default)]
-pub(super) struct Record {
+pub(super) struct DrillRecord {
     jobs: Mutex<HashMap<String, Vec<SeenEvent>>>,
     /// The number of events so far; 0 until the subscription stands.
     count: watch::Sender<u64>,
 }
 
-impl Record {
+impl DrillRecord {
     /// Records events until the subscription fails for good.
     pub(super) async fn listen(&self, board: &dyn Board) -> BoardError {
         match self.follow(board).await {

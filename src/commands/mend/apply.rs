@@ -34,7 +34,7 @@ use crate::{
     duration,
     exit::{CommandError, MendEnd},
     job::{
-        AuditEntry, Authority, Claimant, Draft, Entry, Identity, Job, Outcome, Priority,
+        AuditEntry, Authority, Claimant, Decision, Draft, Entry, Identity, Job, Priority,
         Settlement, Term,
     },
     logbook::{BalancerTransaction, LoadBalancer, LogbookUrl},
@@ -50,13 +50,13 @@ const RECORDING: Duration = Duration::from_secs(10);
 /// The exit code of a shell that finds no such program.
 const NO_PROGRAM: i32 = 127;
 
-pub(super) struct Repair<'a> {
+pub(super) struct BalancerRepair<'a> {
     pub(super) judged: &'a JudgedBalancer,
     pub(super) plan: &'a RepairPlan,
     pub(super) args: &'a MendArgs,
 }
 
-impl Repair<'_> {
+impl BalancerRepair<'_> {
     pub(super) async fn carry_out(
         &self,
         ctx: &mut Context,
@@ -281,7 +281,7 @@ impl Repair<'_> {
         let settlement = Settlement {
             job: Some(Identity::from(&job)),
             remark: Some(AuditEntry::now("mended", &ctx.who().text(), Some(&reason))),
-            ..Settlement::of(posted.key, Outcome::Consume, authority)
+            ..Settlement::of(posted.key, Decision::Consume, authority)
         };
         the_answer(board.settle(&[settlement]).await?)?;
         Ok(job.uuid)

@@ -13,7 +13,7 @@ use anyhow::{Context as _, anyhow};
 use chrono::{TimeDelta, Utc};
 
 use self::{
-    apply::Repair,
+    apply::BalancerRepair,
     plan::RepairPlan,
     view::{MendReport, StuckRow},
 };
@@ -234,7 +234,7 @@ async fn one(
     if let Some(refusal) = plan.refusal(&judged) {
         return Err(refusal);
     }
-    let repair = Repair {
+    let repair = BalancerRepair {
         judged: &judged,
         plan: &plan,
         args,

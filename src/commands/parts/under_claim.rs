@@ -14,7 +14,9 @@ use crate::{
     context::Context,
     duration,
     exit::CommandError,
-    job::{CapturedOutput, Claim, Claimant, Claimed, Fence, Job, Outcome, Owner, Settlement, Term},
+    job::{
+        CapturedOutput, Claim, Claimant, Claimed, Decision, Fence, Job, Owner, Settlement, Term,
+    },
     lease::{Keeper, LEASE},
     process::{
         child::Ended,
@@ -115,7 +117,7 @@ impl Performer {
         ctx: &mut Context,
         board: Arc<dyn Board>,
         WonJob { claimed, asked }: WonJob,
-        left: &(dyn Fn(&Context, &Job, &Outcome) + Sync),
+        left: &(dyn Fn(&Context, &Job, &Decision) + Sync),
     ) -> anyhow::Result<()> {
         let Claimed { job, fence, .. } = claimed;
         self.warn_of_own_command(ctx, &job);
@@ -153,10 +155,10 @@ impl Performer {
         };
         let HeldJob { job, fence, .. } = &held;
         if let Some(end) = end {
-            let outcome = self.settle(ctx, &*board, (job, fence), &end).await?;
-            report(ctx, job, &outcome, ended);
-            if !outcome.is_end() {
-                left(ctx, job, &outcome);
+            let decision = self.settle(ctx, &*board, (job, fence), &end).await?;
+            report(ctx, job, &decision, ended);
+            if !decision.is_end() {
+                left(ctx, job, &decision);
             }
         }
         match performed {
@@ -204,8 +206,8 @@ impl Performer {
             return Ok(false);
         }
         let end = &AttemptEnd::Spent;
-        let outcome = self.settle(ctx, board, (job, fence), end).await?;
-        report(ctx, job, &outcome, None);
+        let decision = self.settle(ctx, board, (job, fence), end).await?;
+        report(ctx, job, &decision, None);
         Ok(true)
     }
 
@@ -215,7 +217,7 @@ impl Performer {
         board: &dyn Board,
         (job, fence): (&Job, &Fence),
         end: &AttemptEnd,
-    ) -> anyhow::Result<Outcome> {
+    ) -> anyhow::Result<Decision> {
         let context = AttemptContext {
             history: &job.history,
             max_attempts: max_attempts(job),
@@ -223,15 +225,15 @@ impl Performer {
             // The command writes straight to the terminal.
             said: &CapturedOutput::default,
         };
-        let outcome = self.retry.judge(end, context);
-        let settlement = Settlement::of_command(job, &outcome, (&self.by.owner, fence));
+        let decision = self.retry.judge(end, context);
+        let settlement = Settlement::of_command(job, &decision, (&self.by.owner, fence));
         let settled = settle_kept(board, &settlement).await;
         let settled =
             settled.with_context(|| ctx.trying("settle", &job.name).with(job.reference()))?;
         if let Some(why) = settled.forgotten {
             ctx.out.note(no_history(&why));
         }
-        Ok(outcome)
+        Ok(decision)
     }
 }
 
@@ -247,14 +249,14 @@ fn is_by_hand(ended: Ended, is_interrupted: bool) -> bool {
     }
 }
 
-fn report(ctx: &Context, job: &Job, outcome: &Outcome, ended: Option<Ended>) {
-    let fate = match outcome {
-        Outcome::Consume => return,
-        Outcome::GiveUp(_) => "was removed and recorded as failed".to_owned(),
-        Outcome::Trash(_) | Outcome::Spent(_) => "is in the trash".to_owned(),
-        Outcome::Abandon(_) => format!("is back on the board{}", until(outcome.not_before())),
+fn report(ctx: &Context, job: &Job, decision: &Decision, ended: Option<Ended>) {
+    let fate = match decision {
+        Decision::Consume => return,
+        Decision::GiveUp(_) => "was removed and recorded as failed".to_owned(),
+        Decision::Trash(_) | Decision::Spent(_) => "is in the trash".to_owned(),
+        Decision::Abandon(_) => format!("is back on the board{}", until(decision.not_before())),
     };
-    let failed = outcome.failure().map(|failure| failure.headline());
+    let failed = decision.failure().map(|failure| failure.headline());
     let reason = failed.or_else(|| Some(ended?.to_string()));
     if let Some(reason) = reason {
         ctx.out.note(format!("{} {fate}: {reason}", job.name));

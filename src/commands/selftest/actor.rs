@@ -14,7 +14,7 @@ use crate::{
         BoardError, BoardExt as _, ClaimRules, JobRef, Settled, ext::the_answer, scratch::Testable,
     },
     job::{
-        Authority, Claim, Claimant, Claimed, Draft, Entry, Job, JobKey, Outcome, Owner, Priority,
+        Authority, Claim, Claimant, Claimed, Decision, Draft, Entry, Job, JobKey, Owner, Priority,
         Settlement, Shelf, Term,
     },
 };
@@ -63,18 +63,18 @@ impl Trial<'_> {
         &self,
         board: &Arc<dyn Testable>,
         claim: &Claim,
-        outcome: Outcome,
+        decision: Decision,
     ) -> Result<Settled, BoardError> {
-        the_answer(board.settle(&[settlement(claim, outcome)]).await?)
+        the_answer(board.settle(&[settlement(claim, decision)]).await?)
     }
 
     pub(super) async fn settles_nothing(
         &self,
         board: &Arc<dyn Testable>,
         claim: &Claim,
-        outcome: Outcome,
+        decision: Decision,
     ) -> Tried<()> {
-        match self.settle(board, claim, outcome).await {
+        match self.settle(board, claim, decision).await {
             Err(error) if error.is_about_the_claim() => Ok(()),
             Err(error) => Err(error.into()),
             Ok(_) => broken("a client settled a job after losing its claim"),
@@ -83,7 +83,7 @@ impl Trial<'_> {
 
     pub(super) async fn consume_of(&self, key: &JobKey, owner: &Owner) -> Tried<()> {
         let right = Authority::Owner(owner.clone());
-        self.bob.settle_one(key, Outcome::Consume, right).await?;
+        self.bob.settle_one(key, Decision::Consume, right).await?;
         Ok(())
     }
 
@@ -131,13 +131,13 @@ impl Trial<'_> {
     }
 }
 
-pub(super) fn settlement(claim: &Claim, outcome: Outcome) -> Settlement {
+pub(super) fn settlement(claim: &Claim, decision: Decision) -> Settlement {
     let owner = claim.owner.clone();
     let right = match claim.fence.clone() {
         Some(fence) => Authority::Claim(owner, fence),
         None => Authority::Owner(owner),
     };
-    Settlement::of(claim.key.clone(), outcome, right)
+    Settlement::of(claim.key.clone(), decision, right)
 }
 
 pub(super) fn draft(number: usize) -> Draft {

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     board::{BoardError, BoardExt as _, ClaimRules, scratch::Testable, url::BoardUrl},
-    job::{Claimant, Claimed, JobKey, Outcome, Shelf, Term},
+    job::{Claimant, Claimed, Decision, JobKey, Shelf, Term},
 };
 
 /// How often the test checks whether a claim has expired.
@@ -61,12 +61,12 @@ impl Trial<'_> {
             "a claim for {seconds:.1} s ended after {before:.1} s: a job may run twice"
         );
         require(lasted + STEP >= term, why)?;
-        self.settles_nothing(&self.ada, &claim, Outcome::Consume)
+        self.settles_nothing(&self.ada, &claim, Decision::Consume)
             .await?;
         let heir = self.win(&self.bob, &key, &self.keeper("heir")).await?;
-        self.settles_nothing(&self.ada, &claim, Outcome::Consume)
+        self.settles_nothing(&self.ada, &claim, Decision::Consume)
             .await?;
-        self.settle(&self.bob, &heir, Outcome::Consume).await?;
+        self.settle(&self.bob, &heir, Decision::Consume).await?;
         self.figures.borrow_mut().expiry = Some(late.as_secs_f64());
         let why = format!(
             "claims ended {} ms after their {seconds:.1} s; their former owners could not settle the jobs",
@@ -104,8 +104,8 @@ impl Trial<'_> {
         }
         let settled = join_all(claims.iter().map(async |claim| {
             let (one, other) = join!(
-                self.settle(&self.ada, claim, Outcome::Consume),
-                self.settle(&self.bob, claim, Outcome::Consume),
+                self.settle(&self.ada, claim, Decision::Consume),
+                self.settle(&self.bob, claim, Decision::Consume),
             );
             [one, other]
         }));
@@ -219,7 +219,7 @@ impl Trial<'_> {
             let start = Instant::now();
             let claim = self.win(board, &key, by).await?;
             least = least.min(start.elapsed());
-            self.settle(board, &claim, Outcome::Consume).await?;
+            self.settle(board, &claim, Decision::Consume).await?;
         }
         Ok(least)
     }
@@ -231,7 +231,7 @@ impl Trial<'_> {
                 self.consume_of(key, &owner).await
             }
             claim => {
-                self.settle(&self.bob, &claim?, Outcome::Consume).await?;
+                self.settle(&self.bob, &claim?, Decision::Consume).await?;
                 Ok(())
             }
         }

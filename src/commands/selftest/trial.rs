@@ -23,7 +23,7 @@ use super::{
 use crate::{
     board::{BoardError, ClaimRules, REFRESH, scratch::Testable},
     exit::chain,
-    job::{Claim, Conductor, Outcome, Shelf},
+    job::{Claim, Conductor, Decision, Shelf},
 };
 
 /// The lease duration of the watched claims, or the closest that the server grants.
@@ -223,7 +223,7 @@ impl<'a> Trial<'a> {
         let claims: Vec<_> = claimed.iter().map(|it| self.claim_of(it, &by)).collect();
         let (since, renewed, mut lost) = self.keep(&claims, begun).await?;
         if lost.is_none() {
-            let settled = claims.iter().map(|it| settlement(it, Outcome::Consume));
+            let settled = claims.iter().map(|it| settlement(it, Decision::Consume));
             let settled = self.ada.settle(&settled.collect::<Vec<_>>()).await?;
             lost = settled.into_iter().find_map(Result::err);
         }

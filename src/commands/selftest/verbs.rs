@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     board::{ClaimRules, Detail, EventKind, Query, ext::the_answer},
-    job::{Aftermath, Draft, Entry, JobKey, Outcome, Purge, Restore, Shelf},
+    job::{Aftermath, Decision, Draft, Entry, JobKey, Purge, Restore, Shelf},
 };
 
 const HEARD: usize = 20;
@@ -25,7 +25,7 @@ const TIMED: usize = 150;
 
 const BULK: usize = 500;
 
-const RELEASE: Outcome = Outcome::Abandon(Aftermath::None);
+const RELEASE: Decision = Decision::Abandon(Aftermath::None);
 
 impl Trial<'_> {
     pub(super) async fn keeps(&self) -> Tried {
@@ -73,7 +73,9 @@ impl Trial<'_> {
         let claimed = claimed.into_iter().collect::<Result<Vec<_>, _>>()?;
         let claiming = start.elapsed();
         let claims = claimed.iter().map(|it| self.claim_of(it, &by));
-        let settled: Vec<_> = claims.map(|it| settlement(&it, Outcome::Consume)).collect();
+        let settled: Vec<_> = claims
+            .map(|it| settlement(&it, Decision::Consume))
+            .collect();
         let start = Instant::now();
         let settled = self.ada.settle(&settled).await?;
         settled.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -93,15 +95,15 @@ impl Trial<'_> {
             first.fence != second.fence,
             "two claims of one job have the same fencing token",
         )?;
-        for outcome in [RELEASE, Outcome::Consume, Outcome::Trash(Aftermath::None)] {
-            self.settles_nothing(&self.bob, &first, outcome).await?;
+        for decision in [RELEASE, Decision::Consume, Decision::Trash(Aftermath::None)] {
+            self.settles_nothing(&self.bob, &first, decision).await?;
         }
         let renewed = self.ada.renew(std::slice::from_ref(&first)).await?;
         require(
             renewed.iter().all(Result::is_err),
             "an ended claim could be renewed",
         )?;
-        self.settle(&self.ada, &second, Outcome::Consume).await?;
+        self.settle(&self.ada, &second, Decision::Consume).await?;
         Ok(Seen::ok(
             "late settlements and renewals were rejected; the current claim was unchanged",
         ))
@@ -123,13 +125,13 @@ impl Trial<'_> {
     pub(super) async fn ends(&self) -> Tried {
         let by = self.keeper("ender");
         let keys = self.post(2).await?;
-        for (key, outcome) in keys
+        for (key, decision) in keys
             .iter()
-            .zip([Outcome::Consume, Outcome::Trash(Aftermath::None)])
+            .zip([Decision::Consume, Decision::Trash(Aftermath::None)])
         {
             let claim = self.win(&self.ada, key, &by).await?;
-            self.settle(&self.ada, &claim, outcome.clone()).await?;
-            let again = self.settle(&self.ada, &claim, outcome).await;
+            self.settle(&self.ada, &claim, decision.clone()).await?;
+            let again = self.settle(&self.ada, &claim, decision).await;
             require(again.is_err(), "one claim settled a job twice")?;
         }
         self.is(&keys[0], None, "consumed").await?;
@@ -139,7 +141,7 @@ impl Trial<'_> {
         the_answer(self.ada.restore(&restored).await?)?;
         self.is(key, Some(Shelf::Board), "restored").await?;
         let claim = self.win(&self.ada, key, &by).await?;
-        self.settle(&self.ada, &claim, Outcome::Trash(Aftermath::None))
+        self.settle(&self.ada, &claim, Decision::Trash(Aftermath::None))
             .await?;
         let purged = [Purge {
             key: key.clone(),

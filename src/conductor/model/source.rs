@@ -46,7 +46,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/zookeeper/write/settle.rs",
         &["settle_one", "permitted", "settling"],
-        "6c674357",
+        "ae448d1d",
     ),
     (
         "a claim or a renewal is served",
@@ -58,13 +58,13 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/embedded/write/settle.rs",
         &["settle"],
-        "d7f1bd6f",
+        "dd49d418",
     ),
     (
         "a claim or a settlement is permitted",
         "board/rules.rs",
         &["permit", "permit_owner", "permit_settlement"],
-        "c3ec0ad0",
+        "c9c792c0",
     ),
     (
         "the conductor counts the remaining lease",
@@ -100,13 +100,13 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a conductor settles",
         "conductor/settler.rs",
         &["settle", "drop_lost"],
-        "df5c1306",
+        "0bbb2a9d",
     ),
     (
         "possible claims are released",
         "board/ext.rs",
         &["give_back"],
-        "53460fa4",
+        "364b5d7c",
     ),
     (
         "an unconfirmed claim is noticed",

@@ -108,7 +108,7 @@ impl Picker<'_> {
         match error {
             BoardError::Postponed { until } => self.backlog.postpone(&key, until, clock::wall()),
             // Some boards detect an unreadable record only after the claim.
-            BoardError::Malformed { .. } | BoardError::Unfit { .. } => {
+            BoardError::Malformed { .. } | BoardError::Unclaimable { .. } => {
                 let against = Against::Record(error.to_string());
                 (self.shared.status.skipped).heard(&key, &SkippedJob::at(&key), &against);
                 self.let_slip(&key);

@@ -11,7 +11,7 @@ use crate::{
     },
     conductor::{
         admission::{Against, admit_now, is_meant},
-        policy::Policy,
+        policy::ExecutionPolicy,
         skipped::{SkipReasons, SkippedJob},
     },
     job::{Entry, JobKey, Pauses},
@@ -22,7 +22,7 @@ pub(super) struct SortedListing<'a> {
     backlog: &'a mut Backlog,
     filters: &'a Filters,
     pauses: &'a Pauses,
-    policy: Arc<Policy>,
+    policy: Arc<ExecutionPolicy>,
     /// Records that were unreadable before. The listing forgets deleted ones.
     before: HashMap<JobKey, Against>,
     pub(super) unreadable: HashMap<JobKey, Against>,
@@ -37,7 +37,7 @@ impl<'a> SortedListing<'a> {
     pub(super) fn new(
         backlog: &'a mut Backlog,
         (filters, pauses): (&'a Filters, &'a Pauses),
-        policy: Arc<Policy>,
+        policy: Arc<ExecutionPolicy>,
         unreadable: HashMap<JobKey, Against>,
     ) -> Self {
         Self {
@@ -97,10 +97,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{
-        conductor::policy::{Programs, Variables},
-        job::Job,
-    };
+    use crate::job::Job;
 
     fn entry(sequence: usize, details: serde_json::Value) -> Entry {
         Entry::Job(Box::new(Job {
@@ -113,13 +110,7 @@ mod tests {
 
     /// Lists jobs with these numbers, in this order; a ranked listing may end early.
     fn show(backlog: &mut Backlog, numbers: impl Iterator<Item = usize>, is_ranked: bool) -> bool {
-        let policy = Policy {
-            programs: Programs::Any,
-            variables: Variables::Any,
-            handlers: None,
-            search: Vec::new(),
-            found: None,
-        };
+        let policy = ExecutionPolicy::unrestricted();
         let (filters, pauses) = (Filters::default(), Pauses::default());
         let unreadable = HashMap::new();
         let mut listing =

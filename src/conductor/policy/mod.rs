@@ -51,7 +51,7 @@ pub(crate) enum Variables {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Policy {
+pub(crate) struct ExecutionPolicy {
     pub(crate) programs: Programs,
     pub(crate) variables: Variables,
     pub(crate) handlers: Option<Handlers>,
@@ -149,7 +149,7 @@ impl Forbidden {
     }
 }
 
-impl Policy {
+impl ExecutionPolicy {
     pub(crate) fn published(&self, retry: &RetryPolicy) -> Takes {
         let texts = |globs: &[Glob]| globs.iter().map(Glob::to_string).collect();
         let (max_attempts, max_attempts_max) = retry.most_attempts();

@@ -14,8 +14,8 @@ fn job(name: &str, details: Value) -> Job {
     }
 }
 
-fn policy(programs: Programs, variables: Variables) -> Policy {
-    Policy {
+fn policy(programs: Programs, variables: Variables) -> ExecutionPolicy {
+    ExecutionPolicy {
         programs,
         variables,
         handlers: None,
@@ -24,15 +24,15 @@ fn policy(programs: Programs, variables: Variables) -> Policy {
     }
 }
 
-fn open() -> Policy {
+fn open() -> ExecutionPolicy {
     policy(Programs::Any, Variables::Any)
 }
 
-fn refusal(policy: &Policy, details: Value) -> String {
+fn refusal(policy: &ExecutionPolicy, details: Value) -> String {
     policy.plan(&job("a", details)).unwrap_err().to_string()
 }
 
-fn path_of(policy: &Policy, details: Value) -> PathBuf {
+fn path_of(policy: &ExecutionPolicy, details: Value) -> PathBuf {
     let plan = policy.plan(&job("a", details)).unwrap();
     plan.command.unwrap().program
 }
@@ -135,7 +135,7 @@ fn policy_without_programs_runs_no_command() {
     assert!(refusal(&closed, json!({})).contains("no command"));
 }
 
-fn handlers(name: &str, mode: u32) -> (tempfile::TempDir, Policy) {
+fn handlers(name: &str, mode: u32) -> (tempfile::TempDir, ExecutionPolicy) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     fs::write(&path, "#!/bin/sh\n").unwrap();
@@ -180,7 +180,7 @@ fn job_name_with_a_path_is_no_handler() {
 
 #[test]
 fn handler_writable_by_other_users_is_refused() {
-    let refused = |policy: &Policy| {
+    let refused = |policy: &ExecutionPolicy| {
         policy
             .plan(&job("resize", json!({})))
             .unwrap_err()
@@ -337,7 +337,7 @@ fn published_policy_decides_like_the_policy() {
         policy(like("/usr/*/*"), none),
         policy(like("/usr/bin/*"), some.clone()),
         policy(like("/opt/env"), some),
-        Policy {
+        ExecutionPolicy {
             programs: like("/opt/*"),
             ..handled.clone()
         },
@@ -350,7 +350,7 @@ fn published_policy_decides_like_the_policy() {
     .unwrap();
     for policy in policies {
         let told = serde_json::to_string(&policy.published(&patience)).unwrap();
-        let elsewhere = Policy::of(&serde_json::from_str(&told).unwrap());
+        let elsewhere = ExecutionPolicy::of(&serde_json::from_str(&told).unwrap());
         for (name, details) in [
             ("resize", json!({})),
             ("anybodys", json!({"command": ["true"]})),
@@ -363,7 +363,7 @@ fn published_policy_decides_like_the_policy() {
             ("other", json!({"command": ["true"], "env": {"TZ": "C"}})),
             ("other", json!({"command": ["true"], "env": {"PATH": "C"}})),
         ] {
-            let said = |policy: &Policy| {
+            let said = |policy: &ExecutionPolicy| {
                 let admitted = policy.admit(&job(name, details.clone()));
                 admitted.map_err(|unfit| unfit.to_string())
             };

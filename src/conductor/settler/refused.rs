@@ -9,7 +9,7 @@ use crate::{
     backoff::Backoff,
     board::{BoardError, chain},
     conductor::{progress::Note, status::ConductorStatus},
-    job::{JobKey, Outcome, Unsettled},
+    job::{Decision, JobKey, Unsettled},
 };
 
 /// The shortest and the longest pause before a retry, doubled each time.
@@ -128,10 +128,10 @@ impl Settler {
 }
 
 fn refusal(due: &DueSettlement, reason: &str, error: &BoardError) -> Note {
-    let wanted = match due.outcome {
-        Outcome::Abandon(_) => "abandon",
-        Outcome::Consume | Outcome::GiveUp(_) => "consume",
-        Outcome::Trash(_) | Outcome::Spent(_) => "trash",
+    let wanted = match due.decision {
+        Decision::Abandon(_) => "abandon",
+        Decision::Consume | Decision::GiveUp(_) => "consume",
+        Decision::Trash(_) | Decision::Spent(_) => "trash",
     };
     let note = Note::new("not_settled")
         .of(&due.attempt.tag)

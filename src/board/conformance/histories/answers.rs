@@ -2,23 +2,23 @@
 
 use super::*;
 
-pub(super) fn outcome(ending: Ending) -> Outcome {
+pub(super) fn decision(ending: Ending) -> Decision {
     let not_before = Utc::now() + LONG;
     match ending {
         Ending::Release => release(),
-        Ending::Failed { is_held_back } => Outcome::Abandon(Aftermath::Failed {
+        Ending::Failed { is_held_back } => Decision::Abandon(Aftermath::Failed {
             failure: failure("it failed"),
             not_before: is_held_back.then_some(not_before),
         }),
-        Ending::Postponed => Outcome::Abandon(Aftermath::Postponed { not_before }),
-        Ending::Interrupted => Outcome::Abandon(Aftermath::Interrupted),
-        Ending::Consume => Outcome::Consume,
-        Ending::GiveUp => Outcome::GiveUp(failure("no use")),
-        Ending::Trash { has_failed } => Outcome::Trash(match has_failed {
+        Ending::Postponed => Decision::Abandon(Aftermath::Postponed { not_before }),
+        Ending::Interrupted => Decision::Abandon(Aftermath::Interrupted),
+        Ending::Consume => Decision::Consume,
+        Ending::GiveUp => Decision::GiveUp(failure("no use")),
+        Ending::Trash { has_failed } => Decision::Trash(match has_failed {
             true => Aftermath::failed(failure("broken")),
             false => Aftermath::None,
         }),
-        Ending::Spent => Outcome::Spent(failure("too often")),
+        Ending::Spent => Decision::Spent(failure("too often")),
     }
 }
 

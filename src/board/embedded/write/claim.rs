@@ -48,10 +48,12 @@ impl Change<'_> {
         // Read back, so that the answer is what any other reader sees.
         let found = look::find(self, Shelf::Board, &JobRef::Sequence(sequence))?;
         match found.into_iter().next() {
-            Some(Entry::Job(job)) if job.is_unfit && bid.needs_record() => Err(BoardError::Unfit {
-                problem: job.problem.unwrap_or_default(),
+            Some(Entry::Job(job)) if job.is_unfit && bid.needs_record() => {
+                Err(BoardError::Unclaimable {
+                    problem: job.problem.unwrap_or_default(),
+                }
+                .into())
             }
-            .into()),
             Some(Entry::Job(job)) => Ok(Claimed {
                 is_first: job.is_claimed_first(),
                 job: *job,

@@ -7,7 +7,7 @@ use crate::{
         embedded::{history::Exit, store::transaction::Change},
         rules::permit_settlement,
     },
-    job::{Failure, Outcome, Settlement, Shelf},
+    job::{Decision, Failure, Settlement, Shelf},
 };
 
 impl Change<'_> {
@@ -15,29 +15,29 @@ impl Change<'_> {
         let job = self.require(Shelf::Board, &settlement.key)?;
         permit_settlement(job.holding().as_ref(), settlement)?;
         let (sequence, mut side) = (job.sequence, job.side.clone());
-        if settlement.outcome.failure().is_some() {
+        if settlement.decision.failure().is_some() {
             side.failures = self.stored_failures(sequence)?;
         }
         side.settle(settlement);
         let mut replaced_namesake = false;
-        let kind = match &settlement.outcome {
-            Outcome::Abandon(_) => {
+        let kind = match &settlement.decision {
+            Decision::Abandon(_) => {
                 self.put_unclaimed(sequence, Shelf::Board, &side)?;
                 EventKind::Abandoned
             }
-            Outcome::Trash(_) | Outcome::Spent(_) => {
+            Decision::Trash(_) | Decision::Spent(_) => {
                 let sql = "DELETE FROM job WHERE uuid = ?1 AND shelf = 1";
                 replaced_namesake = self.run(sql, [&job.uuid])? > 0;
                 side.trashed_on = Some(self.now.time());
                 self.put_unclaimed(sequence, Shelf::Trash, &side)?;
                 EventKind::Trashed
             }
-            Outcome::Consume | Outcome::GiveUp(_) => {
+            Decision::Consume | Decision::GiveUp(_) => {
                 if let Some((departure, has_succeeded)) = settlement.departure() {
                     let exit = Exit {
                         departure,
                         has_succeeded,
-                        failures: settlement.outcome.failure().map(|_| &side.failures),
+                        failures: settlement.decision.failure().map(|_| &side.failures),
                         remark: settlement.remark.as_ref(),
                     };
                     self.put_past(sequence, &exit)?;

@@ -80,7 +80,10 @@ async fn unreadable_sidecar_does_not_block_its_batch() {
         server.run::<()>(&["SET", &side(&keys[1]), text]);
         let answers = claim_all(&board, &keys, ATTEMPT).await;
         assert!(
-            matches!(&answers[..], [Ok(_), Err(BoardError::Unfit { .. }), Ok(_)]),
+            matches!(
+                &answers[..],
+                [Ok(_), Err(BoardError::Unclaimable { .. }), Ok(_)]
+            ),
             "{text}: {answers:?}"
         );
         let listed = jobs(&board).await;
@@ -92,7 +95,7 @@ async fn unreadable_sidecar_does_not_block_its_batch() {
         claim_one(&board, &keys[1], &ada()).await.unwrap();
         let settlements: Vec<_> = keys
             .iter()
-            .map(|key| Settlement::of(key.clone(), Outcome::Consume, by_name("ada")))
+            .map(|key| Settlement::of(key.clone(), Decision::Consume, by_name("ada")))
             .collect();
         let settled = board.settle(&settlements).await.unwrap();
         assert!(settled.iter().all(Result::is_ok), "{text}: {settled:?}");
@@ -130,7 +133,10 @@ async fn sidecar_of_another_type_does_not_block_its_batch() {
         assert!(odd.is_unfit, "{put:?}: {odd:?}");
         let answers = claim_all(&board, &keys, ATTEMPT).await;
         assert!(
-            matches!(&answers[..], [Ok(_), Err(BoardError::Unfit { .. }), Ok(_)]),
+            matches!(
+                &answers[..],
+                [Ok(_), Err(BoardError::Unclaimable { .. }), Ok(_)]
+            ),
             "{put:?}: {answers:?}"
         );
         server.run::<()>(&["FLUSHALL"]);
@@ -144,17 +150,17 @@ async fn trash_of_another_type_does_not_block_other_ends() {
     let claimed = claim_all(&board, &keys, ATTEMPT).await;
     server.run::<()>(&["SET", "taskflow:trash", "x"]);
     let outcomes = [
-        Outcome::Consume,
-        Outcome::Trash(Aftermath::None),
-        Outcome::Consume,
+        Decision::Consume,
+        Decision::Trash(Aftermath::None),
+        Decision::Consume,
     ];
     let settlements: Vec<_> = claimed
         .into_iter()
         .zip(outcomes)
-        .map(|(claimed, outcome)| {
+        .map(|(claimed, decision)| {
             let claimed = claimed.unwrap();
             let authority = Authority::Claim(ada().owner, claimed.fence);
-            Settlement::of(claimed.job.key, outcome, authority)
+            Settlement::of(claimed.job.key, decision, authority)
         })
         .collect();
     let settled: Vec<Result<Settled>> = board.settle(&settlements).await.unwrap();
@@ -176,7 +182,7 @@ async fn read_only_server_refuses_all_without_effect() {
     let fences: Vec<_> = held.into_iter().map(|held| held.unwrap().fence).collect();
     let trashed = post_one(&board, "trashed").await;
     let trash = (
-        Outcome::Trash(Aftermath::None),
+        Decision::Trash(Aftermath::None),
         Authority::Override(ExpectedState::Unclaimed),
     );
     board.settle_one(&trashed, trash.0, trash.1).await.unwrap();
@@ -189,7 +195,7 @@ async fn read_only_server_refuses_all_without_effect() {
         })
         .collect();
     let settlements: Vec<_> = (claims.iter())
-        .map(|claim| Settlement::of(claim.key.clone(), Outcome::Consume, by_name("ada")))
+        .map(|claim| Settlement::of(claim.key.clone(), Decision::Consume, by_name("ada")))
         .collect();
     let before = everything(&server);
     let by = claimant("bob", Term::Kept(LONG));

@@ -74,7 +74,7 @@ async fn oversized_sidecar_makes_no_oversized_history_entry() {
     claim_one(&board, &key, &ada()).await.unwrap();
     let name = format!("taskflow:{key}.jobboard");
     server.run::<u32>(&["SETRANGE", &name, "1000000", "x"]);
-    past::end(&board, &key, Outcome::Consume, None).await;
+    past::end(&board, &key, Decision::Consume, None).await;
     let remembered = list(&board, past::PAST).await;
     assert_eq!((remembered.len(), &*remembered[0].name), (1, "resize"));
     let room = server.run::<u32>(&["MEMORY", "USAGE", "taskflow:past"]);

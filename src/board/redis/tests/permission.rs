@@ -58,7 +58,7 @@ impl Scene {
         let trashed = post_one(board, "trashed").await;
         claim_one(board, &trashed, &ada()).await.unwrap();
         board
-            .settle_one(&trashed, Outcome::Trash(Aftermath::None), by_name("ada"))
+            .settle_one(&trashed, Decision::Trash(Aftermath::None), by_name("ada"))
             .await
             .unwrap();
         Self {
@@ -122,13 +122,13 @@ impl Scene {
         };
         Settlement {
             key: self.claimed.clone(),
-            outcome: match verb {
-                "abandon" => Outcome::Abandon(Aftermath::Failed {
+            decision: match verb {
+                "abandon" => Decision::Abandon(Aftermath::Failed {
                     failure,
                     not_before: None,
                 }),
-                "consume" => Outcome::Consume,
-                _ => Outcome::Trash(Aftermath::failed(failure)),
+                "consume" => Decision::Consume,
+                _ => Decision::Trash(Aftermath::failed(failure)),
             },
             authority,
             job: None,

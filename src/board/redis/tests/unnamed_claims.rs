@@ -61,6 +61,6 @@ async fn unnamed_claim_counts_as_claim() {
     }
 }
 
-fn release_outcome() -> Outcome {
-    Outcome::Abandon(Aftermath::None)
+fn release_outcome() -> Decision {
+    Decision::Abandon(Aftermath::None)
 }

@@ -18,8 +18,8 @@ use crate::{
         wire::{as_json, msgpack, past::PastJob, sidecar::text_of},
     },
     job::{
-        Aftermath, AuditEntry, Authority, Claim, Claimant, Claimed, ExpectedState, Fence, JobKey,
-        MoveRecord, Outcome, Owner, Purge, Restore, Settlement, Shelf, Term,
+        Aftermath, AuditEntry, Authority, Claim, Claimant, Claimed, Decision, ExpectedState, Fence,
+        JobKey, MoveRecord, Owner, Purge, Restore, Settlement, Shelf, Term,
     },
 };
 
@@ -125,7 +125,7 @@ impl Redis {
 
     async fn give_back(&self, claimed: Claimed, by: &Claimant) -> Result<Claimed> {
         self.release(claimed.job.key, by, claimed.fence).await?;
-        Err(BoardError::Unfit {
+        Err(BoardError::Unclaimable {
             problem: claimed.job.problem.unwrap_or_default(),
         })
     }
@@ -133,7 +133,7 @@ impl Redis {
     /// Ends a claim just made; an error means that it may still exist.
     async fn release(&self, key: JobKey, by: &Claimant, fence: Fence) -> Result<()> {
         let authority = Authority::Claim(by.owner.clone(), fence);
-        let release = Settlement::of(key, Outcome::Abandon(Aftermath::Interrupted), authority);
+        let release = Settlement::of(key, Decision::Abandon(Aftermath::Interrupted), authority);
         let released = self.settle_jobs(std::slice::from_ref(&release)).await;
         match released.and_then(|answers| answers.into_iter().collect::<Result<Vec<_>>>()) {
             Err(error) if !error.is_about_the_claim() => Err(unknown(self.client.name(), error)),
@@ -281,18 +281,18 @@ impl Redis {
 }
 
 fn add_settlement(call: &mut Call, settlement: &Settlement) {
-    let outcome = &settlement.outcome;
+    let decision = &settlement.decision;
     let counts = |aftermath: &Aftermath| match aftermath {
         Aftermath::None | Aftermath::Failed { .. } => (0, 0),
         Aftermath::Postponed { .. } => (-1, 1),
         Aftermath::Interrupted => (-1, 0),
     };
-    let (word, (attempts, postponed)) = match outcome {
-        Outcome::Abandon(aftermath) => ("abandon", counts(aftermath)),
-        Outcome::Trash(aftermath) => ("trash", counts(aftermath)),
-        Outcome::Consume => ("consume", (0, 0)),
-        Outcome::GiveUp(_) => ("give-up", (0, 0)),
-        Outcome::Spent(_) => ("trash", (-1, 0)),
+    let (word, (attempts, postponed)) = match decision {
+        Decision::Abandon(aftermath) => ("abandon", counts(aftermath)),
+        Decision::Trash(aftermath) => ("trash", counts(aftermath)),
+        Decision::Consume => ("consume", (0, 0)),
+        Decision::GiveUp(_) => ("give-up", (0, 0)),
+        Decision::Spent(_) => ("trash", (-1, 0)),
     };
     let no_name: &[u8] = b"";
     let (authority, owner, fence) = match &settlement.authority {
@@ -305,8 +305,8 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
             fence.as_ref(),
         ),
     };
-    let failure = outcome.failure().filter(|_| !outcome.is_end());
-    let (failure, not_before) = (failure.map(as_json), outcome.not_before());
+    let failure = decision.failure().filter(|_| !decision.is_end());
+    let (failure, not_before) = (failure.map(as_json), decision.not_before());
     call.arg("outcome", word)
         .arg("authority", authority)
         .arg("owner", owner)

@@ -240,7 +240,7 @@ impl Reply {
                 uuid: key.to_string(),
                 place: "board",
             },
-            ("unreadable", _) => BoardError::Unfit {
+            ("unreadable", _) => BoardError::Unclaimable {
                 problem: Sidecar::problem(self.fact(0)),
             },
             ("failed", _) => client.refusal_in_script(WRITE, &self.text(0)),

@@ -21,8 +21,8 @@ use crate::{
         wire::sidecar::Sidecar,
     },
     job::{
-        Authority, Claim, Claimant, Claimed, Conductor, Draft, Entry, ExpectedState, Fence,
-        Holding, Job, JobKey, Lease, Outcome, Owner, Pause, Restore, Settlement, Shelf, Term,
+        Authority, Claim, Claimant, Claimed, Conductor, Decision, Draft, Entry, ExpectedState,
+        Fence, Holding, Job, JobKey, Lease, Owner, Pause, Restore, Settlement, Shelf, Term,
     },
     process::{clock, simulation::Machine},
 };
@@ -493,7 +493,7 @@ impl Store {
             let text = "an operator ends another claim than the one it saw";
             self.machine.violate(text.to_owned());
         }
-        let (wall, outcome) = (clock::wall(), &settlement.outcome);
+        let (wall, decision) = (clock::wall(), &settlement.decision);
         let Some(mut record) = self.data.board.remove(&settlement.key) else {
             return Err(BoardError::NoSuchJob);
         };
@@ -511,7 +511,7 @@ impl Store {
             let text = format!("job {uuid} is settled while its command runs: {running:?}");
             self.machine.violate(text);
         }
-        let kind = kind_of(outcome);
+        let kind = kind_of(decision);
         self.machine.note(format_args!("{kind} {uuid}"));
         if let Some(owner) = owner.clone().filter(|_| !is_forced) {
             let unreported = self.unreported.entry((uuid.clone(), owner));
@@ -668,11 +668,11 @@ impl Store {
 }
 
 /// Returns the event of a settlement.
-pub(crate) fn kind_of(outcome: &Outcome) -> EventKind {
-    match outcome {
-        Outcome::Abandon(_) => EventKind::Abandoned,
-        Outcome::Consume | Outcome::GiveUp(_) => EventKind::Consumed,
-        Outcome::Trash(_) | Outcome::Spent(_) => EventKind::Trashed,
+pub(crate) fn kind_of(decision: &Decision) -> EventKind {
+    match decision {
+        Decision::Abandon(_) => EventKind::Abandoned,
+        Decision::Consume | Decision::GiveUp(_) => EventKind::Consumed,
+        Decision::Trash(_) | Decision::Spent(_) => EventKind::Trashed,
     }
 }
 

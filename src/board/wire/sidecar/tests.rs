@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    job::{Aftermath, Authority, ExpectedState, JobKey, Outcome, Restore, Settlement},
+    job::{Aftermath, Authority, Decision, ExpectedState, JobKey, Restore, Settlement},
     untrusted::{Answer, Bounds, Corpus, refused, same},
 };
 
@@ -107,7 +107,7 @@ fn counters_saturate() {
     let mut side = eventful();
     side.attempts = 0;
     let not_before = Utc::now();
-    let postponed = Outcome::Abandon(Aftermath::Postponed { not_before });
+    let postponed = Decision::Abandon(Aftermath::Postponed { not_before });
     let authority = Authority::Override(ExpectedState::Unclaimed);
     side.settle(&Settlement::of(JobKey::new("1"), postponed, authority));
     assert_eq!((side.attempts, side.postponed), (0, u32::MAX));

@@ -5,7 +5,7 @@ use super::*;
 /// A request that reads several nodes, the first of them as a whole.
 const READS: &str = "\0\0\0\u{16}\0\0\0\u{4}\0";
 
-async fn change_hands(authority: impl Fn(Fence) -> Authority, outcome: Outcome) {
+async fn change_hands(authority: impl Fn(Fence) -> Authority, decision: Decision) {
     need!(site = Site::new());
     let proxy = Proxy::start(site.port);
     let (first, second) = (site.board_behind(&proxy), site.board());
@@ -14,8 +14,8 @@ async fn change_hands(authority: impl Fn(Fence) -> Authority, outcome: Outcome) 
     proxy.set_at(READS, Mood::Stall);
     let authority = authority(fence.clone());
     let settling = {
-        let (key, outcome) = (key.clone(), outcome.clone());
-        tokio::spawn(async move { settle(&first, &key, authority, outcome).await })
+        let (key, decision) = (key.clone(), decision.clone());
+        tokio::spawn(async move { settle(&first, &key, authority, decision).await })
     };
     while !proxy.has_sprung() {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -33,7 +33,7 @@ async fn change_hands(authority: impl Fn(Fence) -> Authority, outcome: Outcome) 
     let refused = settling.await.unwrap();
     assert!(
         matches!(refused, Err(BoardError::Changed)),
-        "{outcome:?}: {refused:?}"
+        "{decision:?}: {refused:?}"
     );
     let nodes = site.nodes().await;
     assert_eq!(nodes.below(&site.path).await, before);
@@ -49,17 +49,17 @@ async fn change_hands(authority: impl Fn(Fence) -> Authority, outcome: Outcome) 
 
 #[tokio::test]
 async fn new_claim_of_the_same_name_is_not_settled_by_the_old_one() {
-    for outcome in [Outcome::Consume, release(), trash()] {
+    for decision in [Decision::Consume, release(), trash()] {
         let by_fence = |fence| Authority::Claim(owner("ada"), fence);
-        change_hands(by_fence, outcome.clone()).await;
-        change_hands(|_| by_name("ada"), outcome.clone()).await;
+        change_hands(by_fence, decision.clone()).await;
+        change_hands(|_| by_name("ada"), decision.clone()).await;
         let as_seen = |fence| {
             Authority::Override(ExpectedState::Claimed {
                 owner: Some(owner("ada")),
                 fence: Some(fence),
             })
         };
-        change_hands(as_seen, outcome).await;
+        change_hands(as_seen, decision).await;
     }
 }
 
@@ -117,7 +117,7 @@ async fn job_named_twice_is_claimed_once() {
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
     let consume = || Settlement {
         key: key.clone(),
-        outcome: Outcome::Consume,
+        decision: Decision::Consume,
         authority: by_name("ada"),
         job: None,
         remark: None,

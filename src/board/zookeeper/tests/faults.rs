@@ -34,7 +34,7 @@ async fn sixty_four_claimants_one_winner_known_to_the_others() {
             &crowd[winners[0]],
             &key,
             Authority::Owner(winner),
-            Outcome::Consume,
+            Decision::Consume,
         )
         .await
         .unwrap();
@@ -60,7 +60,7 @@ async fn post_many(site: &Site, is_chosen: bool, by: Option<crate::job::Claimant
             if by.is_none() {
                 claim_one(&board, &key, &ada()).await.unwrap();
             }
-            settle(&board, &key, by_name("ada"), Outcome::Consume)
+            settle(&board, &key, by_name("ada"), Decision::Consume)
                 .await
                 .unwrap();
         }
@@ -114,7 +114,7 @@ async fn concurrent_posts_of_one_uuid_one_succeeds() {
             for _ in 0..20 {
                 let key = post_one(&board, "other").await;
                 claim_one(&board, &key, &bob()).await.unwrap();
-                settle(&board, &key, by_name("bob"), Outcome::Consume)
+                settle(&board, &key, by_name("bob"), Decision::Consume)
                     .await
                     .unwrap();
             }

@@ -16,7 +16,7 @@ async fn unowned_lock_can_be_forced() {
         "\u{1}",
         r#"{"owner": null}"#,
     ] {
-        for outcome in [release(), Outcome::Consume, trash()] {
+        for decision in [release(), Decision::Consume, trash()] {
             let key = post_one(&board, "odd").await;
             nodes.put(&site.paths.lock(&key), lock).await;
             let job = on_board(&board, &key).await;
@@ -31,14 +31,14 @@ async fn unowned_lock_can_be_forced() {
                 matches!(refused, Err(BoardError::AlreadyClaimed { owner: None })),
                 "{lock}"
             );
-            let refused = settle(&board, &key, by_name("bob"), outcome.clone()).await;
+            let refused = settle(&board, &key, by_name("bob"), decision.clone()).await;
             assert!(refused.is_err(), "{lock}");
             let seen = ExpectedState::of(&Entry::Job(Box::new(job)));
-            settle(&board, &key, Authority::Override(seen), outcome.clone())
+            settle(&board, &key, Authority::Override(seen), decision.clone())
                 .await
                 .unwrap();
             assert!(!nodes.has(&site.paths.lock(&key)).await);
-            if matches!(outcome, Outcome::Abandon(_)) {
+            if matches!(decision, Decision::Abandon(_)) {
                 claim_one(&board, &key, &bob()).await.unwrap();
             }
         }
@@ -60,11 +60,14 @@ async fn unreadable_sidecar_does_not_block_its_batch() {
         let by = claimant("ada", Term::Kept(LONG));
         let answers = board.claim(&keys, &by, 3, ATTEMPT).await.unwrap();
         assert!(
-            matches!(&answers[..], [Ok(_), Err(BoardError::Unfit { .. }), Ok(_)]),
+            matches!(
+                &answers[..],
+                [Ok(_), Err(BoardError::Unclaimable { .. }), Ok(_)]
+            ),
             "{text}: {answers:?}"
         );
         claim_one(&board, &keys[1], &ada()).await.unwrap();
-        settle(&board, &keys[1], by_name("ada"), Outcome::Consume)
+        settle(&board, &keys[1], by_name("ada"), Decision::Consume)
             .await
             .unwrap();
     }
@@ -78,8 +81,8 @@ async fn foreign_child_of_a_job_is_reported_and_kept() {
     let child = format!("{}/child", site.job(&key));
     nodes.put(&child, "precious").await;
     claim_one(&board, &key, &ada()).await.unwrap();
-    for outcome in [Outcome::Consume, trash()] {
-        let refused = settle(&board, &key, by_name("ada"), outcome).await;
+    for decision in [Decision::Consume, trash()] {
+        let refused = settle(&board, &key, by_name("ada"), decision).await;
         match refused {
             Err(BoardError::Occupied { node, below, .. }) => {
                 assert_eq!((node, below.as_str()), (site.job(&key), "child"));
@@ -116,7 +119,7 @@ async fn invalid_job_names_are_not_found() {
             matches!(refused, Err(BoardError::NoSuchJob)),
             "{name:?}: {refused:?}"
         );
-        let refused = settle(&board, &key, by_name("ada"), Outcome::Consume).await;
+        let refused = settle(&board, &key, by_name("ada"), Decision::Consume).await;
         assert!(
             matches!(refused, Err(BoardError::NoSuchJob)),
             "{name:?}: {refused:?}"

@@ -25,7 +25,7 @@ impl Lossy {
         // This also creates the parent nodes, which would cause another attempt.
         let key = post(&board, chosen("folders", Uuid::new_v4())).await;
         claim_one(&board, &key, &ada()).await.unwrap();
-        settle(&board, &key, by_name("ada"), Outcome::Consume)
+        settle(&board, &key, by_name("ada"), Decision::Consume)
             .await
             .unwrap();
         Some(Self { site, proxy, board })
@@ -83,7 +83,7 @@ async fn post_with_a_lost_reply_is_looked_up_once() {
         let right = by.map_or(Authority::Override(seen), |by| {
             Authority::Owner(by.owner.clone())
         });
-        settle(&lossy.board, &posted.key, right, Outcome::Consume)
+        settle(&lossy.board, &posted.key, right, Decision::Consume)
             .await
             .unwrap();
     }
@@ -160,8 +160,8 @@ async fn claim_with_a_lost_reply_is_unknown_and_happens_once() {
 #[tokio::test]
 async fn settlement_with_a_lost_reply_is_unknown_and_happens_once() {
     for mood in MOODS {
-        for (word, outcome) in [
-            (DELETES, Outcome::Consume),
+        for (word, decision) in [
+            (DELETES, Decision::Consume),
             (DELETES, release()),
             ("swallowed", trash()),
         ] {
@@ -169,13 +169,13 @@ async fn settlement_with_a_lost_reply_is_unknown_and_happens_once() {
             let key = post_one(&lossy.board, "swallowed").await;
             claim_one(&lossy.board, &key, &ada()).await.unwrap();
             lossy.lose(word, mood);
-            is_unknown(settle(&lossy.board, &key, by_name("ada"), outcome.clone()).await);
+            is_unknown(settle(&lossy.board, &key, by_name("ada"), decision.clone()).await);
             let jobs = lossy.jobs().await;
-            let is_there = matches!(outcome, Outcome::Abandon(_));
-            assert_eq!(jobs.len(), usize::from(is_there), "{outcome:?}");
+            let is_there = matches!(decision, Decision::Abandon(_));
+            assert_eq!(jobs.len(), usize::from(is_there), "{decision:?}");
             assert!(jobs.iter().all(|job| job.holding.is_none()));
             let in_trash = get(&lossy.site.board(), Shelf::Trash, &key).await;
-            assert_eq!(in_trash.is_some(), matches!(outcome, Outcome::Trash(_)));
+            assert_eq!(in_trash.is_some(), matches!(decision, Decision::Trash(_)));
         }
     }
 }

@@ -81,7 +81,7 @@ async fn batch_of_1500_settlements_has_all_results() {
     assert!(claimed.iter().all(Result::is_ok));
     let trashed = keys.iter().map(|key| Settlement {
         key: key.clone(),
-        outcome: trash(),
+        decision: trash(),
         authority: by_name("ada"),
         job: None,
         remark: None,

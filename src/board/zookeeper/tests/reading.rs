@@ -90,7 +90,7 @@ async fn unreadable_node_hides_no_other() {
     }
     let consume = keys.iter().map(|key| Settlement {
         key: key.clone(),
-        outcome: Outcome::Consume,
+        decision: Decision::Consume,
         authority: by_name("ada"),
         job: None,
         remark: None,

@@ -106,7 +106,7 @@ async fn nodes_in_use_are_never_swept() {
             assert_eq!(on_board(&poster, key).await.history.attempts, 1);
             let again = poster.post(&[chosen("again", uuid)], None).await.unwrap();
             assert!(matches!(again[0], Err(BoardError::Exists { .. })));
-            settle(&poster, key, by_name("bob"), Outcome::Consume)
+            settle(&poster, key, by_name("bob"), Decision::Consume)
                 .await
                 .unwrap();
         }

@@ -60,7 +60,7 @@ async fn history_survives_a_trashed_job_of_another_board() {
     let key = trashed(&theirs, draft("theirs")).await;
     assert_eq!(post_one(&ours, "ours").await, key);
     ours.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
-    past::end(&ours, &key, Outcome::Consume, None).await;
+    past::end(&ours, &key, Decision::Consume, None).await;
     let trashed = get(&ours, Shelf::Trash, &key).await.unwrap();
     assert_eq!(
         (trashed.name.as_str(), trashed.history.attempts),

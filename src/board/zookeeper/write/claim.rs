@@ -195,13 +195,13 @@ fn permit(record: &JobNodes, bid: Bid<'_>) -> Result<Option<Sidecar>> {
     }
     let posting = record.require_job()?;
     if posting.is_oversized && bid.needs_record() {
-        return Err(BoardError::Unfit {
+        return Err(BoardError::Unclaimable {
             problem: posting.problem.unwrap_or_default(),
         });
     }
     match record.readable_side() {
         Ok(side) => bid.permit(&side, Utc::now()).map(|()| Some(side)),
-        Err(problem) if bid.needs_record() => Err(BoardError::Unfit { problem }),
+        Err(problem) if bid.needs_record() => Err(BoardError::Unclaimable { problem }),
         Err(_) => Ok(None),
     }
 }

@@ -19,7 +19,7 @@ use crate::{
             read::record::JobNodes,
         },
     },
-    job::{Aftermath, Authority, ExpectedState, Outcome, Settlement, Shelf},
+    job::{Aftermath, Authority, Decision, ExpectedState, Settlement, Shelf},
 };
 
 impl BoardSession<'_> {
@@ -52,7 +52,7 @@ impl BoardSession<'_> {
         for _ in 0..TRIES {
             let mut record = self.permitted(settlement, found.as_ref(), &seen)?;
             let mut mark = None;
-            if settlement.outcome.is_trash() {
+            if settlement.decision.is_trash() {
                 mark = self.mark_of(record).await?;
                 // Read again as late as possible: a peer's claim changes only the lock, and every lock begins with
                 // version 0.
@@ -60,7 +60,7 @@ impl BoardSession<'_> {
                 record = self.permitted(settlement, found.as_ref(), &seen)?;
             }
             let mut transaction = self.settling(record, settlement, mark.as_ref());
-            if settlement.outcome.is_end() && forgotten.is_none() {
+            if settlement.decision.is_end() && forgotten.is_none() {
                 let past = PastJob::of(settlement, Utc::now());
                 self.add_to_history(&mut transaction, record, past);
             }
@@ -103,9 +103,9 @@ impl BoardSession<'_> {
         settlement: &Settlement,
         mark: Option<&Mark>,
     ) -> Transaction<'_> {
-        let outcome = &settlement.outcome;
+        let decision = &settlement.decision;
         let mut transaction = self.transaction();
-        if outcome.is_trash() {
+        if decision.is_trash() {
             if let Some(mark) = mark {
                 mark.move_to_trash(&mut transaction, &record.key);
             }
@@ -118,9 +118,9 @@ impl BoardSession<'_> {
             None => transaction.create(NodeKind::Lock, &record.key, b"{}"),
         }
         let version = record.posting.stat.version;
-        match outcome {
-            Outcome::Abandon(_) => transaction.check(NodeKind::Job, &record.key, version),
-            Outcome::Consume | Outcome::GiveUp(_) | Outcome::Trash(_) | Outcome::Spent(_) => {
+        match decision {
+            Decision::Abandon(_) => transaction.check(NodeKind::Job, &record.key, version),
+            Decision::Consume | Decision::GiveUp(_) | Decision::Trash(_) | Decision::Spent(_) => {
                 transaction.delete(NodeKind::Job, &record.key, version)
             }
         }
@@ -136,13 +136,13 @@ impl BoardSession<'_> {
 
     fn note(&self, transaction: &mut Transaction<'_>, record: &JobNodes, settlement: &Settlement) {
         let key = &record.key;
-        let outcome = &settlement.outcome;
+        let decision = &settlement.decision;
         let is_unchanged =
-            *outcome == Outcome::Abandon(Aftermath::None) && settlement.remark.is_none();
-        if !outcome.is_end() && !is_unchanged {
+            *decision == Decision::Abandon(Aftermath::None) && settlement.remark.is_none();
+        if !decision.is_end() && !is_unchanged {
             let side = record.side().map(|mut side| {
                 side.settle(settlement);
-                if outcome.is_trash() {
+                if decision.is_trash() {
                     side.trashed_on = Some(Utc::now());
                     side.created_on = record.created_on();
                 }
@@ -151,7 +151,7 @@ impl BoardSession<'_> {
             return transaction.put_side(key, &record.side, side.as_ref());
         }
         match &record.side {
-            Some(node) if outcome.is_end() => {
+            Some(node) if decision.is_end() => {
                 transaction.delete(NodeKind::Sidecar, key, node.stat.version);
             }
             Some(node) => transaction.check(NodeKind::Sidecar, key, node.stat.version),

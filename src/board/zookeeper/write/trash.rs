@@ -100,7 +100,7 @@ impl BoardSession<'_> {
         }
         record.require_job()?;
         let side = record.readable_side();
-        let mut side = side.map_err(|problem| BoardError::Unfit { problem })?;
+        let mut side = side.map_err(|problem| BoardError::Unclaimable { problem })?;
         let posting = match &restore.edit {
             Some(edit) => {
                 side.remark = restore.remark.clone();

@@ -18,8 +18,8 @@ use crate::{
         Posted, Query, Result, Settled,
     },
     job::{
-        AuditEntry, Authority, Claim, Claimant, Claimed, Conductor, ConductorReport, Departure,
-        Draft, End, Entry, Fence, Holding, Job, JobKey, Lease, MOVER, MoveRecord, Outcome, Owner,
+        AuditEntry, Authority, Claim, Claimant, Claimed, Conductor, ConductorReport, Decision,
+        Departure, Draft, End, Entry, Fence, Holding, Job, JobKey, Lease, MOVER, MoveRecord, Owner,
         Pause, Purge, Restore, Settlement, Shelf, Stage, Term,
     },
 };
@@ -261,8 +261,8 @@ fn settle(side: &mut Side, settlement: &Settlement) -> Result<Settled> {
     if fence.is_some() && holding.fence.as_ref() != fence {
         return Err(BoardError::Changed);
     }
-    match settlement.outcome {
-        Outcome::Consume => {
+    match settlement.decision {
+        Decision::Consume => {
             side.end(settlement.remark.clone());
             side.moves.extend(settlement.commit.clone());
         }

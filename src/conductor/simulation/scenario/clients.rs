@@ -15,8 +15,8 @@ use crate::{
         testing::simulated::{ClaimLifetime, Server, SimulatedBoard, kind_of},
     },
     job::{
-        Aftermath, AuditEntry, Authority, CapturedOutput, Claim, Claimant, Claimed, Draft, Entry,
-        ExpectedState, Failure, Job, Outcome, Owner, Pause, Priority, RELEASED, Restore,
+        Aftermath, AuditEntry, Authority, CapturedOutput, Claim, Claimant, Claimed, Decision,
+        Draft, Entry, ExpectedState, Failure, Job, Owner, Pause, Priority, RELEASED, Restore,
         Settlement, Shelf, Term,
     },
     lease::Keeper,
@@ -83,7 +83,7 @@ impl World {
             not_before: Some(clock::wall() + left),
         };
         let authority = Authority::Override(ExpectedState::of(&entry));
-        let settlement = Settlement::of(key, Outcome::Abandon(aftermath), authority);
+        let settlement = Settlement::of(key, Decision::Abandon(aftermath), authority);
         let _ = board.settle(&[settlement]).await;
     }
 
@@ -137,13 +137,15 @@ impl World {
         let (_, mut end) = machine.start_command(&job.uuid, None);
         tokio::spawn(async move {
             let ended = end.wait_for(Option::is_some).await.ok().and_then(|it| *it);
-            let outcome = match ended.map(|it| it.code()) {
-                Some(0) => Outcome::Consume,
-                _ => Outcome::Abandon(Aftermath::None),
+            let decision = match ended.map(|it| it.code()) {
+                Some(0) => Decision::Consume,
+                _ => Decision::Abandon(Aftermath::None),
             };
             for _ in 0..20 {
                 let authority = Authority::Claim(by.owner.clone(), claimed.fence.clone());
-                let answer = board.settle_one(&job.key, outcome.clone(), authority).await;
+                let answer = board
+                    .settle_one(&job.key, decision.clone(), authority)
+                    .await;
                 match answer {
                     Err(error) if error.is_away() || !error.is_about_the_claim() => {
                         time::sleep(Duration::from_secs(5)).await;
@@ -219,7 +221,7 @@ async fn run_one(board: Arc<SimulatedBoard>, owner: Owner, server: &Server) {
     let ended = perform_here(&worker, &mut held, &mut command, &mut signals, None).await;
     let Ok((ended, _)) = ended else { return };
     let HeldJob { job, fence, .. } = &held;
-    let outcome = retry().judge(
+    let decision = retry().judge(
         &AttemptEnd::Ended(ended),
         AttemptContext {
             history: &job.history,
@@ -228,8 +230,8 @@ async fn run_one(board: Arc<SimulatedBoard>, owner: Owner, server: &Server) {
             said: &CapturedOutput::default,
         },
     );
-    let settlement = Settlement::of_command(job, &outcome, (&owner, fence));
+    let settlement = Settlement::of_command(job, &decision, (&owner, fence));
     if settle_kept(&*board, &settlement).await.is_ok() {
-        server.change(|store| store.hear_report(&job.uuid, &owner, kind_of(&outcome)));
+        server.change(|store| store.hear_report(&job.uuid, &owner, kind_of(&decision)));
     }
 }

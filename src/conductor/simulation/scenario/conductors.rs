@@ -14,7 +14,7 @@ use crate::{
     },
     conductor::{
         ConductorStatus, Destination, Halted, Settings, TimeLimit, Until,
-        policy::{Policy, ProgramCache, Programs, Variables},
+        policy::{ExecutionPolicy, ProgramCache},
         progress::{LogItem, Reporter},
         shared::Shared,
         work,
@@ -116,12 +116,9 @@ fn settings(name: &str, program: u32, jobs: usize, reporter: &Reporter) -> Setti
         lease: LEASE,
         filters: Filters::default(),
         until,
-        policy: Policy {
-            programs: Programs::Any,
-            variables: Variables::Any,
-            handlers: None,
-            search: Vec::new(),
+        policy: ExecutionPolicy {
             found: Some(ProgramCache::default()),
+            ..ExecutionPolicy::unrestricted()
         },
         retry: retry(),
         output: Destination::Inherit,
