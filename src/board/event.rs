@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use chrono::{DateTime, Utc};
-use futures_util::stream::BoxStream;
+use futures_util::{TryStreamExt, stream::BoxStream};
 use serde::Serialize;
 
 use super::BoardError;
@@ -101,6 +101,17 @@ pub(crate) struct Onlooker<'a> {
     pub(crate) wants: &'a (dyn Fn(&Job) -> bool + Send + Sync),
     /// Receives an unclaimed record. On break, records that rank after this one are not needed.
     pub(crate) sees: &'a mut (dyn FnMut(Entry) -> ControlFlow<()> + Send),
+}
+
+/// Shows records until the receiver breaks off.
+pub(crate) async fn show_entries(
+    mut entries: BoxStream<'_, Result<Entry, BoardError>>,
+    sees: &mut (dyn FnMut(Entry) -> ControlFlow<()> + Send),
+) -> Result<(), BoardError> {
+    while let Some(entry) = entries.try_next().await?
+        && sees(entry).is_continue()
+    {}
+    Ok(())
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -6,9 +6,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 
-use super::{
-    Board, BoardError, ClaimRules, JobRef, Order, Posted, Query, Result, Which, filter::Filters,
-};
+use super::{Board, BoardError, ClaimRules, JobRef, Posted, Query, Result, filter::Filters};
 use crate::job::{
     Aftermath, Authority, Claimant, Claimed, Decision, Draft, Entry, ExpectedState, Job, JobKey,
     Owner, Pauses, Settlement, Shelf,
@@ -158,12 +156,7 @@ pub(crate) trait BoardExt: Board {
         most: usize,
         except: &HashSet<JobKey>,
     ) -> Result<Candidates> {
-        let mut entries = self.entries(Query {
-            shelf: Shelf::Board,
-            which: Which::Unclaimed,
-            order: Order::Rank,
-            detail: filters.detail(),
-        });
+        let mut entries = self.entries(Query::unclaimed(filters.detail()));
         let now = Utc::now();
         let (mut candidates, mut pauses) = (Candidates::default(), None);
         while candidates.jobs.len() < most

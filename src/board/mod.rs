@@ -36,14 +36,14 @@ mod conformance;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::{TryStreamExt, stream::BoxStream};
+use futures_util::stream::BoxStream;
 
 #[cfg(test)]
 pub(crate) use self::stored::testing::misread;
 use self::wire::posting::Limit;
 pub(crate) use self::{
     error::{BoardError, chain},
-    event::{Event, EventKind, Events, Onlooker},
+    event::{Event, EventKind, Events, Onlooker, show_entries},
     examine::{Examined, Part},
     ext::BoardExt,
     reference::{JobRef, uuid_of},
@@ -92,6 +92,16 @@ impl Query {
             shelf,
             which: Which::All,
             order: Order::Any,
+            detail,
+        }
+    }
+
+    /// The unclaimed records of the board, the best first.
+    pub(crate) fn unclaimed(detail: Detail) -> Self {
+        Self {
+            shelf: Shelf::Board,
+            which: Which::Unclaimed,
+            order: Order::Rank,
             detail,
         }
     }
@@ -205,6 +215,11 @@ pub(crate) trait Board: Send + Sync {
 
     fn capabilities(&self) -> Capabilities;
 
+    /// Whether [`Self::find`] looks a uuid up, instead of reading the whole board.
+    fn finds_by_uuid(&self) -> bool {
+        true
+    }
+
     /// Posts new jobs in this order; each is posted whole or gets its own error.
     ///
     /// With a claimant, the same step claims them and counts an attempt. A namesake in the trash is no obstacle.
@@ -268,26 +283,9 @@ pub(crate) trait Board: Send + Sync {
     ///
     /// The best come first; if one read serves both, all come in no order.
     async fn events_and_jobs(&self, onlooker: Onlooker<'_>) -> Result<Events<'_>> {
-        let events = match planted!(SubscribesAfterListing) {
-            true => None,
-            false => Some(self.events().await?),
-        };
-        let mut entries = self.entries(Query {
-            shelf: Shelf::Board,
-            which: Which::Unclaimed,
-            order: Order::Rank,
-            detail: Detail::Whole,
-        });
-        while let Some(entry) = entries.try_next().await? {
-            if (onlooker.sees)(entry).is_break() {
-                break;
-            }
-        }
-        drop(entries);
-        match events {
-            Some(events) => Ok(events),
-            None => self.events().await,
-        }
+        let events = self.events().await?;
+        show_entries(self.entries(Query::unclaimed(Detail::Whole)), onlooker.sees).await?;
+        Ok(events)
     }
 
     /// Registers a conductor until this board closes; its heartbeat follows at least every ten seconds.

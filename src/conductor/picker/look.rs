@@ -8,7 +8,7 @@ use tokio::time::{Duration, Instant};
 use super::{Picker, listing::SortedListing};
 use crate::{
     backoff::doubled,
-    board::{BoardExt, Detail, JobRef, Onlooker, Order, Query, Result, Which, backlog::Candidate},
+    board::{BoardExt, Detail, JobRef, Onlooker, Query, Result, backlog::Candidate, show_entries},
     conductor::{
         admission::{admit, admit_now, is_meant},
         progress::Note,
@@ -101,15 +101,11 @@ impl Picker<'_> {
             self.hears_late = events.lack.is_some();
             self.events = Some(events.stream);
         } else {
-            let mut entries = self.shared.board.entries(Query {
-                shelf: Shelf::Board,
-                which: Which::Unclaimed,
-                order: Order::Rank,
-                detail: Detail::Whole,
-            });
-            while let Some(entry) = entries.try_next().await?
-                && listing.see(entry).is_continue()
-            {}
+            let query = Query::unclaimed(Detail::Whole);
+            show_entries(self.shared.board.entries(query), &mut |entry| {
+                listing.see(entry)
+            })
+            .await?;
         }
         let (reasons, is_whole) = (listing.reasons, listing.is_whole);
         self.unreadable = listing.unreadable;

@@ -19,8 +19,8 @@ pub(crate) use self::{
 };
 use crate::{
     board::{
-        Board, Capabilities, ClaimRules, Event, EventKind, Events, Examined, Health, JobRef, Part,
-        Posted, Query, Result, Settled,
+        Board, Capabilities, ClaimRules, Detail, Event, EventKind, Events, Examined, Health,
+        JobRef, Onlooker, Part, Posted, Query, Result, Settled, show_entries,
     },
     job::{
         AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
@@ -158,6 +158,19 @@ impl Board for SimulatedBoard {
             stream: stream::unfold(deliveries, next_delivery).boxed(),
             lack: None,
         })
+    }
+
+    async fn events_and_jobs(&self, onlooker: Onlooker<'_>) -> Result<Events<'_>> {
+        let events = match planted!(SubscribesAfterListing) {
+            true => None,
+            false => Some(self.events().await?),
+        };
+        let query = Query::unclaimed(Detail::Whole);
+        show_entries(self.entries(query), onlooker.sees).await?;
+        match events {
+            Some(events) => Ok(events),
+            None => self.events().await,
+        }
     }
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {
