@@ -293,7 +293,7 @@ async fn between(
         unreadable: Cell::default(),
         planned,
     };
-    let loader = Loader::new(route.to, to, args.is_preview()).await;
+    let loader = Loader::new(route.to, args.is_preview()).await;
     let mut copy = Copy {
         route,
         choice: &choice,
@@ -504,7 +504,7 @@ impl Copy<'_> {
 
     async fn verify(&mut self, ctx: &mut Context) -> anyhow::Result<()> {
         let (from, to) = (self.route.from, self.route.to);
-        let loader = Loader::new(to, self.choice.kinds.1, true).await;
+        let loader = Loader::new(to, true).await;
         let mut loader = loader
             .with_context(|| format!("cannot compare the copy with the board {}", to.name()))?;
         for shelf in SHELVES {

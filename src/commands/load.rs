@@ -88,7 +88,7 @@ pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()>
         let jobs = lines.total.map_or("jobs".to_owned(), count_jobs);
         ctx.require_names(&[&ctx.config], &args.consent, &format!("load {jobs}?"))?;
     }
-    let loader = Loader::new(&*board, kind, args.dry_run)
+    let loader = Loader::new(&*board, args.dry_run)
         .await
         .with_context(|| ctx.trying("load", "jobs"))?
         .skipping_ended(!args.again);

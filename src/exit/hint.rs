@@ -4,7 +4,7 @@
 
 use super::{CommandError, Trying};
 use crate::{
-    board::{BoardError, JobRef},
+    board::{BoardError, JobRef, url::BoardUrl},
     job::Shelf,
     logbook::LogbookError,
     suggest::Hint,
@@ -221,7 +221,7 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         (BoardError::Malformed { .. }, "retry") => {
             "nothing changed; `jobboard show JOB` shows the record"
         }
-        (BoardError::Misdirected { board, .. }, _) if board.starts_with("sqlite:") => {
+        (BoardError::Misdirected { board, .. }, _) if is_file(board) => {
             "correct the board's URL (--board or JOBBOARD_URL), or create the directory; `jobboard \
              config` shows where the URL is set"
         }
@@ -234,6 +234,10 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         _ => return None,
     };
     Some(hint.into())
+}
+
+fn is_file(board: &str) -> bool {
+    matches!(board.parse(), Ok(BoardUrl::Embedded(_)))
 }
 
 fn verb(trying: Option<&Trying>) -> &'static str {

@@ -10,9 +10,6 @@ pub(crate) const MOVER: &str = "move:";
 /// The most records that a board reads; a move leaves at most a few hundred.
 pub(crate) const MOST_RECORDS: usize = 10_000;
 
-/// The longest record in bytes: an owner's name and the address of a board.
-const LONGEST: usize = Owner::LONGEST + 1024;
-
 /// A move that has begun on the source board, or a job that it has handed over.
 ///
 /// Present until the target board has released the job. Peers never see it, and it does not depend on the history.
@@ -32,6 +29,9 @@ pub(crate) enum Stage {
 }
 
 impl MoveRecord {
+    /// The longest record in bytes: an owner's name and the address of a board.
+    pub(crate) const LONGEST: usize = Owner::LONGEST + 1024;
+
     pub(crate) fn commit(owner: &Owner, uuid: &str) -> Self {
         let (owner, uuid) = (owner.clone(), uuid.to_owned());
         let stage = Stage::Committed { uuid };
@@ -54,7 +54,7 @@ impl MoveRecord {
 
     /// Ignores a record that is longer than the address of a board.
     pub(crate) fn read(key: &str, value: &str) -> Option<Self> {
-        if key.len() + value.len() > LONGEST {
+        if key.len() + value.len() > Self::LONGEST {
             return None;
         }
         if key.starts_with(MOVER) {

@@ -9,7 +9,7 @@ use futures_util::TryStreamExt;
 use uuid::Uuid;
 
 use crate::{
-    board::{self, Board, BoardError, BoardExt, Detail, JobRef, Query, url::BoardKind},
+    board::{self, Board, BoardError, BoardExt, Detail, JobRef, Query},
     exit::CommandError,
     job::{Departure, Draft, Entry, Job, JobKey, Origin, Shelf},
     suggest::Hint,
@@ -82,11 +82,7 @@ pub(crate) struct Loader<'a> {
 
 impl<'a> Loader<'a> {
     /// A dry run changes nothing and reports the jobs that it would post.
-    pub(crate) async fn new(
-        board: &'a dyn Board,
-        kind: BoardKind,
-        is_dry: bool,
-    ) -> board::Result<Self> {
+    pub(crate) async fn new(board: &'a dyn Board, is_dry: bool) -> board::Result<Self> {
         let mut loader = Self {
             board,
             is_dry,
@@ -94,7 +90,7 @@ impl<'a> Loader<'a> {
             index: None,
             malformed: None,
         };
-        if kind == BoardKind::ZooKeeper {
+        if !board.finds_by_uuid() {
             let mut index = HashMap::new();
             loader
                 .each(Detail::Stored, |entry| {

@@ -8,9 +8,6 @@ use crate::{
     job::{AuditEntry, LONGEST_RECORD, MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause, from_json},
 };
 
-/// Enough for an owner, a time and the URL of a board.
-const LONGEST_MOVE: usize = 16 * 1024;
-
 /// The first move creates the table: boards without one keep the layout of 0.2.0.
 pub(super) const MOVES: &str =
     "CREATE TABLE IF NOT EXISTS moves (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT";
@@ -77,7 +74,8 @@ pub(super) fn moves(view: &BoardView<'_>) -> rusqlite::Result<Vec<MoveRecord>> {
     let records: Vec<_> = view.all(
         &format!(
             "SELECT key, value FROM moves
-             WHERE octet_length(key) + octet_length(value) <= {LONGEST_MOVE} LIMIT {MOST_RECORDS}"
+             WHERE octet_length(key) + octet_length(value) <= {} LIMIT {MOST_RECORDS}",
+            MoveRecord::LONGEST
         ),
         [],
         |row| {

@@ -93,6 +93,10 @@ impl Board for ZooKeeper {
         }
     }
 
+    fn finds_by_uuid(&self) -> bool {
+        false
+    }
+
     async fn post(
         &self,
         drafts: &[Draft],

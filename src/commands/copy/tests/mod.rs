@@ -69,7 +69,7 @@ async fn act(world: Arc<World>, role: Role, number: usize) {
                 keeper: Keeper::start(Arc::clone(&from) as Arc<dyn Board>),
                 is_unfinished: Cell::default(),
             };
-            let loader = Loader::new(&*to, BoardKind::Redis, false).await.unwrap();
+            let loader = Loader::new(&*to, false).await.unwrap();
             let listed = from.entries(Query::all(Shelf::Board, Detail::Stored));
             let listed: Vec<_> = listed.try_collect().await.unwrap_or_default();
             let kinds = (None, BoardKind::Redis);
