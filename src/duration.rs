@@ -66,6 +66,18 @@ pub(crate) fn parse(text: &str) -> Result<Duration, InvalidDuration> {
     Ok(Duration::from_millis(millis))
 }
 
+/// Reads an option's duration within these bounds; `refusal` states them.
+pub(crate) fn within(
+    text: &str,
+    (shortest, longest): (Duration, Duration),
+    refusal: &str,
+) -> Result<Duration, String> {
+    match parse(text).map_err(|error| error.to_string())? {
+        it if (shortest..=longest).contains(&it) => Ok(it),
+        _ => Err(refusal.to_owned()),
+    }
+}
+
 fn split_part(text: &str) -> (&str, &str, &str) {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at(digits);

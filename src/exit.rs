@@ -150,6 +150,14 @@ impl CommandError {
         }
     }
 
+    /// An error unless all succeeded; each failure was reported before.
+    pub(crate) fn partly(failed: usize, total: usize) -> anyhow::Result<()> {
+        match failed {
+            0 => Ok(()),
+            failed => Err(Self::Partly { failed, total }.into()),
+        }
+    }
+
     pub(crate) fn refused(message: impl Into<String>) -> Self {
         Self::Refused {
             message: message.into(),

@@ -38,8 +38,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
-#[cfg(test)]
-pub(crate) use self::stored::testing::misread;
 use self::wire::posting::Limit;
 pub(crate) use self::{
     error::{BoardError, chain},

@@ -60,27 +60,3 @@ fn difference(stored: Posting, said: &Draft) -> Option<&'static str> {
     .into_iter()
     .find_map(|(differs, member)| differs.then_some(member))
 }
-
-#[cfg(test)]
-pub(super) mod testing {
-    use super::{BoardKind, Draft, contradiction, json, msgpack};
-    use crate::board::wire::sidecar::Sidecar;
-
-    pub(crate) fn misread(kind: BoardKind, said: &Draft) -> Option<String> {
-        let former = said.former.as_deref();
-        let raw = match kind {
-            BoardKind::Embedded => said.details.value().to_string().into_bytes(),
-            BoardKind::Redis => {
-                let created_on = former.and_then(|former| former.created_on);
-                let sequence = former.and_then(|former| former.sequence);
-                let posting = msgpack::encode(said, created_on.unwrap_or_default());
-                let sequence = sequence.map_or(1, i64::unsigned_abs);
-                [posting, msgpack::sequence(sequence)].concat()
-            }
-            BoardKind::ZooKeeper => json::encode(said),
-        };
-        let beside = former.and_then(Sidecar::of_former);
-        let beside = beside.and_then(|side| Sidecar::read(Some(&side.write())).1);
-        contradiction(kind, &raw, said).or(beside)
-    }
-}

@@ -27,7 +27,7 @@ use crate::{
     context::Context,
     duration,
     exit::{CommandError, NOTHING},
-    job::{Aftermath, Authority, Claim, Claimant, Claimed, Decision, Settlement, Shelf, Term},
+    job::{Aftermath, Authority, Claimant, Claimed, Decision, Settlement, Shelf, Term},
     lease::{Keeper, LEASE},
     process::{clock::Boottime, signal::Signals},
     retry::RetryPolicy,
@@ -175,7 +175,7 @@ async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     let board = ctx.writable_board()?;
     let (command, lease) = (&args.command, args.lease);
     let mut performer = Performer::prepare(ctx, &*board, command, lease, &args.retry).await?;
-    let by = performer.claimant().clone();
+    let by = performer.by.clone();
     let wish = ClaimWish {
         args: &args,
         by: &by,
@@ -208,13 +208,7 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
     let limits = WaitLimits::new(Some(&mut signals));
     let WonJob { claimed, asked } = win(ctx, &*board, &wish, limits).await?;
     let keeper = Keeper::start(Arc::clone(&board));
-    let claim = Claim {
-        key: claimed.job.key.clone(),
-        owner: by.owner.clone(),
-        fence: Some(claimed.fence.clone()),
-        term,
-    };
-    let mut lease = keeper.hold(claim, asked);
+    let mut lease = keeper.hold(claimed.claim(&by.owner, term), asked);
     // Without a reader for the report, the claim is of no use.
     let told = ctx.out.report(&report(&claimed, &by));
     if told.is_ok() {

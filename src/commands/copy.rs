@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{
     board::{
-        Board, BoardError, Detail, JobRef, Order, Query, Which,
+        Board, BoardError, Detail, JobRef, Order, Query,
         filter::{Filter, Filters},
         url::BoardKind,
     },
@@ -374,10 +374,8 @@ impl<'a> CopyChoice<'a> {
         (shelf, order): (Shelf, Order),
     ) -> Batches<impl RecordSource<Record = Passenger>> {
         let entries = board.entries(Query {
-            shelf,
-            which: Which::All,
             order,
-            detail: Detail::Stored,
+            ..Query::all(shelf, Detail::Stored)
         });
         Batches::new(
             entries.map(|entry| anyhow::Ok(self.candidate(entry?))),

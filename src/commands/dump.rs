@@ -9,7 +9,7 @@ use futures_util::TryStreamExt;
 use super::bulk::shared_trash::SharedArgs;
 use crate::{
     board::{
-        Detail, Order, Query, Which,
+        Detail, Order, Query,
         filter::{Filter, Filters},
     },
     context::Context,
@@ -72,10 +72,8 @@ pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()>
     let now = Utc::now();
     for shelf in [Shelf::Board, Shelf::Trash] {
         let mut entries = board.entries(Query {
-            shelf,
-            which: Which::All,
             order: Order::Posted,
-            detail: Detail::Stored,
+            ..Query::all(shelf, Detail::Stored)
         });
         while let Some(entry) = entries
             .try_next()
@@ -107,6 +105,5 @@ pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()>
     }
     ctx.out
         .note(format!("skipped, too large to read: {unread}"));
-    let (failed, total) = (unread, seen as usize);
-    Err(CommandError::Partly { failed, total }.into())
+    CommandError::partly(unread, seen as usize)
 }

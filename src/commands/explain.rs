@@ -170,7 +170,6 @@ async fn explain(
     })
 }
 
-/// Suggests a record with a key that starts like this.
 async fn suggest_key(board: &dyn Board, start: &str) -> Result<Option<Suggestion>, BoardError> {
     for shelf in [Shelf::Board, Shelf::Trash] {
         let mut entries = board.entries(Query::all(shelf, Detail::Brief));

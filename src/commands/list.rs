@@ -150,16 +150,17 @@ impl ListArgs {
             _ if self.history => Shelf::Past,
             Some(State::Complete) => Shelf::Past,
             Some(State::Trashed) => Shelf::Trash,
-            _ if self.trash || self.is_about_failed() => Shelf::Trash,
+            _ if self.trash => Shelf::Trash,
+            // The failed jobs are in the trash.
+            _ if self
+                .problem
+                .as_ref()
+                .is_some_and(|it| it.code == Code::Failed) =>
+            {
+                Shelf::Trash
+            }
             _ => Shelf::Board,
         }
-    }
-
-    /// Whether it lists a problem of jobs in the trash.
-    fn is_about_failed(&self) -> bool {
-        self.problem
-            .as_ref()
-            .is_some_and(|it| it.code == Code::Failed)
     }
 
     fn shelves(&self) -> Vec<Shelf> {

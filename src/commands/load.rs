@@ -88,10 +88,10 @@ pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()>
         let jobs = lines.total.map_or("jobs".to_owned(), count_jobs);
         ctx.require_names(&[&ctx.config], &args.consent, &format!("load {jobs}?"))?;
     }
-    let loader = Loader::new(&*board, args.dry_run)
+    let mut loader = Loader::new(&*board, args.dry_run)
         .await
-        .with_context(|| ctx.trying("load", "jobs"))?
-        .skipping_ended(!args.again);
+        .with_context(|| ctx.trying("load", "jobs"))?;
+    loader.skips_ended = !args.again;
     ctx.out.outlive_reader();
     let progress = ctx.out.progress("loading", lines.total);
     let mut results = Results::new(ctx, "load", true).with_progress(progress);

@@ -81,7 +81,6 @@ pub(crate) async fn run(ctx: &mut Context, args: MetricsArgs) -> anyhow::Result<
         .sentences(&[sentence], &json!({ "file": file, "bytes": text.len() }))
 }
 
-/// Counts the pending load balancers, if Octavia's database is configured.
 async fn add_load_balancers(ctx: &Context, board: &dyn Board, exposition: &mut Exposition) {
     let Some(conf) = &ctx.config.board.value.octavia else {
         return;

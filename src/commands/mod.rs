@@ -226,7 +226,6 @@ macro_rules! commands {
         }
 
         impl Command {
-            /// Returns the function that builds the grammar of the command with this name or alias.
             fn named(word: &str) -> Option<fn() -> clap::Command> {
                 $(if word == stringify!($module) $(|| word == $alias)? {
                     return Some(|| {

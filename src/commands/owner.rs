@@ -97,10 +97,7 @@ pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()
         }
     }
     ctx.out.flush()?;
-    match failed {
-        0 => Ok(()),
-        failed => Err(CommandError::Partly { failed, total }.into()),
-    }
+    CommandError::partly(failed, total)
 }
 
 fn ownership(

@@ -62,7 +62,7 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
     warn_of_workers(ctx);
     let (command, lease) = (&args.command, args.lease);
     let performer = Performer::prepare(ctx, &*board, command, lease, &args.retry).await?;
-    let by = performer.claimant();
+    let by = &performer.by;
     let won = loop {
         let asked = Boottime::now();
         let posted = board.post_one(&draft, Some(by)).await;
@@ -125,12 +125,8 @@ async fn posted_job(
         sequence,
         created_on: Some(now),
         holding: Some(Holding {
-            owner: Some(by.owner.clone()),
-            lease: Lease::Timed,
-            expires_in: None,
-            outlives: None,
             claimed_on: Some(now),
-            fence: Some(fence.clone()),
+            ..Holding::new(Some(by.owner.clone()), Lease::Timed, Some(fence.clone()))
         }),
         book: draft.book.clone(),
         details: Some(draft.details.clone()),

@@ -69,11 +69,7 @@ pub(crate) struct SelftestArgs {
 }
 
 fn bounded(text: &str) -> Result<Duration, String> {
-    let bound = duration::parse(text).map_err(|error| error.to_string())?;
-    match (SHORTEST..=LONGEST).contains(&bound) {
-        true => Ok(bound),
-        false => Err("use a duration from 2s to 1h".to_owned()),
-    }
+    duration::within(text, (SHORTEST, LONGEST), "use a duration from 2s to 1h")
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: SelftestArgs) -> anyhow::Result<()> {
@@ -225,8 +221,5 @@ async fn tidy(
         left,
         removed,
     })?;
-    match failed {
-        0 => Ok(()),
-        failed => Err(CommandError::Partly { failed, total }.into()),
-    }
+    CommandError::partly(failed, total)
 }

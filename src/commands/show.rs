@@ -89,10 +89,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
         false => views.iter().try_for_each(|view| ctx.out.say(view))?,
     }
     ctx.out.flush()?;
-    match total - entries.len() {
-        0 => Ok(()),
-        failed => Err(CommandError::Partly { failed, total }.into()),
-    }
+    CommandError::partly(total - entries.len(), total)
 }
 
 fn output(ctx: &mut Context, views: &[JobView<'_>]) -> anyhow::Result<()> {

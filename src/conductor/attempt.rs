@@ -15,8 +15,7 @@ use self::capture::Capture;
 use super::{
     policy::ExecutionPlan,
     progress::{Note, Tag},
-    shared::Shared,
-    shutdown::{GRACE, Shutdown, aborted, changed, ending},
+    shared::{GRACE, Shared, Shutdown, aborted, changed, ending},
     slots::{PATIENCE, Slot},
 };
 use crate::{
@@ -117,13 +116,13 @@ impl JobAttempt {
         if let Some(capture) = capture {
             tokio::select! {
                 biased;
-                () = capture.finish(shared.status.reporter()) => {}
+                () = capture.finish(&shared.status.reporter) => {}
                 // The reader of the output may never read it.
                 () = out_of_time(&mut shutdown) => {}
             }
         }
         if let (Some(spans), Some(line)) = (&shared.spans, line) {
-            shared.status.reporter().write(&spans.file, line).await;
+            shared.status.reporter.write(&spans.file, line).await;
         }
         // Unless another attempt flushed it by now.
         shared.worker.guard.flush();
@@ -205,7 +204,7 @@ impl JobRun<'_> {
             &self.shared.settings.output,
             self.tag,
             held.job.history.attempts,
-            self.shared.status.reporter(),
+            &self.shared.status.reporter,
         )?);
         self.shared.status.log(self.start_note(held, process));
         tokio::select! {
@@ -270,7 +269,7 @@ impl JobRun<'_> {
 
 async fn pump(capture: &mut Option<Capture>, shared: &Shared) -> Infallible {
     match capture {
-        Some(capture) => capture.pump(shared.status.reporter()).await,
+        Some(capture) => capture.pump(&shared.status.reporter).await,
         None => future::pending().await,
     }
 }

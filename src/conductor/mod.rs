@@ -21,7 +21,6 @@ mod registration;
 mod service;
 mod settler;
 mod shared;
-mod shutdown;
 #[cfg(test)]
 mod simulation;
 mod skipped;

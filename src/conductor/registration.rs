@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{self, Instant};
 
 use super::{
-    Settings, policy::ExecutionPolicy, progress::Note, shared::Shared, shutdown::Shutdown,
+    Settings,
+    policy::ExecutionPolicy,
+    progress::Note,
+    shared::{Shared, Shutdown},
     status::ConductorStatus,
 };
 use crate::{

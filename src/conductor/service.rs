@@ -12,8 +12,7 @@ use tokio::time::{self, Instant};
 use super::{
     policy::{ExecutionPolicy, excerpt},
     progress::Note,
-    shared::Shared,
-    shutdown::{GRACE, Shutdown},
+    shared::{GRACE, Shared, Shutdown},
 };
 use crate::process::signal::Signals;
 

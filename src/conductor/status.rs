@@ -35,7 +35,7 @@ const MOST_FAILING: usize = 1000;
 
 #[derive(Debug)]
 pub(crate) struct ConductorStatus {
-    reporter: Reporter,
+    pub(super) reporter: Reporter,
     pub(super) contact: Arc<Contact>,
     pub(super) skipped: SkippedJobs,
     pub(super) registered: watch::Sender<bool>,
@@ -107,10 +107,6 @@ impl ConductorStatus {
 
     pub(super) fn log(&self, note: Note) {
         self.reporter.report(note);
-    }
-
-    pub(super) fn reporter(&self) -> &Reporter {
-        &self.reporter
     }
 
     pub(super) fn work<T>(&self, access: impl FnOnce(&mut Work) -> T) -> T {

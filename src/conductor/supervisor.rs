@@ -14,13 +14,12 @@ use super::{
     progress::{Note, Tag},
     registration::{self, LeaseTerm},
     settler::{Settler, releaser::Releaser},
-    shared::Shared,
-    shutdown::{GRACE, Shutdown, may_claim, may_not_claim},
+    shared::{GRACE, Shared, Shutdown, may_claim, may_not_claim},
 };
 use crate::{
     board::{self, BoardError},
     duration,
-    job::{Claim, ConductorReport},
+    job::ConductorReport,
     lease::Keeper,
     process::{
         clock::{self, Boottime},
@@ -152,12 +151,7 @@ impl Supervisor {
     fn perform(&mut self, won: WonClaim) {
         let claimed = won.claimed;
         self.shared.status.claimed(&claimed.job);
-        let claim = Claim {
-            key: claimed.job.key.clone(),
-            owner: self.shared.owner.clone(),
-            fence: Some(claimed.fence.clone()),
-            term: won.term,
-        };
+        let claim = claimed.claim(&self.shared.owner, won.term);
         let attempt = JobAttempt {
             tag: Arc::new(Tag::of(&claimed.job)),
             held: HeldJob {

@@ -1,9 +1,6 @@
 //! The process environment: variables, user and machine.
 
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+use std::{ffi::OsString, path::PathBuf};
 
 use anyhow::{Context as _, ensure};
 use nix::unistd::{Uid, User};
@@ -22,9 +19,9 @@ type Lookup = Box<dyn Fn(&str) -> Option<OsString>>;
 ///
 /// It may hold secrets, and therefore has no `Debug`.
 pub(crate) struct Environment {
-    variables: Lookup,
-    etc: PathBuf,
-    account: fn() -> Option<Account>,
+    pub(super) variables: Lookup,
+    pub(super) etc: PathBuf,
+    pub(super) account: fn() -> Option<Account>,
 }
 
 impl Environment {
@@ -32,24 +29,6 @@ impl Environment {
         Self {
             variables: Box::new(|name| std::env::var_os(name)),
             etc: PathBuf::from("/etc"),
-            account,
-        }
-    }
-
-    /// Makes a test environment, with a directory in place of `/etc`.
-    #[cfg(test)]
-    pub(super) fn made_of(
-        variables: &[(&str, &str)],
-        etc: &std::path::Path,
-        account: fn() -> Option<Account>,
-    ) -> Self {
-        let variables: std::collections::BTreeMap<String, OsString> = variables
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), OsString::from(value)))
-            .collect();
-        Self {
-            variables: Box::new(move |name| variables.get(name).cloned()),
-            etc: etc.to_owned(),
             account,
         }
     }
@@ -111,10 +90,6 @@ impl Environment {
             .chain([self.etc.clone()])
             .map(|folder| folder.join("jobboard").join("config.toml"))
             .collect()
-    }
-
-    pub(super) fn etc(&self) -> &Path {
-        &self.etc
     }
 
     pub(super) fn default_board(&self) -> anyhow::Result<PathBuf> {

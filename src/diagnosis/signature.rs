@@ -118,11 +118,6 @@ impl Sample {
     }
 }
 
-fn has_forgotten(job: &Job) -> bool {
-    let kept = job.history.failures.len();
-    kept >= History::FAILURES && job.failed_attempts() as usize > kept
-}
-
 #[derive(Debug, Default)]
 pub(crate) struct Signatures {
     all: HashMap<String, FailureGroup>,
@@ -158,7 +153,8 @@ impl Signatures {
                 sample: Sample::of(job, failure),
             });
         of.failures += 1;
-        of.at_least |= has_forgotten(job);
+        let kept = job.history.failures.len();
+        of.at_least |= kept >= History::FAILURES && job.failed_attempts() as usize > kept;
         of.jobs += u64::from(is_first);
         of.first = of.first.min(failure.time);
         if failure.time > of.last {

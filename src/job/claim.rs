@@ -108,6 +108,19 @@ pub(crate) struct Holding {
     pub(crate) fence: Option<Fence>,
 }
 
+impl Holding {
+    pub(crate) fn new(owner: Option<Owner>, lease: Lease, fence: Option<Fence>) -> Self {
+        Self {
+            owner,
+            lease,
+            expires_in: None,
+            outlives: None,
+            claimed_on: None,
+            fence,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Term {
     Indefinite,
@@ -137,4 +150,16 @@ pub(crate) struct Claimed {
     pub(crate) fence: Fence,
     /// Whether the sidecar knew no earlier claim.
     pub(crate) is_first: bool,
+}
+
+impl Claimed {
+    /// Identifies the claim, for its renewal by this term.
+    pub(crate) fn claim(&self, owner: &Owner, term: Duration) -> Claim {
+        Claim {
+            key: self.job.key.clone(),
+            owner: owner.clone(),
+            fence: Some(self.fence.clone()),
+            term,
+        }
+    }
 }

@@ -9,7 +9,6 @@ use serde_json::Value;
 #[derive(Debug, Clone)]
 pub(crate) enum Details {
     Decoded(Value),
-    /// With the function that decodes them.
     Stored(Arc<[u8]>, Decode),
 }
 

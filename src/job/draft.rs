@@ -38,6 +38,19 @@ pub(crate) struct Former {
 }
 
 impl Draft {
+    /// A new job of the usual priority, under a uuid that the poster did not choose.
+    pub(crate) fn new(uuid: Uuid, name: impl Into<String>, details: impl Into<Details>) -> Self {
+        Self {
+            uuid,
+            chosen: false,
+            name: name.into(),
+            priority: Priority::Normal,
+            book: None,
+            details: details.into(),
+            former: None,
+        }
+    }
+
     pub(crate) fn shelf(&self) -> Shelf {
         self.former
             .as_ref()

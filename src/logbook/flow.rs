@@ -38,7 +38,6 @@ pub(crate) struct Atom {
     /// Why it failed, even if it was reverted since.
     pub(crate) failure: Option<AtomFailure>,
     pub(crate) undo_failure: Option<AtomFailure>,
-    /// The attempts of a retry atom.
     pub(crate) attempts: Option<usize>,
 }
 
@@ -214,7 +213,6 @@ impl Flow {
     }
 }
 
-/// Describes the position of a flow in one sentence.
 pub(crate) fn position(flow: &Flow, now: DateTime<Utc>) -> String {
     let progress = flow.progress();
     let goes_back = progress.reverting;

@@ -22,7 +22,6 @@ const STORED: [&[&str]; 3] = [
 /// The time of the last change of a row.
 const SINCE: &str = "COALESCE(updated_at, created_at)";
 
-/// A row of `load_balancer`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LoadBalancer {
     pub(crate) id: String,

@@ -67,12 +67,8 @@ impl Logbook {
         }
     }
 
-    pub(crate) async fn flow_with_uuid(&self, uuid: &str) -> LogbookResult<Option<Flow>> {
-        self.flow_with("uuid", uuid).await
-    }
-
     /// SQLite keeps flows of deleted logbooks; these are ignored.
-    async fn flow_with(&self, column: &str, uuid: &str) -> LogbookResult<Option<Flow>> {
+    pub(crate) async fn flow_with(&self, column: &str, uuid: &str) -> LogbookResult<Option<Flow>> {
         let dialect = self.dialect();
         let question = format!(
             "SELECT {}, {}, {}, {}, {}, {}, {}, {} FROM flowdetails WHERE {column} = ? \

@@ -11,7 +11,6 @@ mod page;
 mod pager;
 mod progress;
 mod prometheus;
-mod record;
 mod rows;
 mod stderr;
 mod style;
@@ -42,8 +41,7 @@ pub(crate) use self::{
     page::{Page, Pieces, Tone, width},
     progress::Progress,
     prometheus::{Exposition, timestamp},
-    record::{Report, Row},
-    rows::Rows,
+    rows::{Report, Row, Rows},
     stderr::{complain, complain_json, complain_of},
     style::{ColorChoice, Format, Style, Verbosity},
     table::{Cell, Column, Fit, NOTHING, laid_out},

@@ -47,7 +47,6 @@ impl fmt::Display for Ended {
     }
 }
 
-/// The end of a process, for any number of waiters.
 #[derive(Debug, Clone)]
 pub(crate) enum ProcessEnd {
     Kernel(Arc<WatchedFd>),

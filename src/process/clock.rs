@@ -77,7 +77,7 @@ impl Sub<Duration> for Boottime {
 }
 
 #[derive(Debug)]
-pub(crate) struct Timer(OwnedFd);
+pub(crate) struct Timer(pub(super) OwnedFd);
 
 impl Timer {
     pub(crate) fn new() -> io::Result<Self> {
@@ -99,10 +99,6 @@ impl Timer {
         };
         timerfd_settime(&self.0, TimerfdTimerFlags::ABSTIME, &once)?;
         Ok(())
-    }
-
-    pub(crate) fn fd(&self) -> &OwnedFd {
-        &self.0
     }
 }
 

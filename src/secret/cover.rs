@@ -152,7 +152,6 @@ fn is_secret_name(name: &str) -> bool {
     TELLING.iter().any(|telling| name.contains(telling)) || exact.contains(&name.as_str()) || ends
 }
 
-/// Whether the next word of a command is a secret.
 fn is_secret_option(word: &str) -> bool {
     word.starts_with('-') && !word.contains('=') && is_secret_name(word.trim_start_matches('-'))
 }

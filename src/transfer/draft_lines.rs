@@ -153,14 +153,12 @@ impl DraftLines {
         let line = json::object(line).and_then(|it| DraftLine::of(it, &self.listed));
         let line = line.map_err(|words| CommandError::usage(shortened(&words)))?;
         let (uuid, chosen) = identity(line.uuid, line.unique.as_deref())?;
+        let name = checked_name(&line.name.unwrap_or_default())?;
         let mut draft = Draft {
-            uuid,
             chosen,
-            name: checked_name(&line.name.unwrap_or_default())?,
             priority: line.priority,
             book: line.book,
-            details: Value::Object(line.details).into(),
-            former: None,
+            ..Draft::new(uuid, name, Value::Object(line.details))
         };
         check_command(&draft.details)?;
         trace::add(&self.trace, &mut draft.details);
@@ -204,7 +202,7 @@ impl RecordSource for DraftLines {
 mod tests {
     use super::*;
     use crate::{
-        board::{misread, url::BoardKind},
+        board::{testing::misread, url::BoardKind},
         untrusted::{Answer, Bounds, Corpus, refused, same},
     };
 

@@ -73,7 +73,8 @@ fn hash_of(raw: &[u8]) -> u64 {
 pub(crate) struct Loader<'a> {
     board: &'a dyn Board,
     is_dry: bool,
-    skips_ended: bool,
+    /// Whether to skip jobs that have ended on this board: posting them would run them again.
+    pub(crate) skips_ended: bool,
     /// The index of a board that has to be read whole to find one job.
     index: Option<HashMap<Uuid, (StoredJob, JobKey)>>,
     /// The number of malformed records by their bytes; `None` until one has to be loaded.
@@ -104,14 +105,6 @@ impl<'a> Loader<'a> {
             loader.index = Some(index);
         }
         Ok(loader)
-    }
-
-    /// Skips jobs that have ended on this board: posting them would run them again.
-    pub(crate) fn skipping_ended(self, skips_ended: bool) -> Self {
-        Self {
-            skips_ended,
-            ..self
-        }
     }
 
     async fn each(&self, detail: Detail, mut see: impl FnMut(Entry)) -> board::Result<()> {

@@ -223,13 +223,8 @@ fn malformed(line: ListedJob, shelf: Shelf, raw: Vec<u8>) -> (Entry, Draft) {
         history: History::default(),
     };
     let draft = Draft {
-        uuid: Uuid::nil(),
-        chosen: false,
-        name: String::new(),
-        priority: Priority::default(),
-        book: None,
-        details: Value::Null.into(),
         former: Some(Box::new(former)),
+        ..Draft::new(Uuid::nil(), "", Value::Null)
     };
     let entry = Malformed {
         size: raw.len() as u64,
@@ -243,7 +238,7 @@ fn malformed(line: ListedJob, shelf: Shelf, raw: Vec<u8>) -> (Entry, Draft) {
 mod tests {
     use super::*;
     use crate::{
-        board::misread,
+        board::testing::misread,
         output::JobView,
         transfer::dump::DumpLine,
         untrusted::{Answer, Bounds, Corpus, refused, same},

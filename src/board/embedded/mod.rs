@@ -103,7 +103,7 @@ impl Board for Embedded {
         let pages = stream::try_unfold(
             read::look::PageCursor::new(query),
             move |mut cursor| async move {
-                if cursor.is_at_end() {
+                if cursor.is_at_end {
                     return Ok(None);
                 }
                 let page = self.file.read(|view| read::look::page(view, &mut cursor));

@@ -113,7 +113,7 @@ causes! {
         Replica = "is a read-only replica";
         OutOfMemory = "has reached its memory limit";
         CannotSave = "cannot save its data to disk and rejects writes until it can";
-        WrongType(key: String) = "stores a value of the wrong type under {}; rename or delete that key" [key_or_any(key)];
+        WrongType(key: String) = "stores a value of the wrong type under {}; rename or delete that key" [if key.is_empty() { "a key" } else { key }];
         NoCounter(key: String) = "has no counter under {key}; set the key to the highest number ever assigned";
         HighCounter(key: String) = "has a counter above 2^53 under {key}; set the key to the highest number ever assigned";
         UnexpectedReply = "sent a reply of an unexpected type";
@@ -152,10 +152,6 @@ impl ServerCause {
             cause => cause,
         }
     }
-}
-
-fn key_or_any(key: &str) -> &str {
-    if key.is_empty() { "a key" } else { key }
 }
 
 impl From<io::Error> for ServerCause {

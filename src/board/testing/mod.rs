@@ -7,6 +7,7 @@ mod macros;
 #[path = "../../../tests/cli/support/servers/authority.rs"]
 mod authority;
 mod impostor;
+mod misread;
 #[path = "../../../tests/cli/support/needs.rs"]
 pub(crate) mod needs;
 #[path = "../../../tests/cli/support/proxy.rs"]
@@ -19,6 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub(crate) use self::misread::misread;
 pub(super) use self::{
     authority::{Authority, Identity},
     impostor::impostor,

@@ -87,14 +87,8 @@ impl Scripted {
 
     pub(crate) fn claim_silently(&self, job: &Job) {
         self.change(job, |job| {
-            job.holding = Some(Holding {
-                owner: Some(Owner::new("ada").unwrap()),
-                lease: Lease::None,
-                expires_in: None,
-                outlives: None,
-                claimed_on: None,
-                fence: None,
-            });
+            let owner = Some(Owner::new("ada").unwrap());
+            job.holding = Some(Holding::new(owner, Lease::None, None));
         });
     }
 

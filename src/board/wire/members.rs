@@ -128,7 +128,7 @@ impl<'a> Members<'a> {
             is_oversized,
             book: self.book(&mut notes)?,
             sequence: sequence(&mut notes)?,
-            problem: notes.into_problem(),
+            problem: notes.0,
         })
     }
 

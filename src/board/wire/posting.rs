@@ -43,7 +43,7 @@ impl Posting {
 pub(crate) fn together(problems: impl IntoIterator<Item = Option<String>>) -> Option<String> {
     let mut notes = Notes::default();
     problems.into_iter().flatten().for_each(|it| notes.add(it));
-    notes.into_problem()
+    notes.0
 }
 
 /// How much of a posting is read.
@@ -118,7 +118,7 @@ impl Weight {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Notes(Option<String>);
+pub(super) struct Notes(pub(super) Option<String>);
 
 impl Notes {
     pub(super) fn add(&mut self, note: String) {
@@ -129,10 +129,6 @@ impl Notes {
             }
             None => self.0 = Some(note),
         }
-    }
-
-    pub(super) fn into_problem(self) -> Option<String> {
-        self.0
     }
 }
 

@@ -229,10 +229,7 @@ impl Results {
         drop(self.progress.take());
         let (failed, total) = (self.failed, self.total);
         self.print_groups(ctx);
-        match failed {
-            0 => Ok(()),
-            failed => Err(CommandError::Partly { failed, total }.into()),
-        }
+        CommandError::partly(failed, total)
     }
 
     fn print_groups(self, ctx: &Context) {

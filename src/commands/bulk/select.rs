@@ -9,7 +9,7 @@ use futures_util::TryStreamExt;
 use super::references::{Scope, named, references};
 use crate::{
     board::{
-        Board, BoardError, Detail, Order, Query, Which,
+        Board, BoardError, Detail, Order, Query,
         filter::{Filter, Filters},
     },
     context::{Consent, Context},
@@ -239,14 +239,13 @@ impl Selection {
             (Some(problem), Some(snapshot)) => problem.is_of(entry, snapshot),
             _ => true,
         };
+        let detail = match self.problem.is_some() || self.preview.dry_run && ctx.out.is_json() {
+            true => Detail::Whole,
+            false => filters.detail(),
+        };
         let mut entries = board.entries(Query {
-            shelf,
-            which: Which::All,
             order: Order::Rank,
-            detail: match self.problem.is_some() || self.preview.dry_run && ctx.out.is_json() {
-                true => Detail::Whole,
-                false => filters.detail(),
-            },
+            ..Query::all(shelf, detail)
         });
         let now = Utc::now();
         let mut chosen = Vec::new();

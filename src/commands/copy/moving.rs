@@ -11,7 +11,7 @@ use crate::{
     diagnosis::is_left_by_move,
     exit::CommandError,
     job::{
-        Aftermath, AuditEntry, Authority, Claim, Claimant, Claimed, Decision, Draft, Entry, Fence,
+        Aftermath, AuditEntry, Authority, Claimant, Claimed, Decision, Draft, Entry, Fence,
         Identity, Job, JobKey, MOST_RECORDS, MoveRecord, Owner, Settlement, Shelf, Stage, Term,
     },
     lease::{Keeper, KeptLease},
@@ -135,12 +135,7 @@ impl Mover<'_> {
                     if !is_as_listed(&trip.entry, &claimed.job) {
                         trip.end = Some(TripEnd::Stays(BoardError::Changed.into()));
                     }
-                    let claim = Claim {
-                        key: claimed.job.key.clone(),
-                        owner: self.owner.clone(),
-                        fence: Some(claimed.fence.clone()),
-                        term: self.lease,
-                    };
+                    let claim = claimed.claim(&self.owner, self.lease);
                     trip.source = Some((claimed, self.keeper.hold(claim, asked)));
                 }
                 Err(error) => trip.end = Some(TripEnd::Stays(error.into())),

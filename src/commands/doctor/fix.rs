@@ -59,10 +59,7 @@ impl Fixed {
     }
 
     pub(super) fn result(&self) -> anyhow::Result<()> {
-        match (self.count("failed"), self.steps.len()) {
-            (0, _) => Ok(()),
-            (failed, total) => Err(CommandError::Partly { failed, total }.into()),
-        }
+        CommandError::partly(self.count("failed"), self.steps.len())
     }
 }
 
@@ -247,7 +244,6 @@ async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep) {
     }
 }
 
-/// Runs the command of a step, or previews it.
 async fn run(
     ctx: &mut Context,
     args: &DoctorArgs,

@@ -32,16 +32,9 @@ pub(super) struct Conductors<'a> {
     children: Vec<Child>,
 }
 
-/// A conductor of the drill.
 pub(super) struct DrillConductor {
-    name: String,
+    pub(super) name: String,
     at: usize,
-}
-
-impl DrillConductor {
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
 }
 
 impl<'a> Conductors<'a> {

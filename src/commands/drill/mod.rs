@@ -91,12 +91,8 @@ fn jobs(text: &str) -> Result<usize, String> {
 }
 
 fn lease(text: &str) -> Result<Duration, String> {
-    let lease = duration::parse(text).map_err(|error| error.to_string())?;
-    let bounds = Duration::from_secs(2)..=Duration::from_secs(300);
-    match bounds.contains(&lease) {
-        true => Ok(lease),
-        false => Err("use a duration from 2s to 5m".to_owned()),
-    }
+    let bounds = (Duration::from_secs(2), Duration::from_secs(300));
+    duration::within(text, bounds, "use a duration from 2s to 5m")
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: DrillArgs) -> anyhow::Result<()> {
@@ -177,11 +173,11 @@ impl Drill<'_> {
             self.record.listens().await;
             let [killed, stopped] = [conductors.start(SLOTS)?, conductors.start(SLOTS)?];
             ctx.out.remark("two conductors of the drill start");
-            self.await_registered(&[killed.name(), stopped.name()])
+            self.await_registered(&[&*killed.name, &*stopped.name])
                 .await?;
             self.post().await.with_context(trying)?;
             self.record
-                .await_claims(&[killed.name(), stopped.name()], self.deadline())
+                .await_claims(&[&*killed.name, &*stopped.name], self.deadline())
                 .await?;
             self.fail_both(ctx, conductors, &killed, &stopped).await
         };
@@ -206,13 +202,8 @@ impl Drill<'_> {
             format!("{:.3}", self.sleep().as_secs_f64()),
         ];
         let drafts = self.jobs.iter().map(|uuid| Draft {
-            uuid: *uuid,
-            chosen: false,
-            name: self.name.clone(),
             priority: Priority::VeryHigh,
-            book: None,
-            details: json!({ "command": command }).into(),
-            former: None,
+            ..Draft::new(*uuid, &*self.name, json!({ "command": command }))
         });
         let drafts: Vec<_> = drafts.collect();
         for posted in self.board.post(&drafts, None).await? {
@@ -251,7 +242,7 @@ impl Drill<'_> {
         let since = Instant::now();
         ctx.out
             .remark("one of them is killed, the other is stopped");
-        let [of_killed, of_stopped] = [killed, stopped].map(|it| self.record.held_by(it.name()));
+        let [of_killed, of_stopped] = [killed, stopped].map(|it| self.record.held_by(&it.name));
         if !self.args.yours {
             let rest = self.args.jobs.div_ceil(2).max(SLOTS);
             conductors.start(rest)?;
@@ -259,7 +250,7 @@ impl Drill<'_> {
         // All of its claims are over by then, wherever the time is measured.
         time::sleep_until(since + self.args.lease * 2).await;
         // On a busy machine, conductors need longer to take them over.
-        let former = (stopped.name(), since);
+        let former = (&*stopped.name, since);
         (self.record)
             .await_takeovers(&of_stopped, former, self.deadline())
             .await;
@@ -275,15 +266,15 @@ impl Drill<'_> {
             board: self.board.name().to_owned(),
             jobs: self.args.jobs,
             lease: self.args.lease.as_secs_f64(),
-            crash: self.record.pickups(&of_killed, killed.name(), since),
-            stop: self.record.pickups(&of_stopped, stopped.name(), since),
+            crash: self.record.pickups(&of_killed, &killed.name, since),
+            stop: self.record.pickups(&of_stopped, &stopped.name, since),
             stopped_for: long.as_secs_f64(),
             refused,
             finished: self.record.finished(&uuids),
             finished_twice: self.record.finished_twice(&uuids),
             finished_by_former_owner: self.record.finished_by_former(
                 &of_stopped,
-                stopped.name(),
+                &*stopped.name,
                 since,
             ),
             lost: self.lost().await?,
@@ -294,7 +285,6 @@ impl Drill<'_> {
         })
     }
 
-    /// Returns the number of refused results of the stopped conductor.
     async fn refusals(&self, stopped: &DrillConductor, all: u64) -> Option<u64> {
         let (deadline, mut pauses) = (
             Instant::now() + self.args.lease * 2,
@@ -302,7 +292,7 @@ impl Drill<'_> {
         );
         loop {
             let there = self.board.conductors().await.ok()?;
-            let own = there.iter().find(|it| it.name == stopped.name());
+            let own = there.iter().find(|it| it.name == stopped.name);
             match own.map(|it| it.report.counters.lost) {
                 Some(lost) if lost >= all => return Some(lost),
                 known if Instant::now() > deadline => return known,

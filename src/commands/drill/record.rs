@@ -148,7 +148,6 @@ impl DrillRecord {
         uuids.iter().filter(|it| self.ends(it) > 1).count()
     }
 
-    /// Counts the jobs that ended without a claim of another owner.
     pub(super) fn finished_by_former(&self, jobs: &[String], owner: &str, since: Instant) -> usize {
         let takeovers = |uuid: &str| self.count_of(uuid, |it| it.takes_over(owner, since));
         let without = |uuid: &&String| self.ends(uuid) > 0 && takeovers(uuid) == 0;
@@ -187,7 +186,6 @@ impl DrillRecord {
         }
     }
 
-    /// Returns the conductors that took the jobs over.
     pub(super) fn took_over(&self, jobs: &[String], since: Instant) -> BTreeSet<String> {
         let record = self.jobs.lock();
         let events = jobs.iter().filter_map(|uuid| record.get(uuid)).flatten();

@@ -21,7 +21,6 @@ pub(super) struct DrillReport {
     pub(super) finished_twice: usize,
     pub(super) finished_by_former_owner: usize,
     pub(super) lost: usize,
-    /// Number of jobs with a missing event.
     pub(super) events_missed: usize,
     pub(super) took_over: BTreeSet<String>,
 }

@@ -178,14 +178,7 @@ mod tests {
         ] {
             assert_eq!(is_told(&job, &flow(state, after(1))), told, "{state}");
         }
-        job.holding = Some(Holding {
-            owner: None,
-            claimed_on: None,
-            expires_in: None,
-            lease: Lease::Timed,
-            fence: None,
-            outlives: None,
-        });
+        job.holding = Some(Holding::new(None, Lease::Timed, None));
         assert!(!is_told(&job, &flow("RUNNING", after(1))));
     }
 }

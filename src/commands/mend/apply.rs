@@ -34,8 +34,7 @@ use crate::{
     duration,
     exit::{CommandError, MendEnd},
     job::{
-        AuditEntry, Authority, Claimant, Decision, Draft, Entry, Identity, Job, Priority,
-        Settlement, Term,
+        AuditEntry, Authority, Claimant, Decision, Draft, Entry, Identity, Job, Settlement, Term,
     },
     logbook::{BalancerTransaction, LoadBalancer, LogbookUrl},
     suggest::Hint,
@@ -191,15 +190,12 @@ impl BalancerRepair<'_> {
         let (Some(flow), Some((store, book))) = (flow, &self.judged.origin) else {
             return Err(BoardError::NoSuchJob.into());
         };
+        // Two repairs of the same flow cannot both post it.
+        let uuid = uuid_of(&format!("mend:{}", flow.uuid));
         let draft = Draft {
-            // Two repairs of the same flow cannot both post it.
-            uuid: uuid_of(&format!("mend:{}", flow.uuid)),
             chosen: true,
-            name: flow.name.clone(),
-            priority: Priority::Normal,
             book: Some(book.clone()),
-            details: serde_json::json!({ "store": store }).into(),
-            former: None,
+            ..Draft::new(uuid, &*flow.name, serde_json::json!({ "store": store }))
         };
         match board.post_one(&draft, None).await {
             Ok(_) => Ok(format!("posted {} as {}", flow.name, draft.uuid)),
@@ -258,15 +254,9 @@ impl BalancerRepair<'_> {
             owner: ctx.who().clone(),
             term: Term::Kept(RECORDING),
         };
-        let draft = Draft {
-            uuid: uuid::Uuid::new_v4(),
-            chosen: false,
-            name: format!("mend {}: {} -> ERROR", balancer.id, balancer.status),
-            priority: Priority::Normal,
-            book: None,
-            details: serde_json::json!({ "sql": statement }).into(),
-            former: None,
-        };
+        let name = format!("mend {}: {} -> ERROR", balancer.id, balancer.status);
+        let details = serde_json::json!({ "sql": statement });
+        let draft = Draft::new(uuid::Uuid::new_v4(), name, details);
         let posted = board.post_one(&draft, Some(&claimant)).await?;
         let authority = match posted.fence {
             Some(fence) => Authority::Claim(claimant.owner.clone(), fence),
@@ -287,7 +277,6 @@ impl BalancerRepair<'_> {
         Ok(job.uuid)
     }
 
-    /// Runs the operator's command, with the operator's environment.
     async fn run(&self, ctx: &Context, command: &OwnCommand) -> anyhow::Result<String> {
         // The id is no part of the script: the shell reads nothing of it.
         let script = format!("{} \"$1\"", command.text);

@@ -157,7 +157,6 @@ impl Sources {
         }
     }
 
-    /// The error of a database that could not be read.
     fn unreadable(&self) -> anyhow::Error {
         anyhow!(self.seen.gaps().collect::<Vec<_>>().join("; "))
     }
@@ -278,14 +277,7 @@ async fn all(
             ctx.print_error(&error);
         }
     }
-    match failed {
-        0 => Ok(()),
-        failed => Err(CommandError::Partly {
-            failed,
-            total: count,
-        }
-        .into()),
-    }
+    CommandError::partly(failed, count)
 }
 
 async fn list(ctx: &mut Context, conf: &Octavia, own: Sourced<Secret>) -> anyhow::Result<()> {

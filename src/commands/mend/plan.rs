@@ -16,7 +16,6 @@ pub(super) enum Step {
     Restore,
     /// Post the lost job again.
     Repost,
-    /// The statement that sets the row to ERROR.
     SetError(String),
     FailOver(OwnCommand),
     Delete(OwnCommand),

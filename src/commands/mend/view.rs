@@ -81,7 +81,13 @@ impl MendReport {
                 }
                 None => "no flow of it".to_owned(),
             },
-            workers: workers_line(workers),
+            workers: match workers.alive {
+                Some(alive) => format!("{alive} registered, {} with a job", workers.busy),
+                None => format!(
+                    "{} with a job; this board does not list idle workers",
+                    workers.busy
+                ),
+            },
             plan: (plan.steps.iter())
                 .map(|it| PlannedStep::of(it, balancer))
                 .collect(),
@@ -142,13 +148,6 @@ fn on_board(judged: &JudgedBalancer) -> String {
             format!("{name} {reference} is unclaimed, {front} jobs go first")
         }
         (_, None) => format!("{name} {reference} is unclaimed, and the next in line"),
-    }
-}
-
-fn workers_line(Workers { busy, alive }: Workers) -> String {
-    match alive {
-        Some(alive) => format!("{alive} registered, {busy} with a job"),
-        None => format!("{busy} with a job; this board does not list idle workers"),
     }
 }
 

@@ -102,13 +102,10 @@ impl DraftArgs {
         }
         let (uuid, chosen) = identity(self.uuid, self.unique.as_deref())?;
         let draft = Draft {
-            uuid,
             chosen,
-            name: checked_name(name)?,
             priority: self.priority,
             book: self.book.clone(),
-            details: Value::Object(details).into(),
-            former: None,
+            ..Draft::new(uuid, checked_name(name)?, Value::Object(details))
         };
         check_size(&draft.details.value(), max_details)?;
         // Facts nest parsed JSON, and readers reject deep nesting.

@@ -80,7 +80,6 @@ pub(crate) fn misuse(
     Some(CommandError::usage(message).hint(hint))
 }
 
-/// Returns the words of an example for a command that lacks something.
 fn example(error: &clap::Error, command: &str) -> Option<Vec<&'static str>> {
     let is_plain = |it: char| it.is_alphanumeric() || " -_./:=@".contains(it);
     let lines = Guide::of(command).examples.into_iter().map(|it| it.line);

@@ -9,7 +9,7 @@ use futures_util::TryStreamExt;
 use super::logbook::LogbookArgs;
 use crate::{
     board::{
-        Board, Detail, JobRef, Order, Query, Which,
+        Board, Detail, JobRef, Order, Query,
         filter::{Filter, Filters},
     },
     context::Context,
@@ -85,13 +85,10 @@ impl AboutArgs {
         let filters = Filters::new(self.filters(ctx).await?);
         let (now, mut jobs) = (Utc::now(), Vec::new());
         for shelf in [Shelf::Board, Shelf::Trash] {
-            let query = Query {
-                shelf,
-                which: Which::All,
+            let mut entries = board.entries(Query {
                 order: Order::Rank,
-                detail: Detail::Whole,
-            };
-            let mut entries = board.entries(query);
+                ..Query::all(shelf, Detail::Whole)
+            });
             let trying = || ctx.trying("list", "the jobs");
             while let Some(entry) = entries.try_next().await.with_context(trying)? {
                 if filters.matches(&entry, now) {

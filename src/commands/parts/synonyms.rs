@@ -19,7 +19,6 @@ fn guesses(
     lines.map(|(words, text)| (words.split(' '), text))
 }
 
-/// Returns the command that a synonym stands for.
 pub(in crate::commands) fn meaning(word: &str) -> Option<&'static str> {
     let mut synonyms = guesses(" = ");
     let (_, command) = synonyms.find(|(words, _)| words.clone().any(|it| it == word))?;

@@ -14,9 +14,7 @@ use crate::{
     context::Context,
     duration,
     exit::CommandError,
-    job::{
-        CapturedOutput, Claim, Claimant, Claimed, Decision, Fence, Job, Owner, Settlement, Term,
-    },
+    job::{CapturedOutput, Claimant, Claimed, Decision, Fence, Job, Owner, Settlement, Term},
     lease::{Keeper, LEASE},
     process::{
         child::Ended,
@@ -50,7 +48,7 @@ pub(crate) struct Performer {
     worker: Worker,
     /// Caught since before the claim.
     pub(crate) signals: Signals,
-    by: Claimant,
+    pub(crate) by: Claimant,
     lease: Duration,
     retry: RetryPolicy,
 }
@@ -107,10 +105,6 @@ impl Performer {
         })
     }
 
-    pub(crate) fn claimant(&self) -> &Claimant {
-        &self.by
-    }
-
     /// Runs the command for a claimed job, settles the job, and calls `left` if the job remains.
     pub(crate) async fn perform(
         mut self,
@@ -119,17 +113,12 @@ impl Performer {
         WonJob { claimed, asked }: WonJob,
         left: &(dyn Fn(&Context, &Job, &Decision) + Sync),
     ) -> anyhow::Result<()> {
+        let claim = claimed.claim(&self.by.owner, self.lease);
         let Claimed { job, fence, .. } = claimed;
         self.warn_of_own_command(ctx, &job);
         let span = Span::of(job.details.as_ref(), false);
         self.command.trace(span.as_ref());
         let keeper = Keeper::start(Arc::clone(&board));
-        let claim = Claim {
-            key: job.key.clone(),
-            owner: self.by.owner.clone(),
-            fence: Some(fence.clone()),
-            term: self.lease,
-        };
         let mut held = HeldJob {
             lease: keeper.hold(claim, asked),
             look_since: Boottime::now(),
@@ -148,10 +137,14 @@ impl Performer {
             Err(NotPerformed::Lost(_)) => (None, None),
             // A mistyped command is no failure of the job.
             Err(_) => (Some(AttemptEnd::Interrupted), None),
-            Ok((ended, is_interrupted)) => match is_by_hand(*ended, *is_interrupted) {
-                true => (Some(AttemptEnd::Interrupted), Some(*ended)),
-                false => (Some(AttemptEnd::Ended(*ended)), Some(*ended)),
-            },
+            // A person ended the command, here or at the terminal: no failure of the job.
+            Ok((ended, is_interrupted))
+                if *ended != Ended::Exit(0)
+                    && (*is_interrupted || *ended == Ended::Signal(Signal::INT.as_raw())) =>
+            {
+                (Some(AttemptEnd::Interrupted), Some(*ended))
+            }
+            Ok((ended, _)) => (Some(AttemptEnd::Ended(*ended)), Some(*ended)),
         };
         let HeldJob { job, fence, .. } = &held;
         if let Some(end) = end {
@@ -241,14 +234,6 @@ fn max_attempts(job: &Job) -> Option<u32> {
     job.details.as_ref().and_then(own_max_attempts)
 }
 
-/// Whether a person ended the command, here or at the terminal: no failure of the job.
-fn is_by_hand(ended: Ended, is_interrupted: bool) -> bool {
-    match ended {
-        Ended::Exit(0) => false,
-        _ => is_interrupted || ended == Ended::Signal(Signal::INT.as_raw()),
-    }
-}
-
 fn report(ctx: &Context, job: &Job, decision: &Decision, ended: Option<Ended>) {
     let fate = match decision {
         Decision::Consume => return,
@@ -303,9 +288,5 @@ pub(crate) fn ours(error: anyhow::Error) -> anyhow::Error {
 }
 
 pub(crate) fn expiry(text: &str) -> Result<Duration, String> {
-    let expiry = duration::parse(text).map_err(|error| error.to_string())?;
-    if expiry < EXPIRY.0 || expiry > EXPIRY.1 {
-        return Err("a claim can last from 1ms to 3650d".to_owned());
-    }
-    Ok(expiry)
+    duration::within(text, EXPIRY, "a claim can last from 1ms to 3650d")
 }

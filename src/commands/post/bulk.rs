@@ -132,7 +132,6 @@ async fn check_all(
     if results.failed == 0 {
         return Ok(());
     }
-    let (total, failed) = (results.total + right, results.failed);
     results.suspend(|| ctx.out.note("nothing was posted"));
-    Err(CommandError::Partly { failed, total }.into())
+    CommandError::partly(results.failed, results.total + right)
 }

@@ -14,7 +14,7 @@ use crate::{
         BoardError, BoardExt as _, ClaimRules, JobRef, Settled, ext::the_answer, scratch::Testable,
     },
     job::{
-        Authority, Claim, Claimant, Claimed, Decision, Draft, Entry, Job, JobKey, Owner, Priority,
+        Authority, Claim, Claimant, Claimed, Decision, Draft, Entry, Job, JobKey, Owner,
         Settlement, Shelf, Term,
     },
 };
@@ -38,15 +38,11 @@ impl Trial<'_> {
     }
 
     pub(super) fn claim_of(&self, claimed: &Claimed, by: &Claimant) -> Claim {
-        Claim {
-            key: claimed.job.key.clone(),
-            owner: by.owner.clone(),
-            fence: Some(claimed.fence.clone()),
-            term: match by.term {
-                Term::Kept(term) | Term::For(term) => term,
-                Term::Indefinite => AMPLE,
-            },
-        }
+        let term = match by.term {
+            Term::Kept(term) | Term::For(term) => term,
+            Term::Indefinite => AMPLE,
+        };
+        claimed.claim(&by.owner, term)
     }
 
     pub(super) async fn win(
@@ -142,13 +138,6 @@ pub(super) fn settlement(claim: &Claim, decision: Decision) -> Settlement {
 
 pub(super) fn draft(number: usize) -> Draft {
     let uuid = Uuid::new_v4();
-    Draft {
-        uuid,
-        chosen: false,
-        name: format!("selftest-{number}"),
-        priority: Priority::Normal,
-        book: None,
-        details: json!({ "number": number, "text": format!("\u{e9}\u{2603} {uuid}") }).into(),
-        former: None,
-    }
+    let details = json!({ "number": number, "text": format!("\u{e9}\u{2603} {uuid}") });
+    Draft::new(uuid, format!("selftest-{number}"), details)
 }

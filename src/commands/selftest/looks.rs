@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{TimeDelta, Utc};
 use serde::Serialize;
 use tokio::time::{self, Instant};
 
@@ -177,7 +177,8 @@ impl Tick {
             };
             let doubt = at.elapsed() / 2;
             let ahead = there - before - TimeDelta::from_std(doubt).unwrap_or_default();
-            let doubt = doubt.as_secs_f64() + precision(there);
+            let is_in_millis = there.timestamp_subsec_micros() % 1000 == 0;
+            let doubt = doubt.as_secs_f64() + if is_in_millis { 1e-3 } else { 1e-6 };
             if best.is_none_or(|it| doubt < it.doubt) {
                 let offset = ahead.as_seconds_f64();
                 best = Some(Self { at, offset, doubt });
@@ -215,13 +216,6 @@ impl Tick {
             ))
         };
         (clock, seen)
-    }
-}
-
-fn precision(there: DateTime<Utc>) -> f64 {
-    match there.timestamp_subsec_micros() % 1000 {
-        0 => 1e-3,
-        _ => 1e-6,
     }
 }
 

@@ -135,27 +135,23 @@ fn job_after(event: &Event, subject: &Subject, found: Option<Job>) -> Entry {
     let is_of_this_claim = job.owner() == event.owner.as_ref();
     match event.kind {
         EventKind::Claimed | EventKind::Extended if !is_of_this_claim => {
-            job.holding = Some(claim_of(event));
+            job.holding = Some(Holding::new(
+                event.owner.clone(),
+                Lease::None,
+                event.fence.clone(),
+            ));
         }
         EventKind::Claimed | EventKind::Extended => {}
         // Filters by owner mean the last owner.
         EventKind::Consumed | EventKind::Trashed => {
-            job.holding = event.owner.is_some().then(|| claim_of(event))
+            job.holding = event
+                .owner
+                .is_some()
+                .then(|| Holding::new(event.owner.clone(), Lease::None, event.fence.clone()))
         }
         _ => job.holding = None,
     }
     Entry::Job(Box::new(job))
-}
-
-fn claim_of(event: &Event) -> Holding {
-    Holding {
-        owner: event.owner.clone(),
-        lease: Lease::None,
-        expires_in: None,
-        outlives: None,
-        claimed_on: None,
-        fence: event.fence.clone(),
-    }
 }
 
 fn job_of(subject: &Subject) -> Job {

@@ -111,11 +111,7 @@ impl Handler {
             // A command that does not end is killed.
             let _ = process.stop(Boottime::now() + GRACE, None).await;
         }
-        if ended.is_ok() && self.failed > 0 {
-            let (failed, total) = (self.failed, self.handled);
-            return Err(CommandError::Partly { failed, total }.into());
-        }
-        ended
+        ended.and(CommandError::partly(self.failed, self.handled))
     }
 }
 
@@ -137,7 +133,7 @@ mod tests {
         let posted = || PrintedEvent::of(&Event::now(EventKind::Posted));
         let taken = (0..WAITING + 5000).filter(|_| handler.take(posted()));
         assert_eq!(taken.count(), WAITING + 1);
-        let kinds: Vec<_> = handler.waiting.iter().map(PrintedEvent::kind).collect();
+        let kinds: Vec<_> = handler.waiting.iter().map(|it| it.event).collect();
         assert!(
             kinds[..WAITING]
                 .iter()

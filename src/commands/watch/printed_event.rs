@@ -16,7 +16,7 @@ use crate::{
 pub(crate) struct PrintedEvent {
     #[serde(serialize_with = "as_text")]
     time: DateTime<Utc>,
-    event: EventKind,
+    pub(super) event: EventKind,
     uuid: Option<String>,
     key: Option<String>,
     name: Option<String>,
@@ -68,7 +68,6 @@ impl PrintedEvent {
         uuid.or_else(|| Some(JobRef::Key(JobKey::new(key))))
     }
 
-    /// The end of a job, as the history keeps it.
     pub(crate) fn ended(job: &Job) -> Option<Self> {
         let ended = job.ended.as_ref()?;
         let kind = match ended.departure {
@@ -86,11 +85,6 @@ impl PrintedEvent {
 
     pub(super) fn resync() -> Self {
         Self::of(&Event::resync())
-    }
-
-    #[cfg(test)]
-    pub(super) fn kind(&self) -> EventKind {
-        self.event
     }
 
     fn what(&self) -> String {

@@ -193,7 +193,6 @@ fn kind_of(remark: &AuditEntry) -> Option<EventKind> {
     }
 }
 
-/// Returns the failures that returned the job to the board.
 fn returning_failures(job: &Job) -> &[Failure] {
     let failures = &job.history.failures[..];
     let has_ended_it = failures.last().is_some_and(|last| match &job.ended {

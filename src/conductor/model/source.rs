@@ -46,7 +46,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/zookeeper/write/settle.rs",
         &["settle_one", "permitted", "settling"],
-        "ae448d1d",
+        "8ae7b003",
     ),
     (
         "a claim or a renewal is served",

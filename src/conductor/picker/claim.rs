@@ -153,12 +153,7 @@ impl Picker<'_> {
         }
     }
 
-    /// Checks them all: events may have been missed.
-    pub(super) fn check_all_unanswered(&self) {
-        self.check_unanswered(&self.unanswered);
-    }
-
-    fn check_unanswered<'k>(&self, keys: impl IntoIterator<Item = &'k JobKey>) {
+    pub(super) fn check_unanswered<'k>(&self, keys: impl IntoIterator<Item = &'k JobKey>) {
         let in_flight = &self.shared.in_flight;
         let keys = keys.into_iter().filter(|key| !in_flight.may_have(key));
         keys.for_each(|key| in_flight.let_slip(key, Aftermath::Interrupted));

@@ -115,7 +115,8 @@ impl Picker<'_> {
         }
         self.listed = Some(Instant::now());
         self.has_looked = true;
-        self.check_all_unanswered();
+        // Events may have been missed.
+        self.check_unanswered(&self.unanswered);
         match is_news {
             // No event reported earlier pauses, and a change requires another listing.
             true => self.read_pauses().await,

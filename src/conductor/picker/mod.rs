@@ -25,8 +25,7 @@ use super::{
     admission::Against,
     contact::Outage,
     registration::LeaseTerm,
-    shared::Shared,
-    shutdown::{Shutdown, ending, may_claim, may_not_claim},
+    shared::{Shared, Shutdown, ending, may_claim, may_not_claim},
     slots::{Slot, Slots},
 };
 use crate::{

@@ -100,11 +100,6 @@ impl RefusedSettlements {
         let entries = self.jobs.values().map(|job| job.entry.clone());
         std::mem::take(&mut self.has_changed).then(|| entries.collect())
     }
-
-    fn take_all(&mut self) -> Vec<DueSettlement> {
-        let jobs = std::mem::take(&mut self.jobs).into_values();
-        jobs.filter_map(|job| job.due).collect()
-    }
 }
 
 impl Settler {
@@ -120,7 +115,8 @@ impl Settler {
 
     /// Leaves the refused jobs; their claims expire.
     pub(crate) fn leave_refused(&mut self) {
-        for due in self.refused.take_all() {
+        let jobs = std::mem::take(&mut self.refused.jobs).into_values();
+        for due in jobs.filter_map(|job| job.due) {
             self.shared.status.work(|work| work.left_unsettled += 1);
             self.shared.in_flight.put_down(&due.attempt.held.job.key);
         }

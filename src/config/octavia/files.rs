@@ -17,7 +17,7 @@ pub(super) fn find(named: &str, folder: &Path, env: &Environment) -> anyhow::Res
     ensure!(!named.contains("://"), "octavia:FILE takes no URL");
     let named = match named {
         "" => {
-            let folder = env.etc().join("octavia");
+            let folder = env.etc.join("octavia");
             let beside = folder.join("octavia.conf.d");
             let beside = beside.is_dir().then_some(beside);
             [folder.join("octavia.conf")]

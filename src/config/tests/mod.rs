@@ -5,12 +5,31 @@ mod files;
 mod secrets;
 mod values;
 
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, ffi::OsString, fs, path::Path};
 
 use rustix::{process::geteuid, system::uname};
 use tempfile::TempDir;
 
-use super::*;
+use super::{environment::Account, *};
+
+impl Environment {
+    /// Makes a test environment, with a directory in place of `/etc`.
+    pub(super) fn made_of(
+        variables: &[(&str, &str)],
+        etc: &Path,
+        account: fn() -> Option<Account>,
+    ) -> Self {
+        let variables: BTreeMap<String, OsString> = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), OsString::from(value)))
+            .collect();
+        Self {
+            variables: Box::new(move |name| variables.get(name).cloned()),
+            etc: etc.to_owned(),
+            account,
+        }
+    }
+}
 
 struct Machine(TempDir);
 

@@ -30,7 +30,6 @@ const NO_LOGBOOKS: &str = "the logbooks cannot be read";
 /// Which load balancers to look at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Asked<'a> {
-    /// All that are pending.
     Pending,
     /// The load balancers with this id prefix, in any status.
     Like(&'a str),
@@ -98,7 +97,6 @@ pub(crate) struct BalancerReport {
     pub(super) books: Option<HashSet<String>>,
 }
 
-/// The databases of an Octavia.
 pub(crate) struct OctaviaReader {
     pub(super) logbook: Database,
     own: Database,
@@ -120,7 +118,6 @@ impl OctaviaReader {
         }
     }
 
-    /// Returns the amphorae stuck since before a time.
     pub(crate) async fn amphorae(
         &mut self,
         before: DateTime<Utc>,
@@ -231,7 +228,7 @@ impl OctaviaReader {
         let job = job.and_then(Entry::job);
         let asked = self.logbook.ask(seen, async |it| match (job, latest) {
             (Some(job), _) => it.flow(job).await,
-            (None, Some(uuid)) => it.flow_with_uuid(uuid).await,
+            (None, Some(uuid)) => it.flow_with("uuid", uuid).await,
             (None, None) => Ok(None),
         });
         let asked = asked.await;

@@ -50,7 +50,6 @@ impl Jobs {
         jobs.books
     }
 
-    /// Returns the jobs about a load balancer in this place.
     pub(super) fn about(&self, balancer: &str, shelf: Shelf) -> impl Iterator<Item = &Entry> {
         let jobs = self.of_balancers.get(balancer).into_iter().flatten();
         jobs.filter(move |it| it.job().is_some_and(|job| job.shelf == shelf))

@@ -50,7 +50,6 @@ impl Verdict {
     }
 }
 
-/// The state of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClaimState {
     Held,
@@ -202,7 +201,6 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Returns the job that was trashed last.
 pub(super) fn last<'a>(jobs: &[&'a Entry]) -> Option<&'a Entry> {
     let trashed = |entry: &&Entry| entry.job().and_then(|it| it.trashed_on.or(it.created_on));
     jobs.iter().copied().max_by_key(trashed)

@@ -147,7 +147,7 @@ fn wait(timer: &Timer, deaf_until: Option<Boottime>) -> io::Result<()> {
     };
     let mut fds = [
         PollFd::new(&input, said),
-        PollFd::new(timer.fd(), PollFlags::IN),
+        PollFd::new(&timer.0, PollFlags::IN),
     ];
     match poll(&mut fds, None) {
         Ok(_) | Err(Errno::INTR) => Ok(()),

@@ -27,7 +27,7 @@ pub(crate) struct PageCursor {
     /// The stored priority and sequence of the last record returned.
     last: (i64, i64),
     page: i64,
-    is_at_end: bool,
+    pub(crate) is_at_end: bool,
 }
 
 impl PageCursor {
@@ -38,10 +38,6 @@ impl PageCursor {
             page: FIRST_PAGE,
             is_at_end: false,
         }
-    }
-
-    pub(crate) fn is_at_end(&self) -> bool {
-        self.is_at_end
     }
 }
 

@@ -60,7 +60,6 @@ pub(crate) struct RowJob {
 }
 
 impl RowJob {
-    /// The columns that [`read`](Self::read) expects.
     pub(crate) fn columns(view: &BoardView<'_>) -> String {
         let [uuid, name, owner] = ["uuid", "name", "owner"].map(|column| view.bounded(column));
         format!(
@@ -105,14 +104,7 @@ impl RowJob {
 
     /// Returns the claim without its lease.
     pub(crate) fn holding(&self) -> Option<Holding> {
-        Some(Holding {
-            owner: Some(self.owner()?),
-            fence: self.fence(),
-            lease: Lease::None,
-            expires_in: None,
-            outlives: None,
-            claimed_on: None,
-        })
+        Some(Holding::new(Some(self.owner()?), Lease::None, self.fence()))
     }
 }
 

@@ -66,7 +66,9 @@ pub(crate) fn open_file(path: &Path, manner: OpenMode) -> rusqlite::Result<Conne
             path,
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         ),
-        OpenMode::Alone if !has_log(path) => {
+        OpenMode::Alone
+            if fs::metadata(with_suffix(path, "-wal")).map_or(true, |log| log.len() == 0) =>
+        {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX
                 | OpenFlags::SQLITE_OPEN_URI;
@@ -88,10 +90,6 @@ pub(crate) fn open_file(path: &Path, manner: OpenMode) -> rusqlite::Result<Conne
             Ok(connection)
         }
     }
-}
-
-fn has_log(path: &Path) -> bool {
-    fs::metadata(with_suffix(path, "-wal")).is_ok_and(|log| log.len() > 0)
 }
 
 pub(crate) fn is_mounted_read_only(path: &Path) -> bool {

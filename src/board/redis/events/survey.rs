@@ -48,7 +48,8 @@ impl Counts {
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Numbers {
     is_announced: bool,
-    are_of_peers: bool,
+    /// Whether a peer has numbered a job since the last comparison.
+    pub(super) are_of_peers: bool,
 }
 
 impl Numbers {
@@ -60,12 +61,7 @@ impl Numbers {
         self.are_of_peers |= !std::mem::take(&mut self.is_announced);
     }
 
-    /// Whether a peer has numbered a job since the last comparison.
-    pub(super) fn are_of_peers(self) -> bool {
-        self.are_of_peers
-    }
-
-    /// Returns the same and resets it, as the board is compared now.
+    /// Returns `are_of_peers` and resets it, as the board is compared now.
     pub(super) fn settle(&mut self) -> bool {
         std::mem::take(&mut self.are_of_peers)
     }
@@ -153,11 +149,11 @@ mod tests {
         numbers.note();
         numbers.note();
         numbers.touch();
-        assert!(!numbers.are_of_peers());
+        assert!(!numbers.are_of_peers);
         numbers.touch();
         numbers.note();
         numbers.touch();
-        assert!(numbers.are_of_peers() && numbers.settle() && !numbers.are_of_peers());
+        assert!(numbers.are_of_peers && numbers.settle() && !numbers.are_of_peers);
     }
 
     #[test]

@@ -4,8 +4,7 @@
 //! record that TaskFlow 6.5 reads as a job is one here. Python's reader accepts more than JSON, so the grammar has
 //! its own module.
 
-mod entity;
-mod lock;
+mod nodes;
 mod read;
 mod text;
 mod token;
@@ -16,8 +15,7 @@ mod write;
 mod tests;
 
 pub(crate) use self::{
-    entity::Entity,
-    lock::{Lock, lock, read_lock},
+    nodes::{Entity, Lock, lock, read_lock},
     read::{decode, edited, weight},
     value::{oversized_integer, value_of},
     write::encode,

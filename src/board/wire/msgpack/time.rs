@@ -12,7 +12,6 @@ pub(super) const DATETIME: i8 = 1;
 
 pub(super) const LAST_MICROSECOND: u32 = 999_999;
 
-/// The names of UTC that are accepted as a zone.
 const UTC_ZONES: [&str; 3] = ["UTC", "Etc/UTC", "GMT"];
 
 const PARTS: [&str; 7] = [

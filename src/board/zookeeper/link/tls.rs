@@ -20,7 +20,7 @@ use crate::board::{
         cause::{ServerCause, ServerProblem},
         tls,
     },
-    url::{Server, TlsFiles, TlsIdentity},
+    url::{Server, TlsFiles},
 };
 
 pub(crate) struct Tls {
@@ -32,7 +32,9 @@ pub(crate) struct Tls {
 
 impl Tls {
     pub(crate) fn load(files: &TlsFiles, servers: &[Server]) -> Result<Self, ServerProblem> {
-        set_provider();
+        static PROVIDER: Once = Once::new();
+        // The client uses the process-wide provider; an earlier choice stays.
+        PROVIDER.call_once(|| _ = aws_lc_rs::default_provider().install_default());
         for server in servers {
             // The client would panic.
             tls::name(server)
@@ -45,7 +47,10 @@ impl Tls {
                 Some(path) => read(path)?,
                 None => system_authorities(),
             },
-            certificate: files.identity.as_ref().map(read_identity).transpose()?,
+            certificate: match &files.identity {
+                Some(own) => Some((read(&own.cert)?, read(&own.key)?)),
+                None => None,
+            },
             config,
         })
     }
@@ -69,18 +74,6 @@ impl Tls {
     pub(crate) fn alert(&self, error: &io::Error) -> Option<ServerCause> {
         tls::objection(error, self.certificate.is_some())
     }
-}
-
-/// The client uses the process-wide provider; an earlier choice stays.
-fn set_provider() {
-    static SET: Once = Once::new();
-    SET.call_once(|| {
-        let _ = aws_lc_rs::default_provider().install_default();
-    });
-}
-
-fn read_identity(files: &TlsIdentity) -> Result<(String, String), ServerProblem> {
-    Ok((read(&files.cert)?, read(&files.key)?))
 }
 
 fn system_authorities() -> String {

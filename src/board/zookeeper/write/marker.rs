@@ -70,21 +70,17 @@ pub(crate) struct Mark {
     uuid: Uuid,
     version: i32,
     pub(crate) on_board: Option<JobKey>,
-    in_trash: Option<Namesake>,
+    pub(crate) in_trash: Option<Namesake>,
 }
 
 #[derive(Debug)]
-struct Namesake {
+pub(crate) struct Namesake {
     key: JobKey,
     version: i32,
     side: Option<i32>,
 }
 
 impl Mark {
-    pub(crate) fn has_namesake(&self) -> bool {
-        self.in_trash.is_some()
-    }
-
     pub(crate) fn move_to_trash(&self, transaction: &mut Transaction<'_>, key: &JobKey) {
         if let Some(namesake) = &self.in_trash {
             transaction.delete(NodeKind::TrashedJob, &namesake.key, namesake.version);

@@ -67,7 +67,7 @@ impl BoardSession<'_> {
             match self.commit(transaction).await? {
                 Ok(()) => {
                     return Ok(Settled {
-                        replaced_namesake: mark.is_some_and(|mark| mark.has_namesake()),
+                        replaced_namesake: mark.is_some_and(|mark| mark.in_trash.is_some()),
                         forgotten,
                     });
                 }

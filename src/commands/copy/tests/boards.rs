@@ -227,17 +227,15 @@ fn claim(state: &mut State, side: &mut Side, by: &Claimant) -> Result<Claimed> {
     }
     state.fences += 1;
     let fence = Fence(state.fences.to_string());
-    job.holding = Some(Holding {
-        owner: Some(by.owner.clone()),
-        lease: match by.term {
-            Term::Indefinite => Lease::None,
-            Term::For(_) | Term::Kept(_) => Lease::Timed,
-        },
-        expires_in: None,
-        outlives: None,
-        claimed_on: None,
-        fence: Some(fence.clone()),
-    });
+    let lease = match by.term {
+        Term::Indefinite => Lease::None,
+        Term::For(_) | Term::Kept(_) => Lease::Timed,
+    };
+    job.holding = Some(Holding::new(
+        Some(by.owner.clone()),
+        lease,
+        Some(fence.clone()),
+    ));
     let job = job.clone();
     Ok(Claimed {
         job,

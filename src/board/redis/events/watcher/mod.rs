@@ -111,7 +111,7 @@ impl<'a> RedisWatcher<'a> {
         let settle_since = self.to_settle.map(|(_, since)| since);
         let since = [self.stale_since, settle_since].into_iter().flatten().min();
         let at = since?.max(self.surveys.next());
-        Some(match self.has_touched() && !self.numbers.are_of_peers() {
+        Some(match self.has_touched() && !self.numbers.are_of_peers {
             true => at + COURTESY,
             false => at,
         })
