@@ -67,8 +67,9 @@ use crate::{
     process::{
         guard,
         job_control::{self, Role},
-        leash, pid1,
+        leash,
         signal::Signals,
+        stand,
     },
 };
 
@@ -140,8 +141,8 @@ fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
         // Our commands run as our own user, and could read our environment and memory. A kernel without this setting
         // allows it.
         let _ = set_dumpable(false);
-        if pid1::is_first() {
-            let ended = pid1::stand().context("cannot start");
+        if stand::is_first() {
+            let ended = stand::stand().context("cannot start");
             return ended.map_or_else(|error| printer.conclude(Err(error)), ExitCode::from);
         }
     }

@@ -85,7 +85,9 @@ impl Follower<'_> {
                         }
                         self.events = None;
                         let error = ended.and_then(Result::err);
-                        error.unwrap_or_else(|| self.silence())
+                        error.unwrap_or_else(|| {
+                            BoardError::unreachable(self.board.name(), "the event stream ended")
+                        })
                     }
                 },
             };
@@ -117,9 +119,5 @@ impl Follower<'_> {
             Start::Whenever if !self.was_heard => matches!(error, BoardError::Unreachable { .. }),
             _ => error.is_retryable(),
         }
-    }
-
-    fn silence(&self) -> BoardError {
-        BoardError::unreachable(self.board.name(), "the event stream ended")
     }
 }

@@ -32,7 +32,7 @@ use crate::{
     process::{clock::Boottime, signal::Signals},
     retry::RetryPolicy,
     suggest::{Hint, Suggestion},
-    worker::settle::settle_kept,
+    worker::settle_kept,
 };
 
 /// Claim a job

@@ -2,7 +2,6 @@
 
 mod ask;
 pub(super) mod complete;
-mod typed;
 
 use std::{
     ffi::OsString,

@@ -188,10 +188,6 @@ impl ListArgs {
         }
     }
 
-    fn skips_trash(&self) -> bool {
-        self.shelf() == Shelf::Board && !self.failed && self.state.is_none() && !self.unclaimed
-    }
-
     fn nothing(&self) -> &'static str {
         let is_named = self.name.is_some() || self.named.is_some();
         let is_narrow = is_named || self.problem.is_some() || self.about.is_given();
@@ -241,7 +237,9 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
             if let Some(guess) = guess {
                 ctx.out.note(guess.to_string());
             }
-            notes::note_empty(ctx, &*board, args.nothing(), args.skips_trash()).await
+            let is_of_board = args.shelf() == Shelf::Board && args.state.is_none();
+            let skips_trash = is_of_board && !args.failed && !args.unclaimed;
+            notes::note_empty(ctx, &*board, args.nothing(), skips_trash).await
         }
         _ => Ok(()),
     }

@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use super::parts::reason::ReasonArgs;
 use crate::{
-    board::Board,
     context::{Consent, Context},
     duration,
     exit::CommandError,
@@ -76,7 +75,9 @@ pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()
     };
     let trying = || ctx.trying("pause", &pause.names);
     board.pause(&pause).await.with_context(trying)?;
-    note_peers(ctx, &*board);
+    if board.capabilities().has_peers() {
+        ctx.out.note("Python services ignore pauses");
+    }
     let done = "paused";
     ctx.out.report(&Paused { done, pause })
 }
@@ -115,10 +116,4 @@ fn end(now: DateTime<Utc>, lasting: Duration) -> Result<DateTime<Utc>, CommandEr
         to end the pause",
         )
     })
-}
-
-fn note_peers(ctx: &Context, board: &dyn Board) {
-    if board.capabilities().has_peers() {
-        ctx.out.note("Python services ignore pauses");
-    }
 }

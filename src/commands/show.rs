@@ -58,7 +58,12 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
     let is_unknown = |found: &Result<_, _>| matches!(found, Err(BoardError::NoSuchJob));
     if found.iter().any(is_unknown) {
         notes::note_peers(ctx, &*board);
-    } else if found.iter().flatten().any(is_past) {
+    } else if found
+        .iter()
+        .flatten()
+        .filter_map(Entry::job)
+        .any(|it| it.shelf == Shelf::Past)
+    {
         notes::remark_on_peers(ctx, &*board);
     }
     let total = found.len() + unnamed;
@@ -108,10 +113,6 @@ fn has_failed(entry: &Entry) -> bool {
     entry
         .job()
         .is_some_and(|job| !job.history.failures.is_empty())
-}
-
-fn is_past(entry: &Entry) -> bool {
-    entry.job().is_some_and(|job| job.shelf == Shelf::Past)
 }
 
 pub(crate) async fn look_everywhere(

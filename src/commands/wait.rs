@@ -286,7 +286,7 @@ async fn look_up(
         .iter()
         .any(|it| matches!(it, Err(BoardError::NoSuchJob)))
     {
-        notes::is_unused(ctx, board).await?;
+        notes::look(ctx, board).await?;
     }
     let (mut jobs, is_any_there) = (Vec::new(), found.iter().any(Result::is_ok));
     for (wanted, found) in wanted.iter().zip(found) {

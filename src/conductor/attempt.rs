@@ -118,7 +118,7 @@ impl JobAttempt {
                 biased;
                 () = capture.finish(&shared.status.reporter) => {}
                 // The reader of the output may never read it.
-                () = out_of_time(&mut shutdown) => {}
+                () = async { clock::sleep_until(aborted(&mut shutdown).await).await } => {}
             }
         }
         if let (Some(spans), Some(line)) = (&shared.spans, line) {
@@ -284,11 +284,6 @@ async fn expired(timeout: Option<Duration>) -> Duration {
         }
         _ => future::pending().await,
     }
-}
-
-async fn out_of_time(shutdown: &mut watch::Receiver<Shutdown>) {
-    let end = aborted(shutdown).await;
-    clock::sleep_until(end).await;
 }
 
 async fn turn<'a>(

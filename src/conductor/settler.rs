@@ -284,7 +284,10 @@ impl Settler {
             note = said.fold(note, |note, (stream, text)| note.with(stream, text));
         }
         if let Some(time) = decision.not_before() {
-            note = note.with("not_before", text_of(time));
+            note = note.with(
+                "not_before",
+                time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
+            );
         }
         self.shared.status.log(note);
         match decision {
@@ -292,10 +295,6 @@ impl Settler {
             _ => self.shared.in_flight.put_down(key),
         }
     }
-}
-
-fn text_of(time: DateTime<Utc>) -> String {
-    time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
 
 /// Retrying is harmless: owner and fence identify this claim alone.

@@ -73,10 +73,6 @@ impl Answers {
             _ => {}
         }
     }
-
-    fn is_ready(&self) -> bool {
-        self.takes && self.is_fresh && self.free > 0
-    }
 }
 
 /// Returns the failed attempts and the retry limit that the job or the default sets.
@@ -212,7 +208,7 @@ impl Snapshot {
         let mut answers = Answers::default();
         for taker in self.takers_staying() {
             answers.add(taker, taker.answer(entry, job, self.now));
-            if answers.is_ready() {
+            if answers.takes && answers.is_fresh && answers.free > 0 {
                 break;
             }
         }

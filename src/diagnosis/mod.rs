@@ -7,7 +7,6 @@ mod explain;
 mod figures;
 mod holder;
 mod judge;
-mod local;
 mod octavia;
 mod problems;
 mod sentence;

@@ -221,7 +221,9 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         (BoardError::Malformed { .. }, "retry") => {
             "nothing changed; `jobboard show JOB` shows the record"
         }
-        (BoardError::Misdirected { board, .. }, _) if is_file(board) => {
+        (BoardError::Misdirected { board, .. }, _)
+            if matches!(board.parse(), Ok(BoardUrl::Embedded(_))) =>
+        {
             "correct the board's URL (--board or JOBBOARD_URL), or create the directory; `jobboard \
              config` shows where the URL is set"
         }
@@ -234,10 +236,6 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         _ => return None,
     };
     Some(hint.into())
-}
-
-fn is_file(board: &str) -> bool {
-    matches!(board.parse(), Ok(BoardUrl::Embedded(_)))
 }
 
 fn verb(trying: Option<&Trying>) -> &'static str {

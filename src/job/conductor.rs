@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 use serde_json::{Value, json};
 
@@ -31,6 +31,22 @@ pub(crate) struct Conductor {
     pub(crate) has_left: bool,
     #[serde(flatten, serialize_with = "shown")]
     pub(crate) report: ConductorReport,
+}
+
+impl Conductor {
+    /// This process, under this name from now on.
+    pub(crate) fn of_this_process(name: String, owner: Owner, report: ConductorReport) -> Self {
+        Self {
+            name,
+            host: rustix::system::uname().nodename().to_string_lossy().into(),
+            pid: std::process::id(),
+            since: Utc::now().trunc_subsecs(6),
+            owner,
+            silence: None,
+            has_left: false,
+            report,
+        }
+    }
 }
 
 /// Serializes under the public JSON keys; the registry keeps the keys of 0.2.0.

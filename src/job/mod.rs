@@ -11,15 +11,15 @@ mod moves;
 pub(crate) mod octavia;
 mod past;
 mod pause;
-mod record;
 mod settlement;
-mod state;
 
 use std::{borrow::Cow, cmp::Reverse};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::names::named;
 
 pub(crate) use self::{
     claim::{Claim, Claimant, Claimed, Fence, Holding, Lease, Owner, Term},
@@ -30,15 +30,43 @@ pub(crate) use self::{
     details::{Decode, Details},
     draft::{Draft, Edit, Former},
     fields::{FieldKind, FieldSource, FieldValue, JobField},
-    history::{CapturedOutput, Failure, History, LONGEST, RELEASED, shortened},
+    history::{
+        CapturedOutput, Failure, History, LONGEST, LONGEST_RECORD, RELEASED, from_json, shortened,
+    },
     key::{JobKey, usual},
     moves::{MOST_RECORDS, MOVER, MoveRecord, Stage},
     past::{AuditEntry, Departure, End, HISTORY, Identity},
     pause::{MOST_PAUSES, Pause, Pauses},
-    record::{LONGEST_RECORD, from_json},
     settlement::{Aftermath, Authority, Decision, ExpectedState, Purge, Restore, Settlement},
-    state::{Priority, State},
 };
+
+named! {
+    #[derive(
+        Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+    )]
+    pub(crate) enum Priority ("priority", str::eq_ignore_ascii_case) {
+        VeryHigh = 4 => "VERY_HIGH",
+        High = 3 => "HIGH",
+        #[default]
+        Normal = 2 => "NORMAL",
+        Low = 1 => "LOW",
+        VeryLow = 0 => "VERY_LOW",
+    }
+}
+
+named! {
+    /// What a job is doing, as TaskFlow names it, and the two states that only we tell apart.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    pub(crate) enum State ("state", str::eq_ignore_ascii_case) {
+        Unclaimed => "UNCLAIMED",
+        Claimed => "CLAIMED",
+        /// Gone from the board: consumed, or never there.
+        Complete => "COMPLETE",
+        Trashed => "TRASHED",
+        /// There is a record, but it cannot be read.
+        Malformed => "MALFORMED",
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Shelf {

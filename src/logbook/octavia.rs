@@ -19,7 +19,6 @@ const STORED: [&[&str]; 3] = [
     &["amphora", "load_balancer_id"],
 ];
 
-/// The time of the last change of a row.
 const SINCE: &str = "COALESCE(updated_at, created_at)";
 
 #[derive(Debug, Clone, PartialEq, Eq)]

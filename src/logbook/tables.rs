@@ -216,7 +216,8 @@ impl Logbook {
             dialect.text("flowdetails.state", NAME),
             argument(dialect, "flowdetails.meta", BALANCER),
         );
-        let found = self.rows(&question, &[&written(time)]).await?;
+        let time = time.format("%Y-%m-%d %H:%M:%S").to_string();
+        let found = self.rows(&question, &[&time]).await?;
         let books = found.into_iter().map(|row| {
             let [uuid, name, state, load_balancer] = columns(row)?;
             Ok(StaleBook {
@@ -246,10 +247,6 @@ impl Logbook {
     pub(super) fn dialect(&self) -> Dialect {
         self.database.dialect()
     }
-}
-
-fn written(time: DateTime<Utc>) -> String {
-    time.format("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 fn failure(dialect: Dialect, column: &str, part: &str) -> String {

@@ -9,13 +9,12 @@ pub(crate) mod job_control;
 pub(crate) mod label;
 pub(crate) mod leash;
 pub(crate) mod lineage;
-pub(crate) mod pid1;
 pub(crate) mod service_manager;
 pub(crate) mod signal;
 #[cfg(test)]
 pub(crate) mod simulation;
 pub(crate) mod spawn;
-mod stand;
+pub(crate) mod stand;
 pub(crate) mod terminal;
 
 use rustix::process::{Pid, getpid};

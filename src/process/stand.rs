@@ -1,4 +1,6 @@
 //! A process that stands in for its child: it runs this program again, and only passes signals on to it.
+//!
+//! The first process of a container is one: the kernel shields it from most signals and gives it all orphans.
 
 use std::{
     io,
@@ -10,9 +12,9 @@ use nix::{
     errno::Errno,
     sys::signalfd::{SfdFlags, SignalFd},
 };
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 
-use super::signal::set_of;
+use super::signal::{ENDING, ENDING_TOO, STEERING, code_of, set_of};
 
 pub(super) struct Stand {
     inbox: SignalFd,
@@ -63,5 +65,27 @@ impl Stand {
 
     pub(super) fn child_pid(&self) -> Pid {
         Pid::from_child(&self.child)
+    }
+}
+
+pub(crate) fn is_first() -> bool {
+    getpid().is_init()
+}
+
+/// Reaps orphans and passes signals on. Call it while there is only one thread.
+pub(crate) fn stand() -> io::Result<u8> {
+    let signals = ENDING.into_iter().chain(ENDING_TOO).chain(STEERING);
+    let stand = Stand::start(signals, |command| command.args(std::env::args_os().skip(1)))?;
+    loop {
+        while let Some((pid, status)) = wait(WaitOptions::NOHANG).ok().flatten() {
+            if pid == stand.child_pid() {
+                return Ok(code_of(status.exit_status(), status.terminating_signal()));
+            }
+        }
+        // A terminal has already signalled the whole group.
+        let received = stand.receive()?.filter(|it| it.sender.is_some());
+        if let Some(received) = received.filter(|it| it.signal != Signal::CHILD) {
+            stand.pass_on(received.signal);
+        }
     }
 }

@@ -14,7 +14,7 @@ use rusqlite::TransactionBehavior;
 
 use super::{
     Durability, Embedded,
-    events::signal::signal_path,
+    events::watch::signal_path,
     store::{
         APPLICATION_ID,
         disk::{OpenMode, folder_of, make_file, open_file, with_suffix},

@@ -24,7 +24,7 @@ use self::{
     error::SCHEMA_VERSION,
     transaction::{BoardView, Change},
 };
-use super::{events::signal::ChangeSignal, pauses, read::record::text_of, registry};
+use super::{events::watch::ChangeSignal, pauses, read::record::text_of, registry};
 use crate::board::wire::posting;
 
 /// Marks our files, so that another program's database is not taken for a board.

@@ -45,7 +45,6 @@ pub(crate) enum Address {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sentinel {
     pub(crate) servers: Vec<Server>,
-    /// The name of the master in Sentinel.
     pub(crate) master: String,
     pub(crate) user: Option<String>,
     /// Not from the URL.

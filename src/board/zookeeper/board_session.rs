@@ -92,13 +92,13 @@ impl BoardSession<'_> {
 
     pub(super) async fn make_board(&self) -> Result<()> {
         self.session.ensure_chroot(WRITING).await?;
-        self.make_folder(self.paths.board()).await?;
+        self.make_folder(&self.paths.board).await?;
         self.make_folder(&self.paths.folder(Shelf::Trash)).await
     }
 
     pub(super) async fn make_folder(&self, path: &str) -> Result<()> {
         let options = CreateMode::Persistent.with_acls(self.client.acls());
-        let made = self.session.client().mkdir(path, &options);
+        let made = self.session.client.mkdir(path, &options);
         match self.session.ask(WRITING, made).await? {
             Ok(()) | Err(Error::NodeExists) => Ok(()),
             Err(error) => Err(self.session.refusal(WRITING, &error)),
@@ -107,11 +107,11 @@ impl BoardSession<'_> {
 
     pub(super) async fn put(&self, path: &str, data: &[u8]) -> Result<()> {
         let options = CreateMode::Persistent.with_acls(self.client.acls());
-        let created = self.session.client().create(path, data, &options);
+        let created = self.session.client.create(path, data, &options);
         match self.session.ask(WRITING, created).await? {
             Ok(_) => Ok(()),
             Err(Error::NodeExists) => {
-                let set = self.session.client().set_data(path, data, None);
+                let set = self.session.client.set_data(path, data, None);
                 Ok(self.session.get(WRITING, set).await.map(drop)?)
             }
             Err(error) => Err(self.session.refusal(WRITING, &error)),
@@ -119,7 +119,7 @@ impl BoardSession<'_> {
     }
 
     pub(super) async fn delete(&self, path: &str) -> Result<bool> {
-        let deleted = self.session.client().delete(path, None);
+        let deleted = self.session.client.delete(path, None);
         match self.session.ask(WRITING, deleted).await? {
             Ok(()) => Ok(true),
             Err(Error::NoNode) => Ok(false),
@@ -131,7 +131,7 @@ impl BoardSession<'_> {
     pub(super) async fn delete_unused(&self, nodes: &[(String, Option<i32>)]) -> Result<()> {
         for nodes in nodes.chunks(AT_ONCE) {
             let gone = nodes.iter().map(|(path, version)| {
-                let delete = self.session.client().delete(path, *version);
+                let delete = self.session.client.delete(path, *version);
                 self.session.ask(WRITING, delete)
             });
             // One refusal must not stop the others: another client may be deleting the node too.
@@ -142,7 +142,7 @@ impl BoardSession<'_> {
     }
 
     pub(super) fn catch_up(&self) -> impl Future<Output = Result<()>> {
-        self.session.catch_up(self.paths.board())
+        self.session.catch_up(&self.paths.board)
     }
 
     pub(super) fn unknown(&self, failure: RequestFailure) -> BoardError {

@@ -55,7 +55,7 @@ impl BoardSession<'_> {
     }
 
     async fn acls(&self, seen: &mut Examined) -> Option<Vec<Acl>> {
-        let asked = self.session.client().get_acl(self.paths.board());
+        let asked = self.session.client.get_acl(&self.paths.board);
         match self.session.ask(READING, asked).await {
             Ok(Ok((acls, _))) => return Some(acls),
             Ok(Err(Error::NoNode)) => {}
@@ -69,7 +69,7 @@ impl BoardSession<'_> {
         let Some(acls) = self.acls(seen).await else {
             return;
         };
-        let path = self.paths.board();
+        let path = &self.paths.board;
         let user = self
             .client
             .about

@@ -177,7 +177,7 @@ impl Board for ZooKeeper {
     async fn register(&self, conductor: &Conductor) -> Result<()> {
         let name = &conductor.name;
         if (self.registration.lock().as_ref())
-            .is_some_and(|entered| entered.entrant().name() == name)
+            .is_some_and(|entered| entered.entrant().conductor.name == *name)
         {
             return Err(BoardError::NameTaken { name: name.clone() });
         }
@@ -231,7 +231,7 @@ impl Board for ZooKeeper {
 
     async fn health(&self) -> Result<Health> {
         let board = self.root.reading().await?;
-        let path = board.paths.board();
+        let path = &board.paths.board;
         let (stat, children, (trashed, trashed_beside)) = tokio::try_join!(
             board.session.stat(path),
             board.session.children(path),

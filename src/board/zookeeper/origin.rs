@@ -98,7 +98,7 @@ impl BoardSession<'_> {
             let is_of = |side: &Option<i64>| *side == Some(*czxid);
             match sides.iter().position(is_of) {
                 Some(0) => Origin::Here,
-                Some(place) => Origin::Beside(boards[place].board().to_owned()),
+                Some(place) => Origin::Beside(boards[place].board.clone()),
                 None => Origin::Unknown,
             }
         });

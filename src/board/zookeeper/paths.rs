@@ -44,7 +44,7 @@ impl From<Shelf> for NodeKind {
 
 #[derive(Debug, Clone)]
 pub(super) struct Paths {
-    board: String,
+    pub(super) board: String,
     trash: String,
     entities: String,
     /// The root of our own nodes; TaskFlow never looks there.
@@ -81,10 +81,6 @@ impl Paths {
         let is_other = !name.starts_with('.') && other.board != self.board && !is_server_s;
         let shares = || other.folder(Shelf::Trash) == self.folder(Shelf::Trash);
         (is_other && shares()).then_some(other)
-    }
-
-    pub(super) fn board(&self) -> &str {
-        &self.board
     }
 
     pub(super) fn node(&self, kind: NodeKind, name: impl Display) -> String {

@@ -53,19 +53,15 @@ impl StayingRegistration {
 
 pub(super) struct ConductorEntry {
     root: Root,
-    conductor: Conductor,
+    pub(super) conductor: Conductor,
     report: Mutex<ConductorReport>,
 }
 
 impl ConductorEntry {
-    pub(super) fn name(&self) -> &str {
-        &self.conductor.name
-    }
-
     pub(super) async fn publish(&self, report: &ConductorReport) -> Result<()> {
         *self.report.lock() = report.clone();
         let board = self.root.writing().await?;
-        board.publish(self.name(), report).await
+        board.publish(&self.conductor.name, report).await
     }
 
     async fn enter(&self) -> Result<StateWatcher> {
@@ -73,7 +69,7 @@ impl ConductorEntry {
             .root
             .with(self.root.client.bearing(WRITING, None).await?);
         // Watch before creating the entry, so that no session end is missed.
-        let states = board.session.client().state_watcher();
+        let states = board.session.client.state_watcher();
         let conductor = Conductor {
             report: self.report.lock().clone(),
             ..self.conductor.clone()
@@ -87,7 +83,9 @@ impl ConductorEntry {
     }
 
     async fn is_ours(&self, board: &BoardSession<'_>) -> Result<bool> {
-        let name = board.paths.node(NodeKind::ConductorName, self.name());
+        let name = board
+            .paths
+            .node(NodeKind::ConductorName, &self.conductor.name);
         let stat = board.session.stat(&name).await?;
         Ok(stat.is_some_and(|stat| stat.ephemeral_owner == board.session.id().0))
     }
@@ -96,7 +94,11 @@ impl ConductorEntry {
         let mut sweeps = time::interval_at(time::Instant::now() + sweep, sweep);
         loop {
             tokio::select! {
-                () = ended(&mut states) => states = self.enter_again().await,
+                state = states.changed() => {
+                    if state.is_terminated() {
+                        states = self.enter_again().await;
+                    }
+                }
                 _ = sweeps.tick() => self.sweep().await,
             }
         }
@@ -118,10 +120,6 @@ impl ConductorEntry {
             let _ = board.sweep().await;
         }
     }
-}
-
-async fn ended(states: &mut StateWatcher) {
-    while !states.changed().await.is_terminated() {}
 }
 
 impl BoardSession<'_> {
@@ -164,7 +162,7 @@ impl BoardSession<'_> {
     pub(super) async fn publish(&self, name: &str, report: &ConductorReport) -> Result<()> {
         let path = self.paths.node(NodeKind::ConductorName, name);
         let data = as_json(report);
-        let set = self.session.client().set_data(&path, data.as_bytes(), None);
+        let set = self.session.client.set_data(&path, data.as_bytes(), None);
         match self.session.ask(WRITING, set).await? {
             // A lost entry comes back with the next session.
             Ok(_) | Err(Error::NoNode) => Ok(()),
@@ -263,9 +261,9 @@ mod tests {
         let session = root.reading().await.unwrap().session;
         let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
         let stray = paths.side(&JobKey::new("job0000000042"));
-        session.client().mkdir(&stray, &options).await.unwrap();
+        session.client.mkdir(&stray, &options).await.unwrap();
         let end = time::Instant::now() + Duration::from_secs(20);
-        while session.client().check_stat(&stray).await.unwrap().is_some() {
+        while session.client.check_stat(&stray).await.unwrap().is_some() {
             assert!(time::Instant::now() < end, "it stays");
             time::sleep(soon).await;
         }

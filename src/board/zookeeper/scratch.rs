@@ -143,7 +143,7 @@ impl Testable for ZooKeeper {
         let board = self.root.writing().await?;
         board.delete(&path).await?;
         let options = CreateMode::Ephemeral.with_acls(self.root.client.acls());
-        let made = board.session.client().create(&path, b"", &options);
+        let made = board.session.client.create(&path, b"", &options);
         let (stat, _) = board.session.get(WRITING, made).await?;
         Ok(DateTime::from_timestamp_millis(stat.ctime))
     }

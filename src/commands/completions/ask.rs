@@ -1,4 +1,4 @@
-//! Asks the board for completions, within a short time limit.
+//! Reads the partial command line, and asks the board for completions within a short time limit.
 
 use std::{
     collections::HashSet,
@@ -11,14 +11,13 @@ use chrono::Utc;
 use clap_complete::engine::CompletionCandidate;
 use futures_util::TryStreamExt;
 
-use super::typed;
 use crate::{
     board::{
         self, Board, Detail, JobRef, Order, Query, Which,
         open::{Bounds, open},
     },
     commands::retry,
-    config::{Config, Environment},
+    config::{Config, Environment, Flags},
     job::{Entry, Job, Origin, Shelf},
     output::{Text, short},
 };
@@ -50,7 +49,7 @@ impl JobRange {
         let (shelves, which, is_fit): (&'static [Shelf], _, fn(&Entry) -> bool) = match command {
             "claim" | "change" => (&[Shelf::Board], Which::Unclaimed, |_| true),
             "consume" | "trash" => (&[Shelf::Board], Which::All, |entry| {
-                entry.holding().is_some() || typed::words().iter().any(|word| word == "--force")
+                entry.holding().is_some() || typed_words().iter().any(|word| word == "--force")
             }),
             "abandon" | "extend" | "owner" => (&[Shelf::Board], Which::All, claimed),
             "restore" | "purge" => (&[Shelf::Trash], Which::All, |_| true),
@@ -73,7 +72,7 @@ pub(super) fn ask(wanted: BoardValue, typed: &str) -> Vec<CompletionCandidate> {
     let (sender, found) = mpsc::channel();
     let named = match wanted {
         // A job on the command line is not offered twice.
-        BoardValue::Job(_) => typed::words().into_iter().rev().skip(1).collect(),
+        BoardValue::Job(_) => typed_words().into_iter().rev().skip(1).collect(),
         _ => HashSet::new(),
     };
     let offer = Offer {
@@ -97,7 +96,7 @@ pub(super) fn ask(wanted: BoardValue, typed: &str) -> Vec<CompletionCandidate> {
 }
 
 fn look(wanted: BoardValue, mut offer: Offer) -> anyhow::Result<()> {
-    let config = Config::load(typed::flags(), &Environment::of_process())?;
+    let config = Config::load(typed_flags(), &Environment::of_process())?;
     let bounds = Bounds {
         max_details: config.max_details.value,
         history: config.history.value,
@@ -191,4 +190,64 @@ impl Offer {
 pub(super) fn is_harmless(text: &str) -> bool {
     let is_plain = |it: char| it.is_alphanumeric() || "_@%+=:,./-*?[]".contains(it);
     !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
+}
+
+/// Returns the partial command line that the shell passes.
+pub(super) fn typed_words() -> Vec<String> {
+    let words = std::env::args_os().skip(2);
+    words.map(|word| plain(&word.to_string_lossy())).collect()
+}
+
+pub(super) fn typed_flags() -> Flags {
+    let words = typed_words();
+    let value = |name: &str| {
+        words.iter().enumerate().find_map(|(at, word)| {
+            let assigned = word.strip_prefix(name)?;
+            match assigned.strip_prefix('=') {
+                Some(value) => Some(value.to_owned()),
+                None if assigned.is_empty() => words.get(at + 1).cloned(),
+                None => None,
+            }
+        })
+    };
+    Flags {
+        board: value("--board"),
+        config: value("--config").map(Into::into),
+        ..Flags::default()
+    }
+}
+
+/// Removes quotes as the shell would; the last one may still be open.
+fn plain(word: &str) -> String {
+    let (mut text, mut open, mut characters) = (String::new(), None, word.chars());
+    while let Some(character) = characters.next() {
+        match (character, open) {
+            ('\'' | '"', None) => open = Some(character),
+            (quote, Some(begin)) if quote == begin => open = None,
+            ('\\', None | Some('"')) => text.extend(characters.next()),
+            (character, _) => text.push(character),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn quotes_are_removed_from_a_word() {
+        for (typed, expected) in [
+            ("state=UN", "state=UN"),
+            ("'state=UN", "state=UN"),
+            (r"age\>", "age>"),
+            (
+                r#"'name="big one" and '"s\"t""#,
+                r#"name="big one" and s"t"#,
+            ),
+            (r"it'\'s", r"it\s"),
+        ] {
+            assert_eq!(plain(typed), expected, "{typed}");
+        }
+    }
 }

@@ -12,8 +12,7 @@ use clap_complete::{
 
 use super::{
     SHELLS,
-    ask::{BoardValue, JobRange, ask, is_harmless},
-    typed,
+    ask::{BoardValue, JobRange, ask, is_harmless, typed_flags, typed_words},
 };
 use crate::{
     board::{
@@ -32,7 +31,7 @@ use crate::{
 /// Answers a shell's request; returns `false` without one.
 pub(crate) fn answer_shell() -> bool {
     let call = std::env::args_os().take(2);
-    let words = typed::words().into_iter().map(OsString::from);
+    let words = typed_words().into_iter().map(OsString::from);
     let here = std::env::current_dir().ok();
     CompleteEnv::with_factory(grammar)
         .shells(SHELLS)
@@ -123,7 +122,7 @@ impl ArgumentValue {
             }
             Self::Filter => of_filter(typed),
             Self::Board => {
-                let names = Config::board_names(&typed::flags(), &Environment::of_process());
+                let names = Config::board_names(&typed_flags(), &Environment::of_process());
                 let names = names.unwrap_or_default().into_iter();
                 names
                     .filter(|name| name.starts_with(typed) && is_harmless(name))

@@ -9,7 +9,6 @@ mod show;
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, ensure};
-use chrono::{SubsecRound, Utc};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -295,16 +294,7 @@ fn settings(ctx: &Context, args: &ConductArgs, reporter: &Reporter) -> anyhow::R
         idle: args.idle_exit,
     };
     Ok(Settings {
-        conductor: Conductor {
-            name,
-            host: rustix::system::uname().nodename().to_string_lossy().into(),
-            pid: std::process::id(),
-            since: Utc::now().trunc_subsecs(6),
-            owner,
-            silence: None,
-            has_left: false,
-            report: ConductorReport::default(),
-        },
+        conductor: Conductor::of_this_process(name, owner, ConductorReport::default()),
         mark: process,
         jobs: args.jobs,
         lease: args.lease.unwrap_or(LEASE),

@@ -258,10 +258,9 @@ impl Drill<'_> {
         let long = since.elapsed();
         let rounds = u32::try_from(self.args.jobs).unwrap_or(u32::MAX);
         let deadline = self.deadline() + self.sleep() * rounds.min(4);
-        self.record.await_ends(&self.jobs, deadline).await;
+        let uuids: Vec<_> = self.jobs.iter().map(Uuid::to_string).collect();
+        self.record.await_ends(&uuids, deadline).await;
         let refused = self.refusals(stopped, of_stopped.len() as u64).await;
-        let uuids = self.jobs.iter().map(Uuid::to_string);
-        let uuids: Vec<_> = uuids.collect();
         Ok(DrillReport {
             board: self.board.name().to_owned(),
             jobs: self.args.jobs,
@@ -274,7 +273,7 @@ impl Drill<'_> {
             finished_twice: self.record.finished_twice(&uuids),
             finished_by_former_owner: self.record.finished_by_former(
                 &of_stopped,
-                &*stopped.name,
+                &stopped.name,
                 since,
             ),
             lost: self.lost().await?,

@@ -11,7 +11,6 @@ use tokio::{
     sync::watch,
     time::{Instant, timeout_at},
 };
-use uuid::Uuid;
 
 use super::report::Pickups;
 use crate::board::{
@@ -27,7 +26,6 @@ struct SeenEvent {
 }
 
 impl SeenEvent {
-    /// Whether another owner claims the job after a failure.
     fn takes_over(&self, owner: &str, since: Instant) -> bool {
         let is_other = self.owner.as_deref() != Some(owner);
         self.kind == EventKind::Claimed && self.at > since && is_other
@@ -98,8 +96,7 @@ impl DrillRecord {
         }
     }
 
-    pub(super) async fn await_ends(&self, jobs: &[Uuid], deadline: Instant) {
-        let uuids: Vec<_> = jobs.iter().map(Uuid::to_string).collect();
+    pub(super) async fn await_ends(&self, uuids: &[String], deadline: Instant) {
         let all = || uuids.iter().all(|uuid| self.has_ended(uuid));
         self.until(deadline, all).await;
     }

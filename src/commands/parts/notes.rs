@@ -30,12 +30,8 @@ pub(crate) async fn note_empty(
     Ok(())
 }
 
-/// Distinguishes an empty board from one that never existed, such as a misspelt one.
-pub(crate) async fn is_unused(ctx: &Context, board: &dyn Board) -> anyhow::Result<bool> {
-    Ok(!look(ctx, board).await?.is_used)
-}
-
-async fn look(ctx: &Context, board: &dyn Board) -> anyhow::Result<Health> {
+/// Notes a board on which no job was ever posted: its name may be misspelt.
+pub(crate) async fn look(ctx: &Context, board: &dyn Board) -> anyhow::Result<Health> {
     let trying = || ctx.trying("list", "the jobs");
     let health = board.health().await.with_context(trying)?;
     note_if_unused(ctx, board, &health);

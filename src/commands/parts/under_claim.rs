@@ -24,7 +24,7 @@ use crate::{
     },
     retry::{AttemptContext, AttemptEnd, RetryPolicy, own_max_attempts},
     trace::Span,
-    worker::{HeldJob, NotPerformed, Worker, foreground::perform_here, settle::settle_kept},
+    worker::{HeldJob, NotPerformed, Worker, foreground::perform_here, settle_kept},
 };
 
 const EXPIRY: (Duration, Duration) = (

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, process::Command, sync::Arc, time::Duration};
 
-use chrono::{SubsecRound as _, TimeDelta, Utc};
+use chrono::{TimeDelta, Utc};
 use futures_util::future::join_all;
 use tokio::time;
 
@@ -102,20 +102,13 @@ impl Scratch {
 
     pub(super) fn user(&self) -> Conductor {
         let name = this_process();
-        Conductor {
-            owner: Owner::from_stored(name.as_str()),
-            name,
-            host: rustix::system::uname().nodename().to_string_lossy().into(),
-            pid: std::process::id(),
-            since: Utc::now().trunc_subsecs(6),
-            silence: None,
-            has_left: false,
-            report: ConductorReport {
-                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-                process: group::this_process(),
-                ..ConductorReport::default()
-            },
-        }
+        let owner = Owner::from_stored(name.as_str());
+        let report = ConductorReport {
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            process: group::this_process(),
+            ..ConductorReport::default()
+        };
+        Conductor::of_this_process(name, owner, report)
     }
 
     pub(super) async fn left(

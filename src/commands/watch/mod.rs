@@ -123,7 +123,11 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
             Err(under_claim::code(128 + signal.as_raw()))
         }
         () = until(limit) => match count {
-            Some(count) => Err(out_of_time(count, timeout)),
+            Some(count) => {
+                let waited = duration::exact(timeout.unwrap_or_default());
+                let message = format!("watched for {waited} without reaching --count {count}");
+                Err(CommandError::TimedOut(message).into())
+            }
             None => Ok(()),
         },
         () = gone(reader) => Ok(()),
@@ -138,12 +142,6 @@ fn ago(since: Duration) -> DateTime<Utc> {
     let since = TimeDelta::from_std(since).ok();
     let then = since.and_then(|since| Utc::now().checked_sub_signed(since));
     then.unwrap_or(DateTime::<Utc>::MIN_UTC)
-}
-
-fn out_of_time(count: u64, timeout: Option<Duration>) -> anyhow::Error {
-    let waited = duration::exact(timeout.unwrap_or_default());
-    let message = format!("watched for {waited} without reaching --count {count}");
-    CommandError::TimedOut(message).into()
 }
 
 async fn until(limit: Option<Instant>) {

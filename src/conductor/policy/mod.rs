@@ -3,7 +3,6 @@
 //! Posters can ask for anything; the conductor's operator decides here.
 
 mod board;
-mod elsewhere;
 mod glob;
 mod handlers;
 mod request;

@@ -6,8 +6,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{
-    database::Database,
-    jobs::Jobs,
+    jobs::{Database, Jobs},
     verdict::{ClaimState, Facts, Judgement, Verdict, last},
 };
 use crate::{

@@ -1,15 +1,22 @@
-//! The jobs of an Octavia board, by the load balancer that they work on.
+//! The jobs of an Octavia board, by the load balancer that they work on, and databases that may be unreachable.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    time::Duration,
+};
 
+use anyhow::Context as _;
 use futures_util::TryStreamExt;
 use tokio::time;
 
-use super::database::Database;
 use crate::{
     board::{Board, BoardError, Detail, PeerOrder, Query, examine::Examined},
+    config::Sourced,
     diagnosis::checkup::WHOLE,
+    exit::chain,
     job::{Entry, Job, Owner, Shelf, octavia},
+    logbook::{Logbook, LogbookError, LogbookUrl},
+    secret::Secret,
 };
 
 #[derive(Default)]
@@ -18,7 +25,6 @@ pub(super) struct Jobs {
     of_balancers: HashMap<String, Vec<Entry>>,
     /// The logbooks of all jobs; `None` if some jobs could not be read.
     pub(super) books: Option<HashSet<String>>,
-    /// The sequence numbers of the unclaimed jobs.
     unclaimed: Vec<i64>,
     order: Option<PeerOrder>,
     pub(super) owners: BTreeSet<Owner>,
@@ -165,5 +171,53 @@ impl Jobs {
             };
             self.gap.get_or_insert(gap);
         }
+    }
+}
+
+/// A database connection, and the gap in the diagnosis if it is unreachable.
+pub(super) struct Database {
+    what: &'static str,
+    /// `None`: not configured, or already reported as unreachable.
+    opened: anyhow::Result<Option<Logbook>>,
+}
+
+impl Database {
+    pub(super) async fn open(
+        patience: Duration,
+        what: &'static str,
+        url: Option<&Sourced<Secret>>,
+    ) -> Self {
+        let opened = match url {
+            Some(url) => Self::reach(patience, url).await.map(Some),
+            None => Ok(None),
+        };
+        Self { what, opened }
+    }
+
+    async fn reach(patience: Duration, url: &Sourced<Secret>) -> anyhow::Result<Logbook> {
+        let read = url.value.expose().parse::<LogbookUrl>();
+        let url = read.with_context(|| url.source.to_string())?;
+        let opened = Logbook::open(&url, patience).await;
+        opened.with_context(|| format!("cannot read {url}"))
+    }
+
+    pub(super) async fn ask<T>(
+        &mut self,
+        seen: &mut Examined,
+        ask: impl AsyncFnOnce(&Logbook) -> Result<T, LogbookError>,
+    ) -> Option<T> {
+        let why = match &self.opened {
+            Ok(None) => return None,
+            Ok(Some(logbook)) => match ask(logbook).await {
+                Ok(answer) => return Some(answer),
+                Err(error) => chain(&error),
+            },
+            Err(error) => format!("{error:#}"),
+        };
+        if self.opened.is_err() {
+            self.opened = Ok(None);
+        }
+        seen.unseen(format!("{}: {why}", self.what), None);
+        None
     }
 }

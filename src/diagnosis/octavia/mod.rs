@@ -1,7 +1,6 @@
 //! Diagnoses an Octavia board: its configuration, its logbooks, and load balancers without their job.
 
 mod balancers;
-mod database;
 mod jobs;
 mod verdict;
 

@@ -117,7 +117,12 @@ impl<'a> Facts<'a> {
             return (Verdict::Trashed, Some(entry), why);
         }
         let (verdict, why) = match (self.flow, self.balancer.since) {
-            (Some(flow), _) if has_ended(flow) => {
+            (Some(flow), _)
+                if matches!(
+                    flow.state.as_deref(),
+                    Some("SUCCESS" | "REVERTED" | "FAILURE")
+                ) =>
+            {
                 let position = position(flow, self.now);
                 let why = format!("{position}, but the load balancer is still pending");
                 (Verdict::Inconsistent, why)
@@ -204,11 +209,6 @@ impl<'a> Facts<'a> {
 pub(super) fn last<'a>(jobs: &[&'a Entry]) -> Option<&'a Entry> {
     let trashed = |entry: &&Entry| entry.job().and_then(|it| it.trashed_on.or(it.created_on));
     jobs.iter().copied().max_by_key(trashed)
-}
-
-fn has_ended(flow: &Flow) -> bool {
-    let state = flow.state.as_deref();
-    state.is_some_and(|it| matches!(it, "SUCCESS" | "REVERTED" | "FAILURE"))
 }
 
 fn owner(job: &Job) -> String {

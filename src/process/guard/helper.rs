@@ -2,6 +2,9 @@
 //!
 //! It is synchronous and needs only its input, `/proc` and a clock.
 
+#[cfg(test)]
+pub(super) mod simulation;
+
 use std::{
     collections::{BTreeMap, HashSet},
     io, thread,
@@ -16,16 +19,12 @@ use rustix::{
     process::{Pid, Signal, getpid},
     stdio::stdin,
 };
-#[cfg(test)]
-use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{
     NAME,
     line::GuardLine,
     schedule::{KillSchedule, KillStep, PAUSE, PERSISTENCE},
 };
-#[cfg(test)]
-use crate::process::clock;
 use crate::process::{
     clock::{Boottime, Timer},
     group::{ProcessGroup, Stat, group_of},
@@ -81,43 +80,6 @@ pub(crate) fn main() -> io::Result<()> {
         thread::sleep(PAUSE);
     }
     Ok(())
-}
-
-/// Runs a guard as a task on a simulated machine.
-#[cfg(test)]
-pub(super) async fn simulate(mut lines: UnboundedReceiver<String>) {
-    let mut watch = WatchedCommands::default();
-    loop {
-        let due = async {
-            match watch.next_due() {
-                Some(due) => clock::sleep_until(due).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            line = lines.recv() => match line {
-                Some(line) if watch.hear(&line) => return,
-                Some(_) => {}
-                None => break,
-            },
-            () = due => {}
-        }
-        let due = watch.enforce(Boottime::now());
-        if !due.is_empty() {
-            let processes = watch.look_around();
-            while let Ok(line) = lines.try_recv() {
-                if watch.hear(&line) {
-                    return;
-                }
-            }
-            watch.end_strays(&due, &processes);
-        }
-    }
-    let mut sweep = Sweep::from_now_on();
-    while !watch.end_all(&mut sweep, Processes::now) {
-        tokio::time::sleep(PAUSE).await;
-    }
 }
 
 /// The end of all commands after their conductor died.
@@ -218,15 +180,6 @@ impl WatchedCommands {
             }
         }
         false
-    }
-
-    /// Handles lines of a simulated conductor, and returns whether one was its last.
-    #[cfg(test)]
-    fn hear(&mut self, lines: &str) -> bool {
-        self.partial.extend_from_slice(lines.as_bytes());
-        let is_over = self.heed_lines();
-        self.identify();
-        is_over
     }
 
     fn look_around(&self) -> Processes {

@@ -290,7 +290,9 @@ impl Helper {
     /// Writes the first lines before the guard starts, so that it knows its commands even if this process dies.
     fn start(launch: &Launch, conductor: u32, lines: &[GuardLine]) -> io::Result<Self> {
         #[cfg(test)]
-        if let Some((end, mailbox)) = simulation::start_guard(conductor, helper::simulate) {
+        if let Some((end, mailbox)) =
+            simulation::start_guard(conductor, helper::simulation::simulate)
+        {
             let text: String = lines.iter().map(GuardLine::text).collect();
             mailbox.write(&text)?;
             return Ok(Self {

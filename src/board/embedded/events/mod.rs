@@ -1,5 +1,4 @@
 //! Board events: the journal, and the signal that wakes its readers.
 
 pub(super) mod journal;
-pub(super) mod signal;
 pub(super) mod watch;

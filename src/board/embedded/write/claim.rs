@@ -38,8 +38,7 @@ impl Change<'_> {
 
     fn claim_one(&self, key: &JobKey, bid: Bid<'_>) -> StepResult<Claimed> {
         let job = self.require(Shelf::Board, key)?;
-        if let Some(owner) = job.owner() {
-            let owner = Some(owner);
+        if let owner @ Some(_) = job.owner() {
             return Err(BoardError::AlreadyClaimed { owner }.into());
         }
         bid.permit(&job.side, self.now.time())?;

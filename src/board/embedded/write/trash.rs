@@ -14,7 +14,7 @@ use crate::{
         },
         wire::as_json,
     },
-    job::{AuditEntry, Departure, Edit, JobKey, Purge, Restore, Shelf},
+    job::{Departure, Edit, JobKey, Purge, Restore, Shelf},
 };
 
 impl Change<'_> {
@@ -25,8 +25,7 @@ impl Change<'_> {
             let (uuid, place) = (job.uuid, "board");
             return Err(BoardError::Exists { uuid, place }.into());
         }
-        if let Some(owner) = job.owner() {
-            let owner = Some(owner);
+        if let owner @ Some(_) = job.owner() {
             return Err(BoardError::AlreadyClaimed { owner }.into());
         }
         let (sequence, remark) = (job.sequence, restore.remark.as_ref());
@@ -47,7 +46,8 @@ impl Change<'_> {
             }
         };
         if remark.is_none() || restore.edit.is_some() {
-            self.note(sequence, remark)?;
+            let sql = "UPDATE job SET remark = ?2 WHERE sequence = ?1";
+            self.run(sql, params![sequence, remark.map(as_json)])?;
         }
         Ok(self.log_exit(EventKind::Restored, &job, None, remark)?)
     }
@@ -105,11 +105,5 @@ impl Change<'_> {
         self.delete(job.sequence)?;
         self.log_exit(EventKind::Purged, &job, Some(exit.departure), exit.remark)?;
         Ok(Settled::default())
-    }
-
-    fn note(&self, sequence: i64, remark: Option<&AuditEntry>) -> rusqlite::Result<()> {
-        let sql = "UPDATE job SET remark = ?2 WHERE sequence = ?1";
-        self.run(sql, params![sequence, remark.map(as_json)])
-            .map(drop)
     }
 }

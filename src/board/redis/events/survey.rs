@@ -153,7 +153,8 @@ mod tests {
         numbers.touch();
         numbers.note();
         numbers.touch();
-        assert!(numbers.are_of_peers && numbers.settle() && !numbers.are_of_peers);
+        assert!(numbers.are_of_peers);
+        assert!(numbers.settle() && !numbers.are_of_peers);
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl Observations {
             let asked = Instant::now();
             let (paths, jobs) = (&board.paths, page.iter());
             let nodes = jobs.flat_map(|(key, wanted)| wanted.nodes(paths, key));
-            let nodes = std::iter::once(paths.board().to_owned()).chain(nodes);
+            let nodes = std::iter::once(paths.board.clone()).chain(nodes);
             let found = board.session.read(&nodes.collect::<Vec<_>>()).await?;
             let looked = Looked {
                 asked,

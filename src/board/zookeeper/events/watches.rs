@@ -44,7 +44,7 @@ impl Watches {
         let set = async |children: NodeKind| {
             let folder = board.paths.folder(children);
             let mode = AddWatchMode::PersistentRecursive;
-            let watcher = board.session.client().watch(&folder, mode);
+            let watcher = board.session.client.watch(&folder, mode);
             let watcher = board.session.get(READING, watcher).await?;
             Ok::<_, BoardError>(FolderWatch {
                 children,

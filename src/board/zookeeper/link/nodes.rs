@@ -126,7 +126,7 @@ impl Session {
     }
 
     async fn read_at_once(&self, paths: &[String]) -> Result<Vec<Option<Node>>> {
-        let mut reader = self.client().new_multi_reader();
+        let mut reader = self.client.new_multi_reader();
         for path in paths {
             if let Err(error) = reader.add_get_data(path) {
                 return Err(self.refusal(READING, &error));
@@ -145,7 +145,7 @@ impl Session {
     }
 
     pub(crate) async fn children(&self, path: &str) -> Result<Vec<String>> {
-        let children = self.client().list_children(path);
+        let children = self.client.list_children(path);
         match self.ask(READING, children).await? {
             Ok(children) => Ok(children),
             Err(Error::NoNode) => Ok(Vec::new()),
@@ -169,14 +169,14 @@ impl Session {
     }
 
     pub(crate) async fn stat(&self, path: &str) -> Result<Option<Stat>> {
-        let stat = self.client().check_stat(path);
+        let stat = self.client.check_stat(path);
         Ok(self.get(READING, stat).await?)
     }
 
     /// Brings our server up to the state that any server had at the time of the call.
     pub(crate) fn catch_up(&self, path: &str) -> impl Future<Output = Result<()>> {
         // Sent now, so that reads sent later come after it.
-        let sync = self.client().sync(path);
+        let sync = self.client.sync(path);
         async move { Ok(self.get(READING, sync).await?) }
     }
 }

@@ -36,7 +36,8 @@ pub(crate) struct Circumstances {
 #[derive(Clone)]
 pub(crate) struct Session {
     root: zookeeper_client::Client,
-    client: zookeeper_client::Client,
+    /// It sends when a method is called, not when the future is awaited. While it reconnects, it queues requests.
+    pub(crate) client: zookeeper_client::Client,
     about: Arc<Circumstances>,
     shared: Arc<()>,
 }
@@ -59,11 +60,6 @@ impl Session {
 
     /// Returns the client; its paths are relative to the chroot.
     ///
-    /// It sends when a method is called, not when the future is awaited. While it reconnects, it queues requests.
-    pub(crate) fn client(&self) -> &zookeeper_client::Client {
-        &self.client
-    }
-
     pub(crate) fn on_server(&self, path: &str) -> (&zookeeper_client::Client, String) {
         let chroot = self.about.chroot.as_deref().unwrap_or_default();
         (&self.root, format!("{chroot}{path}"))

@@ -38,7 +38,7 @@ impl<'a> Transaction<'a> {
             session,
             acls,
             paths,
-            writer: session.client().new_multi_writer(),
+            writer: session.client.new_multi_writer(),
             steps: Vec::new(),
             broken: None,
         }

@@ -130,8 +130,7 @@ async fn old_history_entries_are_swept() {
     need!(site = Site::new());
     let url = zookeeper_url(&format!(
         "zk://127.0.0.1:{}{}",
-        site.port,
-        site.paths.board()
+        site.port, &site.paths.board
     ));
     let board: Subject = Arc::new(ZooKeeper::new(&url, None, PATIENCE, past::FEW));
     past::history_is_limited_to_the_configured_length(&board).await;

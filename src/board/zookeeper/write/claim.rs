@@ -125,7 +125,7 @@ impl BoardSession<'_> {
         transaction.put_side(key, &record.side, side.as_ref());
         // Send the read before the reply; the server keeps the order.
         let commit = transaction.commit();
-        let read = self.session.client().get_data(&lock);
+        let read = self.session.client.get_data(&lock);
         let (done, read) = join(commit, self.session.ask(READING, read)).await;
         if let Err(refused) = done.map_err(|failure| self.unknown(failure))? {
             return Ok(Err(refused));

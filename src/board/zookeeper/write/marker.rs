@@ -59,10 +59,6 @@ impl Whereabouts {
             .filter_map(|shelf| self.on(shelf));
         self.v <= VERSION && !named.any(|key| jobs.contains(&key))
     }
-
-    fn write(&self) -> Vec<u8> {
-        as_json(self).into_bytes()
-    }
 }
 
 #[derive(Debug)]
@@ -108,12 +104,12 @@ pub(crate) fn uuid_of(posting: &Node) -> Option<Uuid> {
 }
 
 pub(crate) fn record(job: Option<&JobKey>, trashed: Option<&JobKey>) -> Vec<u8> {
-    Whereabouts {
+    as_json(&Whereabouts {
         v: VERSION,
         job: job.map(JobKey::to_string),
         trashed: trashed.map(JobKey::to_string),
-    }
-    .write()
+    })
+    .into_bytes()
 }
 
 impl BoardSession<'_> {

@@ -54,7 +54,7 @@ impl BoardSession<'_> {
     ) -> Result<Vec<Result<Posted>>, RequestFailure> {
         for attempt in 0..TRIES {
             let uuid_uses = self.uuid_uses(batch).await?;
-            let Some(stat) = self.session.stat(self.paths.board()).await? else {
+            let Some(stat) = self.session.stat(&self.paths.board).await? else {
                 self.make_board().await?;
                 continue;
             };

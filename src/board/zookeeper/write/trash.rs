@@ -17,7 +17,7 @@ use crate::{
             read::record::JobNodes,
         },
     },
-    job::{Edit, JobKey, Purge, Restore, Shelf},
+    job::{Edit, Purge, Restore, Shelf},
 };
 
 impl BoardSession<'_> {
@@ -95,8 +95,9 @@ impl BoardSession<'_> {
         restore: &Restore,
     ) -> Result<Result<(), RefusedStep>> {
         if record.lock.is_some() {
-            let owner = record.owner();
-            return Err(BoardError::AlreadyClaimed { owner });
+            return Err(BoardError::AlreadyClaimed {
+                owner: record.owner(),
+            });
         }
         record.require_job()?;
         let side = record.readable_side();
@@ -157,8 +158,10 @@ impl BoardSession<'_> {
             let record = self.require(found.as_ref())?;
             let mut transaction = self.transaction();
             transaction.delete(NodeKind::TrashedJob, key, record.posting.stat.version);
+            // The job of this key on the board may be another one, where boards share a trash.
+            let on_board = self.paths.job(Shelf::Board, key);
             if let Some(node) = &record.side
-                && !self.is_on_board(key).await?
+                && self.session.read_one(&on_board).await?.is_none()
             {
                 transaction.delete(NodeKind::Sidecar, key, node.stat.version);
             }
@@ -178,12 +181,6 @@ impl BoardSession<'_> {
             }
         }
         Err(BoardError::Changed)
-    }
-
-    /// Whether this job is on the board. Where boards share a trash, a job of the same key is another one.
-    async fn is_on_board(&self, key: &JobKey) -> Result<bool> {
-        let job = self.paths.job(Shelf::Board, key);
-        Ok(self.session.read_one(&job).await?.is_some())
     }
 }
 

@@ -27,7 +27,7 @@ use crate::{
         simulation::{Standing, part_of},
     },
     retry::{AttemptContext, AttemptEnd},
-    worker::{HeldJob, Worker, foreground::perform_here, settle::settle_kept},
+    worker::{HeldJob, Worker, foreground::perform_here, settle_kept},
 };
 
 impl World {

@@ -78,7 +78,7 @@ impl RedisWatcher<'_> {
         if !is_known && place.board.is_none() && place.trash.is_none() {
             if traces.claim {
                 self.account.suspect();
-                self.be_stale();
+                self.stale_since.get_or_insert_with(Instant::now);
             }
             return None;
         }

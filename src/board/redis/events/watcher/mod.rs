@@ -251,15 +251,13 @@ impl<'a> RedisWatcher<'a> {
             return;
         }
         match part {
-            KeyPart::Postings | KeyPart::Trash => self.be_stale(),
+            KeyPart::Postings | KeyPart::Trash => {
+                self.stale_since.get_or_insert_with(Instant::now);
+            }
             KeyPart::Sequence => self.numbers.touch(),
             KeyPart::Conductor(name) => self.conductors.touch(name),
             KeyPart::Owner(_) | KeyPart::Modified(_) | KeyPart::Sidecar(_) => {}
         }
-    }
-
-    fn be_stale(&mut self) {
-        self.stale_since.get_or_insert_with(Instant::now);
     }
 
     fn report(&mut self, events: Vec<Event>) {

@@ -62,7 +62,7 @@ impl RedisWatcher<'_> {
         ];
         if before != after {
             // Compare again once fewer messages arrive.
-            self.be_stale();
+            self.stale_since.get_or_insert_with(Instant::now);
         }
         let is_whole = names.is_some() || differ.contains(&true);
         if differ[0] {

@@ -10,7 +10,7 @@ fn of(server: &Server, user: &str, password: &str) -> ZooKeeperClient {
 
 async fn look(client: &ZooKeeperClient, path: &str) -> Result<Vec<u8>, String> {
     let session = client.session("read").await.unwrap();
-    let looked = session.ask("read", session.client().get_data(path)).await;
+    let looked = session.ask("read", session.client.get_data(path)).await;
     match looked {
         Ok(answer) => Ok(answer.unwrap().0),
         Err(RequestFailure::NotSent(error)) => Err(summary(error)),
@@ -25,7 +25,7 @@ async fn private_node_opens_only_to_the_password_of_its_creator() {
     let session = ada.session("write to").await.unwrap();
     let path = format!("/{}", uuid::Uuid::new_v4());
     let options = CreateMode::Persistent.with_acls(ada.acls());
-    let created = session.client().create(&path, b"secret", &options);
+    let created = session.client.create(&path, b"secret", &options);
     session.ask("write to", created).await.unwrap().unwrap();
     assert_eq!(look(&ada, &path).await, Ok(b"secret".to_vec()));
     let inside = format!("zk://ada:hunter2@{}", server.host());
@@ -54,7 +54,7 @@ async fn debug_output_contains_no_password() {
     need!(server = Server::shared());
     let ada = of(server, "ada", "hunter2");
     let session = ping(&ada).await;
-    let shown = format!("{ada:?} {session:?} {} {:?}", ada.name(), session.client());
+    let shown = format!("{ada:?} {session:?} {} {:?}", ada.name(), session.client);
     assert!(shown.contains("ada@"), "{shown}");
     assert!(!shown.contains("hunter2"), "{shown}");
 }

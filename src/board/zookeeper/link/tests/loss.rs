@@ -19,14 +19,14 @@ async fn swallowed_reply_is_lost_and_not_sent_again() {
         let session = ping(&client).await;
         let path = create(&session, CreateMode::Persistent).await;
         proxy.set(mood);
-        let set = session.ask("write to", session.client().set_data(&path, b"1", None));
+        let set = session.ask("write to", session.client.set_data(&path, b"1", None));
         let Err(RequestFailure::Lost(error)) = set.await else {
             panic!("{mood:?}: it is not lost");
         };
         assert_eq!(summary(error), format!("unreachable: {peer} {expected}"));
         proxy.set(Mood::PassOn);
         let other = ping(&others).await;
-        let looked = other.ask("read", other.client().get_data(&path)).await;
+        let looked = other.ask("read", other.client.get_data(&path)).await;
         let (data, stat) = looked.unwrap().unwrap();
         assert_eq!((data.as_slice(), stat.version), (&b"1"[..], 1));
     }
@@ -56,7 +56,7 @@ async fn multi_names_the_refused_operation() {
     need!(server = Server::shared());
     let session = ping(&ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT)).await;
     let path = create(&session, CreateMode::Persistent).await;
-    let mut writer = session.client().new_multi_writer();
+    let mut writer = session.client.new_multi_writer();
     writer.add_check_version(&path, 0).unwrap();
     writer.add_delete(&path, Some(7)).unwrap();
     let answer = session.ask("write to", writer.commit()).await.unwrap();
@@ -75,7 +75,7 @@ async fn refused_request_has_no_effect() {
     let session = ping(&ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT)).await;
     let peer = server.host();
     let options = CreateMode::Persistent.with_acls(Acls::creator_all());
-    let created = session.client().create("/ours", b"", &options);
+    let created = session.client.create("/ours", b"", &options);
     let Err(RequestFailure::NotSent(error)) = session.ask("write to", created).await else {
         panic!("no client created the node");
     };
@@ -111,7 +111,7 @@ async fn chroot_is_created_on_demand() {
     let session = client.session("write to").await.unwrap();
     let options = CreateMode::Persistent.with_acls(client.acls());
     let make = async || {
-        let created = session.client().mkdir("/a/b", &options);
+        let created = session.client.mkdir("/a/b", &options);
         session.ask("write to", created).await.unwrap()
     };
     assert_eq!(make().await, Err(Error::NoNode));

@@ -26,7 +26,7 @@ async fn failure(client: &ZooKeeperClient) -> String {
 
 async fn ping(client: &ZooKeeperClient) -> Session {
     let session = client.session("read").await.unwrap();
-    let looked = session.ask("read", session.client().check_stat("/zookeeper"));
+    let looked = session.ask("read", session.client.check_stat("/zookeeper"));
     looked.await.unwrap().unwrap();
     session
 }
@@ -50,14 +50,14 @@ fn summary(error: BoardError) -> String {
 async fn create(session: &Session, mode: CreateMode) -> String {
     let path = format!("/{}", uuid::Uuid::new_v4());
     let options = mode.with_acls(Acls::anyone_all());
-    let created = session.client().create(&path, b"", &options);
+    let created = session.client.create(&path, b"", &options);
     session.ask("write to", created).await.unwrap().unwrap();
     path
 }
 
 async fn is_there(client: &ZooKeeperClient, path: &str) -> bool {
     let session = client.session("read").await.unwrap();
-    let looked = session.ask("read", session.client().check_stat(path));
+    let looked = session.ask("read", session.client.check_stat(path));
     looked.await.unwrap().unwrap().is_some()
 }
 

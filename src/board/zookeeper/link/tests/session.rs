@@ -118,7 +118,7 @@ async fn lasting(client: &ZooKeeperClient) -> Session {
 }
 
 async fn wait_for(session: &Session, state: SessionState) {
-    let mut states = session.client().state_watcher();
+    let mut states = session.client.state_watcher();
     let reached = async {
         while session.state() != state {
             states.changed().await;
@@ -148,7 +148,7 @@ async fn expired_session_is_replaced() {
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
     server.stop();
     wait_for(&session, SessionState::Expired).await;
-    let looked = session.ask("read", session.client().check_stat(&ephemeral));
+    let looked = session.ask("read", session.client.check_stat(&ephemeral));
     let Err(RequestFailure::NotSent(error)) = looked.await else {
         panic!("it is not over");
     };

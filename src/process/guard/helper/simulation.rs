@@ -1,0 +1,51 @@
+//! A guard that runs as a task on a simulated machine.
+
+use tokio::{sync::mpsc::UnboundedReceiver, time};
+
+use super::{Boottime, PAUSE, Processes, Sweep, WatchedCommands};
+use crate::process::clock;
+
+pub(in crate::process::guard) async fn simulate(mut lines: UnboundedReceiver<String>) {
+    let mut watch = WatchedCommands::default();
+    loop {
+        let due = async {
+            match watch.next_due() {
+                Some(due) => clock::sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            line = lines.recv() => match line {
+                Some(line) if watch.hear(&line) => return,
+                Some(_) => {}
+                None => break,
+            },
+            () = due => {}
+        }
+        let due = watch.enforce(Boottime::now());
+        if !due.is_empty() {
+            let processes = watch.look_around();
+            while let Ok(line) = lines.try_recv() {
+                if watch.hear(&line) {
+                    return;
+                }
+            }
+            watch.end_strays(&due, &processes);
+        }
+    }
+    let mut sweep = Sweep::from_now_on();
+    while !watch.end_all(&mut sweep, Processes::now) {
+        time::sleep(PAUSE).await;
+    }
+}
+
+impl WatchedCommands {
+    /// Handles lines of a simulated conductor, and returns whether one was its last.
+    fn hear(&mut self, lines: &str) -> bool {
+        self.partial.extend_from_slice(lines.as_bytes());
+        let is_over = self.heed_lines();
+        self.identify();
+        is_over
+    }
+}
