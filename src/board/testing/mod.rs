@@ -8,6 +8,7 @@ mod macros;
 mod authority;
 mod impostor;
 mod misread;
+pub(crate) mod moves;
 #[path = "../../../tests/cli/support/needs.rs"]
 pub(crate) mod needs;
 #[path = "../../../tests/cli/support/proxy.rs"]

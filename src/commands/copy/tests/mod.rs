@@ -3,8 +3,6 @@
 //! The code under test is the production code. Its boards are in memory, and each request is a step. Before each step
 //! the test chooses the next actor, and whether the mover dies or loses an answer.
 
-mod boards;
-
 use std::{
     cell::Cell,
     pin::Pin,
@@ -15,13 +13,16 @@ use std::{
 
 use futures_util::TryStreamExt;
 
-use self::boards::{Memory, World};
 use super::{
     moving::{Mover, Route},
     resume::resume,
 };
 use crate::{
-    board::{Board, Detail, Query, url::BoardKind},
+    board::{
+        Board, Detail, Query,
+        testing::moves::{MoveBoard, MoveWorld},
+        url::BoardKind,
+    },
     job::{MOVER, Owner, Shelf},
     lease::Keeper,
     transfer::{loader::Loader, record},
@@ -56,8 +57,8 @@ enum Role {
     Eraser(usize),
 }
 
-async fn act(world: Arc<World>, role: Role, number: usize) {
-    let board = |side| Arc::new(Memory::new(&world, side, Some(number)));
+async fn act(world: Arc<MoveWorld>, role: Role, number: usize) {
+    let board = |side| Arc::new(MoveBoard::new(&world, side, Some(number)));
     match role {
         Role::Mover { from, to } => {
             let (from, to) = (board(from), board(to));
@@ -93,7 +94,7 @@ async fn act(world: Arc<World>, role: Role, number: usize) {
     }
 }
 
-fn route<'a>(from: &'a Memory, to: &'a Memory) -> Route<'a> {
+fn route<'a>(from: &'a MoveBoard, to: &'a MoveBoard) -> Route<'a> {
     Route {
         source: from.name().to_owned(),
         target: to.name().to_owned(),
@@ -157,7 +158,7 @@ impl Scene<'_> {
     }
 
     async fn play(&self, choices: &mut Choices) {
-        let world = Arc::new(World::with_a_job_on(A, self.has_history));
+        let world = Arc::new(MoveWorld::with_a_job_on(A, self.has_history));
         let start = |(number, role): (usize, &Role)| -> Option<Actor> {
             Some(Box::pin(act(Arc::clone(&world), *role, number)))
         };
@@ -196,18 +197,20 @@ impl Scene<'_> {
                 }
             }
             step(&mut actors[next]);
-            world.require_one_claimable(self.roles, &choices.taken);
+            world.require_one_claimable(&(self.roles, &choices.taken));
         }
         (0..self.roles.len()).for_each(|number| world.expire(&owner(number)));
         for (from, to) in [(A, B), (B, A)] {
             let (from, to) = (
-                Memory::new(&world, from, None),
-                Memory::new(&world, to, None),
+                MoveBoard::new(&world, from, None),
+                MoveBoard::new(&world, to, None),
             );
             resume(&route(&from, &to)).await.unwrap();
         }
         world.perform_the_rest();
-        world.require_performed_once(self.roles, &choices.taken);
+        let is_of_move = |it: &&Role| matches!(it, Role::Mover { .. } | Role::Resumer { .. });
+        let movers = self.roles.iter().filter(is_of_move).count();
+        world.require_performed_once(movers, &(self.roles, &choices.taken));
     }
 }
 

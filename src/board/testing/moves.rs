@@ -1,6 +1,6 @@
-//! Two boards in memory with one job between them.
+//! Two boards in memory with one job between them, for moves: each request is a step that a test schedules.
 
-use std::{future, sync::Arc, task::Poll};
+use std::{fmt::Debug, future, sync::Arc, task::Poll};
 
 use async_trait::async_trait;
 use chrono::Utc;
@@ -11,16 +11,15 @@ use futures_util::{
 use parking_lot::Mutex;
 use serde_json::json;
 
-use super::Role;
 use crate::{
     board::{
         Board, BoardError, Capabilities, ClaimRules, Events, Examined, Health, JobRef, Part,
-        Posted, Query, Result, Settled,
+        Posted, Query, Result, Settled, rules::permit_settlement,
     },
     job::{
-        AuditEntry, Authority, Claim, Claimant, Claimed, Conductor, ConductorReport, Decision,
-        Departure, Draft, End, Entry, Fence, Holding, Job, JobKey, Lease, MOVER, MoveRecord, Owner,
-        Pause, Purge, Restore, Settlement, Shelf, Stage, Term,
+        AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Decision, Departure,
+        Draft, End, Entry, Fence, Holding, Job, JobKey, Lease, MOVER, MoveRecord, Owner, Pause,
+        Purge, Restore, Settlement, Shelf, Stage, Term,
     },
 };
 
@@ -69,10 +68,10 @@ struct State {
 }
 
 #[derive(Default)]
-pub(super) struct World(Mutex<State>);
+pub(crate) struct MoveWorld(Mutex<State>);
 
-impl World {
-    pub(super) fn with_a_job_on(side: usize, has_history: bool) -> Self {
+impl MoveWorld {
+    pub(crate) fn with_a_job_on(side: usize, has_history: bool) -> Self {
         let world = Self::default();
         world.0.lock().has_history = has_history;
         world.0.lock().sides[side].job = Some(Job {
@@ -82,16 +81,16 @@ impl World {
         world
     }
 
-    pub(super) fn lose_request(&self, actor: usize) {
+    pub(crate) fn lose_request(&self, actor: usize) {
         self.0.lock().fault = Some((actor, Fault::RequestLost));
     }
 
-    pub(super) fn lose_answer(&self, actor: usize) {
+    pub(crate) fn lose_answer(&self, actor: usize) {
         self.0.lock().fault = Some((actor, Fault::AnswerLost));
     }
 
     /// Expires the leases of an owner; its other claims stay.
-    pub(super) fn expire(&self, owner: &Owner) {
+    pub(crate) fn expire(&self, owner: &Owner) {
         for side in &mut self.0.lock().sides {
             if let Some(job) = &mut side.job
                 && let Some(holding) = &job.holding
@@ -102,7 +101,7 @@ impl World {
         }
     }
 
-    pub(super) fn perform_the_rest(&self) {
+    pub(crate) fn perform_the_rest(&self) {
         let mut state = self.0.lock();
         for side in 0..2 {
             let job = state.sides[side].job.take_if(|job| job.holding.is_none());
@@ -110,17 +109,15 @@ impl World {
         }
     }
 
-    pub(super) fn require_one_claimable(&self, roles: &[Role], choices: &[(usize, usize)]) {
+    pub(crate) fn require_one_claimable(&self, scene: &impl Debug) {
         let state = self.0.lock();
         let is_free = |side: &Side| side.job.as_ref().is_some_and(|it| it.holding.is_none());
         let are_both = state.sides.iter().all(is_free);
-        assert!(
-            !are_both,
-            "both copies can be claimed: {roles:?} {choices:?}"
-        );
+        assert!(!are_both, "both copies can be claimed: {scene:?}");
     }
 
-    pub(super) fn require_performed_once(&self, roles: &[Role], choices: &[(usize, usize)]) {
+    /// `movers` counts the moves and resumptions of the scene.
+    pub(crate) fn require_performed_once(&self, movers: usize, scene: &impl Debug) {
         let state = self.0.lock();
         let left: Vec<_> = state
             .sides
@@ -128,28 +125,27 @@ impl World {
             .filter_map(|side| side.job.as_ref())
             .collect();
         // A resume or a second move that takes a running move for dead may leave its copy claimed, which is safe.
-        let is_of_move = |it: &&Role| matches!(it, Role::Mover { .. } | Role::Resumer { .. });
-        let is_hasty = roles.iter().filter(is_of_move).count() > 1;
+        let is_hasty = movers > 1;
         // Without history, the end of the job on the source leaves no trace: an operator has to decide.
         let is_kept = !state.has_history && left.len() == 1;
         assert!(
             state.performed == 1 && (left.is_empty() || is_hasty || is_kept)
                 || state.performed == 0 && is_kept && state.is_erased,
-            "performed {} times, left {left:?}: {roles:?} {choices:?}",
+            "performed {} times, left {left:?}: {scene:?}",
             state.performed
         );
     }
 }
 
-pub(super) struct Memory {
-    world: Arc<World>,
+pub(crate) struct MoveBoard {
+    world: Arc<MoveWorld>,
     side: usize,
     /// `None` waits for no turn, and meets no fault.
     actor: Option<usize>,
 }
 
-impl Memory {
-    pub(super) fn new(world: &Arc<World>, side: usize, actor: Option<usize>) -> Self {
+impl MoveBoard {
+    pub(crate) fn new(world: &Arc<MoveWorld>, side: usize, actor: Option<usize>) -> Self {
         let world = Arc::clone(world);
         Self { world, side, actor }
     }
@@ -182,7 +178,7 @@ impl Memory {
         }
     }
 
-    pub(super) async fn claim_as_peer(&self) -> bool {
+    pub(crate) async fn claim_as_peer(&self) -> bool {
         let by = Claimant {
             owner: Owner::new("peer").unwrap(),
             term: Term::Indefinite,
@@ -191,7 +187,7 @@ impl Memory {
         claimed.is_ok_and(|claimed| claimed.is_ok())
     }
 
-    pub(super) async fn perform_as_peer(&self) {
+    pub(crate) async fn perform_as_peer(&self) {
         let performed = self.request(|state, side| {
             side.end(None);
             state.performed += 1;
@@ -199,7 +195,7 @@ impl Memory {
         performed.await.unwrap();
     }
 
-    pub(super) async fn erase(&self) {
+    pub(crate) async fn erase(&self) {
         let erased = self.request(|state, side| {
             let before = side.moves.len();
             (side.moves).retain(|it| !matches!(it.stage, Stage::Committed { .. }));
@@ -208,7 +204,7 @@ impl Memory {
         erased.await.unwrap();
     }
 
-    pub(super) async fn force(&self) {
+    pub(crate) async fn force(&self) {
         let is_of_move =
             |job: &&mut Job| job.owner().is_some_and(|it| it.text().starts_with(MOVER));
         let forced = self.request(|_, side| {
@@ -246,19 +242,7 @@ fn claim(state: &mut State, side: &mut Side, by: &Claimant) -> Result<Claimed> {
 
 fn settle(side: &mut Side, settlement: &Settlement) -> Result<Settled> {
     let job = side.job.as_mut().ok_or(BoardError::NoSuchJob)?;
-    let holding = job.holding.as_ref().ok_or(BoardError::NotClaimed)?;
-    let (wanted, fence) = match &settlement.authority {
-        Authority::Owner(owner) => (owner, None),
-        Authority::Claim(owner, fence) => (owner, Some(fence)),
-        Authority::Override(_) => unreachable!("a move overrides nothing"),
-    };
-    if holding.owner.as_ref() != Some(wanted) {
-        let (owner, wanted) = (holding.owner.clone(), wanted.clone());
-        return Err(BoardError::NotOwner { owner, wanted });
-    }
-    if fence.is_some() && holding.fence.as_ref() != fence {
-        return Err(BoardError::Changed);
-    }
+    permit_settlement(job.holding.as_ref(), settlement)?;
     match settlement.decision {
         Decision::Consume => {
             side.end(settlement.remark.clone());
@@ -270,7 +254,7 @@ fn settle(side: &mut Side, settlement: &Settlement) -> Result<Settled> {
 }
 
 #[async_trait]
-impl Board for Memory {
+impl Board for MoveBoard {
     fn name(&self) -> &str {
         NAMES[self.side]
     }
