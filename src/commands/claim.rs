@@ -228,7 +228,8 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
     let decision = Decision::Abandon(Aftermath::None);
     let authority = Authority::Claim(by.owner.clone(), claimed.fence.clone());
     let settlement = Settlement::of(claimed.job.key.clone(), decision, authority);
-    settle_kept(&*board, &settlement).await.with_context(|| {
+    let settled = settle_kept(&*board, &settlement, Some(&mut lease)).await;
+    settled.with_context(|| {
         let trying = ctx.trying("abandon", &claimed.job.name);
         trying.with(claimed.job.reference())
     })?;

@@ -3,6 +3,8 @@
 mod fix;
 mod report;
 
+use anyhow::Context as _;
+
 use self::report::{Diagnosis, ListedCheck};
 use super::parts::{notes, words::Words};
 use crate::{
@@ -11,7 +13,7 @@ use crate::{
     diagnosis::examine,
     exit::CommandError,
     output::{Column, Fit},
-    problem::{Code, Group},
+    problem::{Code, Group, Problem},
 };
 
 /// Diagnose the board and suggest fixes
@@ -140,9 +142,13 @@ pub(crate) async fn run(ctx: &mut Context, args: DoctorArgs) -> anyhow::Result<(
     } else {
         ctx.out.report(&diagnosis)?;
     }
-    match diagnosis.sound {
-        true => Ok(()),
-        false => Err(CommandError::Command(7).into()),
+    let has_problems = diagnosis.problems.iter().any(Problem::is_wrong);
+    match diagnosis.unread {
+        Some(error) if !has_problems => {
+            Err(error).with_context(|| ctx.trying("examine", "the jobs"))
+        }
+        _ if diagnosis.sound => Ok(()),
+        _ => Err(CommandError::Command(7).into()),
     }
 }
 

@@ -18,6 +18,7 @@ use crate::{
     board::{
         Board, BoardError, Health,
         examine::{Examined, Part},
+        net::cause::BoardErrorKind,
     },
     config::{Config, Expiry},
     exit::{Trying, chain},
@@ -37,6 +38,7 @@ pub(crate) struct Checkup {
     pub(crate) unseen: Vec<(Group, String)>,
     /// `None` if no selected group needs the jobs, or they could not be read.
     pub(crate) survey: Option<Survey>,
+    pub(crate) unread: Option<BoardError>,
 }
 
 impl Checkup {
@@ -98,10 +100,11 @@ pub(crate) async fn examine(
     }
     match survey {
         Some(Ok(survey)) => checkup.surveyed(board, survey).await,
-        Some(Err(why)) => {
+        Some(Err(error)) => {
             let wanted = OF_JOBS.into_iter().filter(|group| groups.contains(group));
-            let gaps = wanted.map(|group| (group, format!("jobs: {why}")));
+            let gaps = wanted.map(|group| (group, format!("jobs: {}", chain(&error))));
             checkup.unseen.extend(gaps);
+            checkup.unread = Some(error);
         }
         None => {}
     }
@@ -127,7 +130,7 @@ async fn look(
     board: &dyn Board,
     groups: &[Group],
     surveyed: Option<Survey>,
-) -> (CheckedParts, Option<Result<Survey, String>>) {
+) -> (CheckedParts, Option<Result<Survey, BoardError>>) {
     let wants = |group: Group| groups.contains(&group);
     let take = async {
         let now = Utc::now().trunc_subsecs(6);
@@ -137,7 +140,13 @@ async fn look(
     let jobs = async {
         match surveyed {
             Some(survey) => Some(Ok(survey)),
-            None if OF_JOBS.into_iter().any(wants) => Some(within(WHOLE, take).await),
+            None if OF_JOBS.into_iter().any(wants) => {
+                let late = |_| {
+                    let why = format!("no answer within {}s", WHOLE.as_secs());
+                    Err(BoardErrorKind::Unreachable.error("read", board.name(), why.into()))
+                };
+                Some(time::timeout(WHOLE, take).await.unwrap_or_else(late))
+            }
             None => None,
         }
     };

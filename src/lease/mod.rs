@@ -126,6 +126,11 @@ impl KeptLease {
         })
     }
 
+    /// Whether it ended by now because no renewal reached the board in time.
+    pub(crate) fn has_expired(&mut self) -> bool {
+        matches!(self.lost_by_now(), Some(Lost::Expired { .. }))
+    }
+
     /// Checks the clock itself: the keeper may have slept through the expiry, as we have.
     pub(crate) fn lost_by_now(&mut self) -> Option<Lost> {
         self.ledger.expire(None);

@@ -10,7 +10,7 @@ use tokio::time::{self, Instant};
 
 use crate::{
     board::{self, Board, BoardError, Settled, ext::the_answer},
-    job::{Fence, Job, Owner, Settlement},
+    job::{Decision, Fence, Job, Owner, Settlement},
     lease::{KeptLease, Lost},
     process::{
         child::Process,
@@ -138,11 +138,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Settles a job under a lease, and repeats without a reply. The request names its claim, so it takes effect at most
-/// once.
+/// Settles a job, and repeats without a reply. The request names its claim, so it takes effect at most once.
+///
+/// After the end of the lease, it is unknown whether the settlement or the expiry released the job.
 pub(crate) async fn settle_kept(
     board: &dyn Board,
     settlement: &Settlement,
+    mut lease: Option<&mut KeptLease>,
 ) -> board::Result<Settled> {
     let end = Instant::now() + PATIENCE;
     let mut unheard = None;
@@ -162,7 +164,11 @@ pub(crate) async fn settle_kept(
         match answer {
             Ok(settled) => return Ok(settled),
             Err(error) if unheard.is_some() && error.may_come_of(&settlement.decision) => {
-                return Ok(Settled::default());
+                let is_release = matches!(settlement.decision, Decision::Abandon(_));
+                let is_over = is_release && lease.as_mut().is_some_and(|it| it.has_expired());
+                return unheard
+                    .filter(|_| is_over)
+                    .map_or(Ok(Settled::default()), Err);
             }
             Err(error @ BoardError::Unknown { .. }) => unheard = Some(error),
             Err(error) if unheard.is_none() || !error.is_retryable() => return Err(error),

@@ -184,7 +184,7 @@ impl Of<'_> {
         let mut text = text;
         for (pattern, instead) in [
             (hex, "UUID"),
-            (r"(named free is|retry) [0-9a-f]{8}\b", "$1 SHORT"),
+            (r"(named free has the uuid|retry) [0-9a-f]{8}\b", "$1 SHORT"),
             (r"127\.0\.0\.1:\d+", "HOST"),
             (r"/test-\d+", "/test"),
             (&format!(r"[\w.-]+@{}", regex::escape(&host)), "user@host"),

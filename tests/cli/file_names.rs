@@ -296,3 +296,24 @@ fn mount_of_the_file_is_another_name_and_mount_of_its_directory_is_not() {
     assert!(run.failed(8).contains(LOG), "{run}");
     assert_eq!(alone(&["list", "--count"]).succeeded(), "3\n");
 }
+
+/// SQLite applies any log or journal beside a board.
+#[test]
+fn planted_log_is_refused_before_it_is_applied() {
+    let named = Named::new();
+    named.empty_log("one.db");
+    let before = fs::read(named.file("one.db")).unwrap();
+    let suffixes = ["-journal", "-wal", "-shm"].into_iter();
+    for suffix in suffixes.filter(|_| rustix::process::geteuid().is_root()) {
+        let planted = named.file(&format!("one.db{suffix}"));
+        fs::write(&planted, [7; 512]).unwrap();
+        std::os::unix::fs::chown(&planted, Some(65534), None).unwrap();
+        named.is_refused("one.db", "belongs to another user", "`ls -l ");
+        fs::remove_file(planted).unwrap();
+    }
+    let pipe = named.file("one.db-journal");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    named.is_refused("one.db", "is not a regular file", "`ls -l ");
+    assert_eq!(fs::read(named.file("one.db")).unwrap(), before);
+}

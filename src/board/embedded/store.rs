@@ -18,8 +18,8 @@ pub(super) use self::error::{OpenError, is_busy};
 use self::{
     clock::boot_id,
     disk::{
-        FileIdentity, OpenMode, is_mounted_read_only, open_file, refuse_network_file_system,
-        with_suffix,
+        FileIdentity, OpenMode, is_mounted_read_only, open_file, refuse_foreign_log,
+        refuse_network_file_system, with_suffix,
     },
     error::SCHEMA_VERSION,
     transaction::{BoardView, Change},
@@ -73,6 +73,7 @@ impl Store {
             return Ok(None);
         }
         let open = |manner| {
+            refuse_foreign_log(path)?;
             name::adopt(path)?;
             let mut store = Self::connect(options, manner)?;
             Ok(store.has_schema()?.then_some(store))
@@ -137,6 +138,7 @@ impl Store {
             // Another file has just taken its place.
             return Err(OpenError::Replaced);
         }
+        refuse_foreign_log(path)?;
         // Callers wait instead, so that the rest of the program continues.
         connection.busy_timeout(Duration::ZERO)?;
         // Otherwise the last process to exit waits for the disk, and nearly every process is the last. `finish` keeps

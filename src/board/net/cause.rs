@@ -116,6 +116,7 @@ causes! {
         WrongType(key: String) = "stores a value of the wrong type under {}; rename or delete that key" [if key.is_empty() { "a key" } else { key }];
         NoCounter(key: String) = "has no counter under {key}; set the key to the highest number ever assigned";
         HighCounter(key: String) = "has a counter above 2^53 under {key}; set the key to the highest number ever assigned";
+        EndlessScan = "does not finish listing the board";
         UnexpectedReply = "sent a reply of an unexpected type";
         ReadOnly = "accepts no writes";
         Quota = "has reached the quota of these nodes";

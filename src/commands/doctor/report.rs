@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::fix::FixStep;
 use crate::{
+    board::BoardError,
     commands::parts::problems,
     diagnosis::Checkup,
     job::Pause,
@@ -20,6 +21,9 @@ pub(super) struct Diagnosis {
     /// In seconds.
     round_trip: Option<f64>,
     pub(super) sound: bool,
+    /// The error that kept it from reading the jobs.
+    #[serde(skip)]
+    pub(super) unread: Option<BoardError>,
     groups: Vec<GroupState>,
     pub(super) problems: Vec<Problem>,
     /// The number of jobs with a paused name, and of jobs that are backing off.
@@ -82,7 +86,8 @@ impl Diagnosis {
             board: board.to_owned(),
             server: checkup.health.map(|health| health.server),
             round_trip: checkup.round_trip.map(|it| it.as_secs_f64()),
-            sound: !problems.iter().any(Problem::is_wrong),
+            sound: checkup.unread.is_none() && !problems.iter().any(Problem::is_wrong),
+            unread: checkup.unread,
             groups: groups.iter().map(state).collect(),
             paused: figures.map_or(0, |it| it.paused),
             backing_off: figures.map_or(0, |it| it.backing_off),
@@ -101,6 +106,7 @@ impl Diagnosis {
         let notes = self.problems.len() - wrong;
         let plural = |count: usize| if count == 1 { "" } else { "s" };
         let wrong = match wrong {
+            0 if self.unread.is_some() => "the jobs could not be read".to_owned(),
             0 => "no problems".to_owned(),
             wrong => format!("{wrong} problem{}", plural(wrong)),
         };
@@ -150,9 +156,15 @@ impl Report for Diagnosis {
         for problem in &self.problems {
             problems::print(problem, self.now, page);
         }
-        for it in &self.unseen {
-            let line = page.sentence(2).add(Tone::Faint, "not checked: ");
-            line.plain(&it.what);
+        for (at, it) in self.unseen.iter().enumerate() {
+            // Several groups may lack the same part.
+            if !self.unseen[..at]
+                .iter()
+                .any(|before| before.what == it.what)
+            {
+                let line = page.sentence(2).add(Tone::Faint, "not checked: ");
+                line.plain(&it.what);
+            }
         }
         self.on_purpose(page);
         let is_fixable = |it: &&Problem| it.fix.as_ref().is_some_and(|fix| fix.risk.is_some());

@@ -15,7 +15,7 @@ use crate::{
     duration,
     exit::CommandError,
     job::{CapturedOutput, Claimant, Claimed, Decision, Fence, Job, Owner, Settlement, Term},
-    lease::{Keeper, LEASE},
+    lease::{Keeper, KeptLease, LEASE},
     process::{
         child::Ended,
         clock::Boottime,
@@ -146,9 +146,13 @@ impl Performer {
             }
             Ok((ended, _)) => (Some(AttemptEnd::Ended(*ended)), Some(*ended)),
         };
-        let HeldJob { job, fence, .. } = &held;
+        let HeldJob {
+            job, fence, lease, ..
+        } = &mut held;
+        let (job, fence) = (&*job, &*fence);
         if let Some(end) = end {
-            let decision = self.settle(ctx, &*board, (job, fence), &end).await?;
+            let end = (&end, Some(lease));
+            let decision = self.settle(ctx, &*board, (job, fence), end).await?;
             report(ctx, job, &decision, ended);
             if !decision.is_end() {
                 left(ctx, job, &decision);
@@ -198,7 +202,7 @@ impl Performer {
         if !self.retry.is_spent(&job.history, max_attempts(job)) {
             return Ok(false);
         }
-        let end = &AttemptEnd::Spent;
+        let end = (&AttemptEnd::Spent, None);
         let decision = self.settle(ctx, board, (job, fence), end).await?;
         report(ctx, job, &decision, None);
         Ok(true)
@@ -209,7 +213,7 @@ impl Performer {
         ctx: &Context,
         board: &dyn Board,
         (job, fence): (&Job, &Fence),
-        end: &AttemptEnd,
+        (end, lease): (&AttemptEnd, Option<&mut KeptLease>),
     ) -> anyhow::Result<Decision> {
         let context = AttemptContext {
             history: &job.history,
@@ -220,7 +224,7 @@ impl Performer {
         };
         let decision = self.retry.judge(end, context);
         let settlement = Settlement::of_command(job, &decision, (&self.by.owner, fence));
-        let settled = settle_kept(board, &settlement).await;
+        let settled = settle_kept(board, &settlement, lease).await;
         let settled =
             settled.with_context(|| ctx.trying("settle", &job.name).with(job.reference()))?;
         if let Some(why) = settled.forgotten {

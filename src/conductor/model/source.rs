@@ -100,7 +100,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a conductor settles",
         "conductor/settler.rs",
         &["settle", "drop_lost"],
-        "0bbb2a9d",
+        "9b9544aa",
     ),
     (
         "possible claims are released",

@@ -315,3 +315,22 @@ fn missing_ensemble_member_is_reported() {
         findings(&stage.env, "server-unreachable").len() == 1
     });
 }
+
+/// An unreadable board is not a sound one.
+#[test]
+fn jobs_that_may_not_be_read_are_an_error() {
+    need!(stage = Stage::redis());
+    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    env.post("resize");
+    server.run(&["ACL", "SETUSER", "default", "-hscan", "-hgetall"]);
+    for words in [&["doctor", "--only", "jobs"][..], &["explain"]] {
+        let run = env.jobboard(words).run();
+        assert_eq!(run.code, 5, "{run}");
+        assert!(run.stderr.contains("does not allow the user"), "{run}");
+        assert!(run.stdout.contains("the jobs could not be read"), "{run}");
+        assert_eq!(run.stdout.matches("not checked: jobs").count(), 1, "{run}");
+    }
+    let run = env.run("doctor --only jobs --json");
+    let told: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&told["sound"], run.code), (&json!(false), 5), "{run}");
+}

@@ -156,6 +156,25 @@ pub(crate) fn refuse_network_file_system(path: &Path) -> Result<(), OpenError> {
     }
 }
 
+/// Rejects a log or a journal that another user planted beside the board: SQLite would apply it. In a shared board, it
+/// may belong to anyone who can write the board.
+pub(super) fn refuse_foreign_log(path: &Path) -> Result<(), OpenError> {
+    let board = fs::metadata(path).map_err(OpenError::at(path))?;
+    let trusted = [board.uid(), rustix::process::geteuid().as_raw(), 0];
+    for suffix in ["-journal", "-wal", "-shm"] {
+        let file = with_suffix(path, suffix);
+        let Ok(found) = fs::symlink_metadata(&file) else {
+            continue;
+        };
+        let is_group_s = board.mode() & 0o020 != 0 && found.gid() == board.gid();
+        let is_shared = board.mode() & 0o002 != 0 || is_group_s;
+        if !found.is_file() || !(is_shared || trusted.contains(&found.uid())) {
+            return Err(OpenError::ForeignLog(file));
+        }
+    }
+    Ok(())
+}
+
 /// Returns the name of a file beside the board. Links lead to one name, as in SQLite.
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let real = fs::canonicalize(path);

@@ -51,6 +51,11 @@ pub(crate) enum OpenError {
     OtherLog(PathBuf),
     #[error("the file does not exist, but {} does and may contain jobs of a moved board", .0.display())]
     LeftLog(PathBuf),
+    #[error(
+        "{} belongs to another user or is not a regular file, and SQLite would apply it to the board",
+        .0.display()
+    )]
+    ForeignLog(PathBuf),
     #[error("the file is on a network file system, where SQLite cannot lock safely")]
     NetworkFileSystem,
     #[error("cannot access {}", path.display())]

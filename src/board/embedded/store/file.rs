@@ -199,10 +199,16 @@ impl BoardFile {
             OpenError::InUse(_)
             | OpenError::OtherLog(_)
             | OpenError::LeftLog(_)
+            | OpenError::ForeignLog(_)
             | OpenError::Altered { .. } => {
                 let name = " under this name";
                 let (manner, hint) = match &error {
                     OpenError::Altered { .. } => ("", self.altered_hint()),
+                    OpenError::ForeignLog(file) => {
+                        let file = file.to_string_lossy();
+                        let text = "`ls -l {}` shows its owner; remove it if it is not the log of this board";
+                        ("", Hint::new(text, [&[&file]]))
+                    }
                     OpenError::InUse(other) | OpenError::OtherLog(other) => {
                         (name, self.other_name_hint(other))
                     }

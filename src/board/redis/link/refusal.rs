@@ -4,6 +4,9 @@ use redis::ServerError;
 
 use crate::board::net::cause::ServerCause;
 
+/// The most characters that are shown of a message.
+const LONGEST: usize = 500;
+
 /// Codes that scripts on servers older than 7 wrap into an `ERR` of their own.
 const WRAPPED: [&str; 7] = [
     "READONLY",
@@ -111,6 +114,8 @@ fn forbidden(details: &str, user: Option<&str>) -> ServerCause {
 fn one_line(code: &str, details: &str) -> String {
     let details = details.split(" script: ").next().unwrap_or_default();
     let details = details.trim().trim_end_matches(['.', ',']);
+    let end = details.char_indices().nth(LONGEST);
+    let details = end.map_or(details, |(at, _)| &details[..at]);
     format!("{code} {details}").trim().to_owned()
 }
 

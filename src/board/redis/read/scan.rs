@@ -36,6 +36,9 @@ const LARGEST_PAGE: usize = 1000;
 /// Maximum restarts of a scan in a row without a new field.
 const RESTARTS: u32 = 3;
 
+/// Maximum pages in a row without a new field: ten million free places of a hash that has just shrunk.
+const FRUITLESS: u32 = 1000;
+
 pub(crate) type RawPosting = (Vec<u8>, Vec<u8>);
 
 /// Yields each field once, whatever the server does meanwhile.
@@ -47,6 +50,7 @@ pub(crate) struct Scan {
     /// The connection that issued the cursor.
     connection: Weak<Connection>,
     restarts: u32,
+    fruitless: u32,
     /// A server may return a field twice while its table grows or shrinks.
     returned: HashSet<JobKey>,
     /// Fields whose postings did not fit the reply that named them.
@@ -76,7 +80,9 @@ impl Scan {
         };
         let is_first = self.cursor == Some(0);
         let (answer, connection) = client.ask_on(READ, &command).await?;
-        let (mut page, most) = (self.page(answer), client.limit.stored());
+        let page = self.page(answer);
+        let mut page = page.map_err(|cause| client.error(READ, cause))?;
+        let most = client.limit.stored();
         let mut before = 0;
         let pending = page.extract_if(.., |(field, posting)| {
             before += field.len() + posting.len();
@@ -101,7 +107,10 @@ impl Scan {
         Some(scan_hash(&self.hash, self.cursor?, self.count))
     }
 
-    pub(crate) fn page(&mut self, (next, flat): (u64, Vec<Vec<u8>>)) -> Vec<RawPosting> {
+    pub(crate) fn page(
+        &mut self,
+        (next, flat): (u64, Vec<Vec<u8>>),
+    ) -> std::result::Result<Vec<RawPosting>, ServerCause> {
         self.cursor = (next != 0).then_some(next);
         let bytes: usize = flat.iter().map(Vec::len).sum();
         // Count repeated fields too: these bytes include them.
@@ -116,10 +125,14 @@ impl Scan {
                 page.push((field, posting));
             }
         }
+        self.fruitless += 1;
         if !page.is_empty() {
-            self.restarts = 0;
+            (self.restarts, self.fruitless) = (0, 0);
         }
-        page
+        match self.fruitless > FRUITLESS {
+            true => Err(ServerCause::EndlessScan),
+            false => Ok(page),
+        }
     }
 }
 
@@ -256,11 +269,20 @@ mod tests {
             let parts = (0..100).flat_map(|job| [format!("field{job}"), "x".repeat(3000)]);
             (7, parts.map(String::into_bytes).collect::<Vec<_>>())
         };
-        assert_eq!(scan.page(page()).len(), 100);
+        assert_eq!(scan.page(page()).unwrap().len(), 100);
         let count = scan.count;
         assert!((100..200).contains(&count), "{count}");
-        assert_eq!(scan.page(page()), []);
+        assert_eq!(scan.page(page()).unwrap(), []);
         assert_eq!(scan.count, count);
+    }
+
+    #[test]
+    fn scan_without_end_fails() {
+        let mut scan = start();
+        let mut pages = std::iter::repeat_with(|| scan.page((7, Vec::new())));
+        let first = pages.by_ref().take(FRUITLESS as usize);
+        assert!(first.into_iter().all(|page| page.is_ok()));
+        assert!(pages.next().is_some_and(|page| page.is_err()));
     }
 
     #[tokio::test]

@@ -220,7 +220,9 @@ async fn run_one(board: Arc<SimulatedBoard>, owner: Owner, server: &Server) {
     let mut signals = Signals::catch(&[]).unwrap();
     let ended = perform_here(&worker, &mut held, &mut command, &mut signals, None).await;
     let Ok((ended, _)) = ended else { return };
-    let HeldJob { job, fence, .. } = &held;
+    let HeldJob {
+        job, fence, lease, ..
+    } = &mut held;
     let decision = retry().judge(
         &AttemptEnd::Ended(ended),
         AttemptContext {
@@ -231,7 +233,7 @@ async fn run_one(board: Arc<SimulatedBoard>, owner: Owner, server: &Server) {
         },
     );
     let settlement = Settlement::of_command(job, &decision, (&owner, fence));
-    if settle_kept(&*board, &settlement).await.is_ok() {
+    if settle_kept(&*board, &settlement, Some(lease)).await.is_ok() {
         server.change(|store| store.hear_report(&job.uuid, &owner, kind_of(&decision)));
     }
 }

@@ -144,6 +144,7 @@ impl RedisWatcher<'_> {
             let mut commands = Pipeline::with_capacity(1);
             commands.add_command(command);
             let page = scan.page(self.ask_one(&commands).await?);
+            let page = page.map_err(|cause| self.board.client.error(DOING, cause))?;
             let announced = self.drain()?;
             if self.has_lost {
                 break;
