@@ -129,3 +129,20 @@ fn no_module_imports_one_above_it() {
     );
     assert!(upward.is_empty(), "{upward:#?}");
 }
+
+#[test]
+fn architecture_names_files_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let names = text.split('`').skip(1).step_by(2);
+    let is_path = |name: &&str| {
+        // `touch` and NAME stand for something new.
+        let is_example = name.contains("touch") || name.contains(['*', ' ', 'N']);
+        (name.starts_with("src/") || name.starts_with("tests/")) && !is_example
+    };
+    let missing: Vec<_> = names
+        .filter(is_path)
+        .filter(|name| !root.join(name).exists())
+        .collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+}

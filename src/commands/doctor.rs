@@ -126,7 +126,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DoctorArgs) -> anyhow::Result<(
     }
     let board = ctx.board()?;
     let mut diagnosis = diagnose(ctx, &*board, &args).await?;
-    if args.fix {
+    if args.fix && diagnosis.unread.is_none() {
         let Some(fixed) = fix::fix(ctx, &args, &diagnosis).await? else {
             return Ok(());
         };

@@ -1,6 +1,7 @@
 //! `jobboard resume`.
 
 use anyhow::Context as _;
+use chrono::Utc;
 use serde::Serialize;
 
 use super::parts::reason::ReasonArgs;
@@ -47,6 +48,8 @@ pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<(
     let what = args.names.as_deref().unwrap_or("all pauses");
     let trying = || ctx.trying("resume", what);
     let paused = board.pauses().await.with_context(trying)?;
+    let now = Utc::now();
+    let is_active: Vec<_> = paused.iter().map(|pause| !pause.is_over(now)).collect();
     let paused: Vec<_> = paused.into_iter().map(|pause| pause.names).collect();
     let names = match &args.names {
         Some(names) if paused.contains(names) => vec![names.clone()],
@@ -63,13 +66,14 @@ pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<(
         }
         None => paused,
     };
+    let active = is_active.iter().filter(|it| **it).count();
     match names.as_slice() {
         [] => ctx.out.note("nothing is paused"),
-        [_] => ctx.require_names(&[&ctx.config], &args.consent, &format!("resume {what}?"))?,
-        all => {
-            let question = format!("end all {} pauses: {}?", all.len(), all.join(", "));
+        _ if args.names.is_none() && active > 1 => {
+            let question = format!("end all {active} pauses?");
             ctx.consent(&args.consent, &question)?;
         }
+        _ => ctx.require_names(&[&ctx.config], &args.consent, &format!("resume {what}?"))?,
     }
     let remark = args.reason.remark_on(ctx, "resumed");
     let mut resumed = Vec::new();

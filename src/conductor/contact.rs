@@ -19,9 +19,8 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 /// The same for a board that answers with an error.
 const REFUSED_PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
-/// How long such errors may last, and how long the board may be away, before a conductor that is to end gives up.
+/// How long such an error may last before a conductor that is to end gives up.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
-const AWAY_FOR: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct Outage {
@@ -29,20 +28,7 @@ pub(super) struct Outage {
     contact: Arc<Contact>,
     backoff: Backoff,
     waits: bool,
-    since: Option<OutageStart>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct OutageStart {
-    at: Instant,
-    is_away: bool,
-}
-
-impl OutageStart {
-    /// When a conductor that is to end gives up.
-    fn end(self) -> Instant {
-        self.at + if self.is_away { AWAY_FOR } else { REFUSED_FOR }
-    }
+    refused_since: Option<Instant>,
 }
 
 impl Outage {
@@ -51,29 +37,28 @@ impl Outage {
             contact: Arc::clone(contact),
             backoff: Backoff::after_one(PAUSE),
             waits: false,
-            since: None,
+            refused_since: None,
         }
     }
 
-    /// Whether the outage has lasted for so long that a conductor that is to end should exit.
+    /// Whether the board has refused for so long that a conductor that is to end should exit.
     pub(super) fn is_hopeless(&self) -> bool {
-        self.since.is_some_and(|it| it.end() <= Instant::now())
+        self.refused_since
+            .is_some_and(|since| since.elapsed() >= REFUSED_FOR)
     }
 
     pub(super) fn begin(&mut self, error: &BoardError) {
         self.wait(true);
-        let is_away = error.is_away();
-        let started = self.since.filter(|it| it.is_away == is_away);
-        self.since = started.or_else(|| {
-            let at = Instant::now();
-            Some(OutageStart { at, is_away })
-        });
+        self.refused_since = match error.is_away() {
+            true => None,
+            false => self.refused_since.or_else(|| Some(Instant::now())),
+        };
         self.contact.lose(error);
     }
 
     pub(super) fn is_over(&mut self) {
         self.backoff = Backoff::after_one(PAUSE);
-        self.since = None;
+        self.refused_since = None;
         self.wait(false);
         self.contact.make();
     }
@@ -84,22 +69,19 @@ impl Outage {
         }
     }
 
-    /// Waits before the next attempt. A conductor that is to end waits no longer than until it gives up.
+    /// Waits before the next attempt. A conductor that is to end waits no longer than `REFUSED_FOR`.
     pub(super) async fn pause_by(&mut self, is_to_end: bool) {
-        match self.since.filter(|_| is_to_end) {
+        match self.refused_since.filter(|_| is_to_end) {
             Some(since) => {
                 // Either way it is time for another attempt.
-                let _ = time::timeout_at(since.end(), self.pause()).await;
+                let _ = time::timeout_at(since + REFUSED_FOR, self.pause()).await;
             }
             None => self.pause().await,
         }
     }
 
     pub(super) async fn pause(&mut self) {
-        let bounds = match self.since {
-            Some(OutageStart { is_away: false, .. }) => REFUSED_PAUSE,
-            _ => PAUSE,
-        };
+        let bounds = self.refused_since.map_or(PAUSE, |_| REFUSED_PAUSE);
         self.backoff.set_bounds(bounds);
         time::sleep(self.backoff.pause()).await;
     }
@@ -218,24 +200,18 @@ fn failure(error: &BoardError) -> ContactFailure {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn stopping_conductor_does_not_outwait_its_deadline() {
-        for (is_away, limit) in [(false, REFUSED_FOR), (true, AWAY_FOR)] {
-            let at = Instant::now();
-            let mut outage = Outage {
-                contact: Arc::new(Contact::new(&Reporter::new().0)),
-                backoff: Backoff::after_one((REFUSED_PAUSE.1, REFUSED_PAUSE.1)),
-                waits: false,
-                since: Some(OutageStart { at, is_away }),
-            };
-            time::advance(limit - Duration::from_millis(50)).await;
-            assert!(!outage.is_hopeless());
-            let start = Instant::now();
-            while !outage.is_hopeless() {
-                outage.pause_by(true).await;
-            }
-            assert!(start.elapsed() < REFUSED_PAUSE.1 / 2);
-        }
+        let just_before = REFUSED_FOR - Duration::from_millis(50);
+        let mut outage = Outage {
+            contact: Arc::new(Contact::new(&Reporter::new().0)),
+            backoff: Backoff::after_one((REFUSED_PAUSE.1, REFUSED_PAUSE.1)),
+            waits: false,
+            refused_since: Instant::now().checked_sub(just_before),
+        };
+        let start = Instant::now();
+        outage.pause_by(true).await;
+        assert!(outage.is_hopeless() && start.elapsed() < REFUSED_PAUSE.1 / 2);
     }
 
     fn away() -> BoardError {

@@ -226,10 +226,9 @@ impl Settler {
                     self.done(item);
                 }
                 Some(Err(error)) if error.is_about_the_claim() => {
-                    let is_release = matches!(item.decision, Decision::Abandon(_));
                     let may_be_ours = item.is_unconfirmed && error.may_come_of(&item.decision);
-                    // An expired claim leaves the job on the board as a release does.
-                    match may_be_ours && !(is_release && item.attempt.held.lease.has_expired()) {
+                    // Otherwise the claim may have expired first.
+                    match may_be_ours && !item.attempt.held.lease.has_expired() {
                         true => self.done(item),
                         false => self.lose(&item.attempt, &refused(error)),
                     }

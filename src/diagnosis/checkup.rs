@@ -143,7 +143,7 @@ async fn look(
             None if OF_JOBS.into_iter().any(wants) => {
                 let late = |_| {
                     let why = format!("no answer within {}s", WHOLE.as_secs());
-                    Err(BoardErrorKind::Unreachable.error("read", board.name(), why.into()))
+                    Err(BoardErrorKind::Failed.error("read", board.name(), why.into()))
                 };
                 Some(time::timeout(WHOLE, take).await.unwrap_or_else(late))
             }

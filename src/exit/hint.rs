@@ -63,8 +63,8 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
                     .into()
             }
             "change" => {
-                "to change it before it runs: `jobboard pause NAME`, `jobboard restore JOB`, \
-                         change it, and `jobboard resume NAME`"
+                "to change it before it runs, pause its name, then `jobboard restore JOB`, \
+                         change it, and resume the name"
                     .into()
             }
             _ => "`jobboard restore JOB` puts it back on the board".into(),

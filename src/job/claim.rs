@@ -26,7 +26,7 @@ pub(crate) enum InvalidOwner {
 
 impl Owner {
     /// In bytes. A longer name on a board is unreadable.
-    pub(crate) const LONGEST: usize = 1024;
+    pub(crate) const LONGEST: usize = 4096;
 
     pub(crate) fn new(name: &str) -> Result<Self, InvalidOwner> {
         if name.trim().is_empty() {

@@ -63,6 +63,10 @@ impl<'a> DumpLine<'a> {
             Shelf::Trash => TRASH,
             Shelf::Board | Shelf::Past => "job",
         };
+        let view = JobView {
+            is_dump: true,
+            ..view
+        };
         Self { kind, view }
     }
 }

@@ -250,7 +250,7 @@ mod tests {
             "owner":"ada","book":{"name":"n","uuid":"u"},"details":{"command":["a","b c"],"n":1.5},
             "attempts":2,"postponed":1,"not_before":"2026-02-01T00:00:00Z","waited":1.25,"failures":[
             {"exit_code":3,"signal":null,"reason":"it failed","stderr":"oh","conductor":"c1",
-            "time":"2026-01-01T00:00:09Z"}],"by":"olga","action":"retried","reason":"why not"}"#,
+            "time":"2026-01-01T00:00:09Z"}],"by":"olga","action":"retried","reason":"it failed"}"#,
         r#"{"kind":"trash","uuid":"3f9a12cd-0000-4000-8000-000000000002","name":"\u202e","state":"TRASHED",
             "trashed_on":"2026-01-01T00:00:00+01:00","details":{"d":{"$ext":1,"text":
             "2024-02-29T13:05:09.123456"}}}"#,

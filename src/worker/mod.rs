@@ -10,7 +10,7 @@ use tokio::time::{self, Instant};
 
 use crate::{
     board::{self, Board, BoardError, Settled, ext::the_answer},
-    job::{Decision, Fence, Job, Owner, Settlement},
+    job::{Fence, Job, Owner, Settlement},
     lease::{KeptLease, Lost},
     process::{
         child::Process,
@@ -140,7 +140,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Settles a job, and repeats without a reply. The request names its claim, so it takes effect at most once.
 ///
-/// After the end of the lease, it is unknown whether the settlement or the expiry released the job.
+/// After the end of the lease, it is unknown whether the settlement came before the expiry.
 pub(crate) async fn settle_kept(
     board: &dyn Board,
     settlement: &Settlement,
@@ -164,8 +164,7 @@ pub(crate) async fn settle_kept(
         match answer {
             Ok(settled) => return Ok(settled),
             Err(error) if unheard.is_some() && error.may_come_of(&settlement.decision) => {
-                let is_release = matches!(settlement.decision, Decision::Abandon(_));
-                let is_over = is_release && lease.as_mut().is_some_and(|it| it.has_expired());
+                let is_over = lease.as_mut().is_some_and(|it| it.has_expired());
                 return unheard
                     .filter(|_| is_over)
                     .map_or(Ok(Settled::default()), Err);

@@ -303,6 +303,8 @@ fn planted_log_is_refused_before_it_is_applied() {
     let named = Named::new();
     named.empty_log("one.db");
     let before = fs::read(named.file("one.db")).unwrap();
+    let sticky = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
+    fs::set_permissions(named.file(""), sticky).unwrap();
     let suffixes = ["-journal", "-wal", "-shm"].into_iter();
     for suffix in suffixes.filter(|_| rustix::process::geteuid().is_root()) {
         let planted = named.file(&format!("one.db{suffix}"));

@@ -440,3 +440,40 @@ fn command_of_a_record_with_a_foreign_uuid_gets_its_key() {
     let jobs: BTreeSet<_> = log.lines().collect();
     assert_eq!(jobs, BTreeSet::from([VICTIM, "key:stray"]));
 }
+
+/// Another version of this program may write members of any kind.
+#[test]
+fn unknown_members_beside_a_job_survive_each_change() {
+    need!((env, server) = open());
+    let job = env.post("resize");
+    let record = format!("taskflow:{job}.jobboard");
+    let remark = r#"{"by":"ada","id":12345678901234567}"#;
+    let unknown = [
+        r#""list":[]"#,
+        r#""none":null"#,
+        r#""long":12345678901234567"#,
+        r#""nested":{"b":["}\"]",{}],"c":{}}"#,
+    ];
+    let members = unknown.join(" , ");
+    let text = format!(r#"{{ "v":1, {members},"remark": {remark}, "attempts":1}}"#);
+    server.run(&["SET", &record, &text]);
+    for line in [
+        "claim @1 --who ada",
+        "abandon @1 --who ada",
+        "claim @1 --who bob",
+        "trash @1 --who bob",
+        "restore --name resize --yes",
+    ] {
+        let had_remark = server.run(&["GET", &record]).contains("12345678901234567}");
+        env.ok(line);
+        let kept = server.run(&["GET", &record]);
+        for member in unknown {
+            assert!(kept.contains(member), "{line}: {kept}");
+        }
+        let keeps_remark = line.starts_with("claim") || line.starts_with("abandon");
+        assert!(
+            !had_remark || !keeps_remark || kept.contains(remark),
+            "{line}: {kept}"
+        );
+    }
+}

@@ -216,12 +216,12 @@ impl<'a> Namesakes<'a> {
         let (first, command) = (short(&first), words.first().unwrap_or(&""));
         // Other arguments may be secret, so the answer does not repeat them.
         let typed = std::env::args_os().skip_while(|it| it != command);
-        let one = match typed.count() > words.len() + 1 {
-            true => Hint::new(
+        let one = match typed.count() == words.len() + 1 {
+            true => Hint::new("`jobboard {} {}`", [&words, &[first]]),
+            false => Hint::new(
                 "repeat the command with {} in place of {}",
                 [&[first], &[name]],
             ),
-            false => Hint::new("`jobboard {} {}`", [&words, &[first]]),
         };
         Some(match count {
             1 => CommandError::usage(format!(

@@ -100,7 +100,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a conductor settles",
         "conductor/settler.rs",
         &["settle", "drop_lost"],
-        "9b9544aa",
+        "0de5d2de",
     ),
     (
         "possible claims are released",

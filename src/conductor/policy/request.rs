@@ -37,7 +37,7 @@ impl JobLimits {
         let timeout = read(details, "timeout", "a duration such as 5m", |value| {
             duration::parse(value.as_str()?).ok()
         })?;
-        let wanted = "a positive number (a text does not count)";
+        let wanted = "a positive number (a string is not accepted)";
         let max_attempts = read(details, "max_attempts", wanted, retry::max_attempts)?;
         Ok(Self {
             timeout,

@@ -6,7 +6,7 @@ mod row;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use chrono::{DateTime, SecondsFormat, SubsecRound, TimeDelta, Utc};
@@ -26,6 +26,8 @@ pub(crate) struct JobView<'a> {
     pub(crate) is_revealed: bool,
     /// Whether secrets are hidden from programs too, unless people see them.
     pub(crate) is_covered: bool,
+    /// Whether the reason is given as stored: a dump is loaded again.
+    pub(crate) is_dump: bool,
     pub(crate) pause: Option<&'a Pause>,
     /// Whether no conductor can ever run its command.
     pub(crate) has_invalid_command: bool,
@@ -38,6 +40,7 @@ impl<'a> JobView<'a> {
             now,
             is_revealed: false,
             is_covered: false,
+            is_dump: false,
             pause: None,
             has_invalid_command: false,
         }
@@ -85,6 +88,10 @@ impl Serialize for JobView<'_> {
         let hides = self.is_covered && !self.is_revealed;
         let details = job.and_then(Job::details);
         let hidden = details.as_ref().filter(|_| hides).map(|it| covered(it));
+        let reason = match self.is_dump {
+            true => remark.and_then(|remark| remark.reason.as_deref().map(Cow::Borrowed)),
+            false => history.and_then(History::reason),
+        };
         let mut map = serializer.serialize_map(None)?;
         write_members! { map {
             "uuid": job.map(|job| &job.uuid),
@@ -106,7 +113,7 @@ impl Serialize for JobView<'_> {
             "by": remark.map(|remark| &remark.by),
             "action": remark.and_then(|remark| remark.action.as_ref()),
             "action_on": time(remark.and_then(|remark| remark.on)),
-            "reason": history.and_then(History::reason),
+            "reason": reason,
             "waited": seconds(job.and_then(Job::waited)),
             "took": seconds(job.and_then(Job::took)),
             "exit_code": exit_code.flatten(),

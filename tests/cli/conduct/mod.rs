@@ -161,16 +161,16 @@ fn each_skip_reason_is_reported_and_counted(stage: &Stage) {
             .collect();
         told.sort_by_key(|(reason, _)| *reason);
         let expected = [
-            (
-                "the `command` of the job is not an array of strings, the program first",
-                2,
-            ),
-            ("the `timeout` of the job is not a duration such as 5m", 1),
             ("the job has no command", 1),
             (
                 "the job sets the variable `PATH`, which is not allowed here",
                 1,
             ),
+            (
+                "the job's `command` is not an array of strings, the program first",
+                2,
+            ),
+            ("the job's `timeout` is not a duration such as 5m", 1),
         ];
         assert_eq!(told.len(), expected.len(), "{told:?}");
         let summary = notes.last().unwrap();

@@ -156,19 +156,28 @@ pub(crate) fn refuse_network_file_system(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Rejects a log or a journal that another user planted beside the board: SQLite would apply it. In a shared board, it
-/// may belong to anyone who can write the board.
+/// Rejects a log or a journal that another user planted beside the board: SQLite would apply it.
+///
+/// In a sticky directory, users create files although they cannot replace the board. In any other, whoever can create a
+/// file can replace the board as well.
 pub(super) fn refuse_foreign_log(path: &Path) -> Result<(), OpenError> {
+    const STICKY: u32 = 0o1000;
+    const GROUP: u32 = 0o020;
+    const OTHERS: u32 = 0o002;
     let board = fs::metadata(path).map_err(OpenError::at(path))?;
+    let files = ["-journal", "-wal", "-shm"].map(|suffix| with_suffix(path, suffix));
+    let folder = fs::metadata(folder_of(&files[0])).map_or(0, |it| it.mode());
+    // Its members may write the board as well.
+    let is_of_group = board.mode() & GROUP != 0 && folder & OTHERS == 0;
+    let is_open = folder & STICKY == 0 || board.mode() & OTHERS != 0 || is_of_group;
     let trusted = [board.uid(), rustix::process::geteuid().as_raw(), 0];
-    for suffix in ["-journal", "-wal", "-shm"] {
-        let file = with_suffix(path, suffix);
+    for file in files {
         let Ok(found) = fs::symlink_metadata(&file) else {
             continue;
         };
-        let is_group_s = board.mode() & 0o020 != 0 && found.gid() == board.gid();
-        let is_shared = board.mode() & 0o002 != 0 || is_group_s;
-        if !found.is_file() || !(is_shared || trusted.contains(&found.uid())) {
+        // A link may give a file of the owner that others can write.
+        let is_own = trusted.contains(&found.uid()) && found.nlink() == 1;
+        if !found.is_file() || !(is_open || is_own) {
             return Err(OpenError::ForeignLog(file));
         }
     }

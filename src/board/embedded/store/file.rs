@@ -206,7 +206,7 @@ impl BoardFile {
                     OpenError::Altered { .. } => ("", self.altered_hint()),
                     OpenError::ForeignLog(file) => {
                         let file = file.to_string_lossy();
-                        let text = "`ls -l {}` shows its owner; remove it if it is not the log of this board";
+                        let text = "`ls -l {}` shows its owner; if it is the log of this board, change its owner, else remove it";
                         ("", Hint::new(text, [&[&file]]))
                     }
                     OpenError::InUse(other) | OpenError::OtherLog(other) => {

@@ -167,13 +167,18 @@ impl Replies {
                     self.open.push(list);
                 }
                 _ => {
+                    let length = line.len();
                     let value = match kind {
                         _ if is_left_out => Value::Nil,
+                        b'+' | b'-' if self.bytes > 2 * self.most => {
+                            Value::BulkString(stand_in(length))
+                        }
                         b':' => Value::Int(number(line).ok_or_else(wrong)?),
                         _ => parse_redis_value(&[&[kind], line, b"\r\n"].concat())
                             .map_err(|_| wrong())?,
                     };
                     self.at += end + 1;
+                    self.bytes += length;
                     return Ok(Some(value));
                 }
             }

@@ -50,6 +50,8 @@ pub(crate) struct Scan {
     /// The connection that issued the cursor.
     connection: Weak<Connection>,
     restarts: u32,
+    /// Pages with a new field, and those without one since.
+    fruitful: u32,
     fruitless: u32,
     /// A server may return a field twice while its table grows or shrinks.
     returned: HashSet<JobKey>,
@@ -125,11 +127,15 @@ impl Scan {
                 page.push((field, posting));
             }
         }
-        self.fruitless += 1;
-        if !page.is_empty() {
-            (self.restarts, self.fruitless) = (0, 0);
+        match page.is_empty() {
+            true => self.fruitless += 1,
+            false => {
+                (self.restarts, self.fruitless) = (0, 0);
+                self.fruitful += 1;
+            }
         }
-        match self.fruitless > FRUITLESS {
+        // After a restart, earlier pages come again.
+        match self.fruitless > FRUITLESS + self.fruitful {
             true => Err(ServerCause::EndlessScan),
             false => Ok(page),
         }

@@ -597,7 +597,12 @@ impl Store {
         let both = before.board.iter().chain(&self.data.board);
         for (key, record) in both {
             if claim(&before, key) != claim(&self.data, key) {
-                self.machine.excuse(&record.job.uuid, self.term);
+                // A Python service goes on for the rest of its lost claim, which may be long.
+                let rest = match claim(&before, key) {
+                    Some((_, Lasts::Until(end))) => end.saturating_sub(self.now()),
+                    _ => Duration::ZERO,
+                };
+                self.machine.excuse(&record.job.uuid, self.term.max(rest));
             }
         }
         let knows = |uuid: &str| {

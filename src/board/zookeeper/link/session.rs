@@ -58,8 +58,7 @@ impl Session {
         })
     }
 
-    /// Returns the client; its paths are relative to the chroot.
-    ///
+    /// Returns the client without the chroot, and the path with it.
     pub(crate) fn on_server(&self, path: &str) -> (&zookeeper_client::Client, String) {
         let chroot = self.about.chroot.as_deref().unwrap_or_default();
         (&self.root, format!("{chroot}{path}"))

@@ -153,6 +153,8 @@ end
 -- Made for the first record that has to be sound: most calls come to none.
 local rules
 
+local REMARK = { by = true, reason = true, action = true, on = true }
+
 -- Has nothing in a value that can be read and not be written again: numbers beyond all numbers.
 local function make_writable(value)
   for name, member in pairs(value) do
@@ -179,8 +181,43 @@ local function decoded(raw)
   return ok and type(side) == "table" and side.v == 1 and side or nil
 end
 
+-- Returns the place behind a string in a sound JSON text.
+local function behind_string(text, at)
+  repeat
+    at = text:find('["\\]', at + 1)
+    local is_escape = text:byte(at) == 92
+    if is_escape then at = at + 1 end
+  until not is_escape
+  return at + 1
+end
+
+-- Returns the texts of the members of a sound JSON object, by their names.
+local function texts_of_members(text)
+  local texts, at = {}, text:find('"', 1, true)
+  while at do
+    local name_end = behind_string(text, at)
+    local name = cjson.decode("[" .. text:sub(at, name_end - 1) .. "]")[1]
+    local first, depth = text:find("[^%s:]", name_end), 0
+    at = first
+    repeat
+      local byte = text:sub(at, at)
+      if byte == "{" or byte == "[" then depth = depth + 1 end
+      if byte == "}" or byte == "]" then depth = depth - 1 end
+      at = byte == '"' and behind_string(text, at) or at + 1
+    until depth == 0 and text:find("^%s*[,}]", at)
+    texts[name] = text:sub(first, at - 1)
+    at = text:find('"', at, true)
+  end
+  return texts
+end
+
+-- The members of a record that other versions may have written: their texts and their values. The codec would change
+-- empty lists and long numbers.
+local kept
+
 -- Returns the record beside the job; false for one that is not ours to change, and its text.
 local function read_side()
+  kept = nil
   local raw, is_other = text_beside()
   if not raw and not is_other then return { v = 1 } end
   local side = decoded(raw)
@@ -190,8 +227,22 @@ local function read_side()
     if side[name] ~= nil and not is_right(side[name]) then return false, raw end
   end
   make_writable(side)
+  local has_unknown = false
   for name, value in pairs(side) do
-    if value == cjson.null then side[name] = nil end
+    if not rules[name] then
+      has_unknown = has_unknown or name ~= "v"
+    elseif value == cjson.null then
+      side[name] = nil
+    end
+  end
+  for name in pairs(side.remark or {}) do
+    has_unknown = has_unknown or not REMARK[name]
+  end
+  if has_unknown then
+    kept = { texts = texts_of_members(raw), values = {} }
+    for name, value in pairs(side) do kept.values[name] = value end
+    -- Its list grows in place.
+    kept.texts.failures = nil
   end
   return side, raw
 end
@@ -200,7 +251,13 @@ end
 local function text_of_side(side)
   if not side then return "" end
   if side.failures and #side.failures == 0 then side.failures = nil end
-  return cjson.encode(side)
+  if not kept then return cjson.encode(side) end
+  local members = {}
+  for name, value in pairs(side) do
+    local text = value == kept.values[name] and kept.texts[name] or cjson.encode(value)
+    table.insert(members, cjson.encode(name) .. ":" .. text)
+  end
+  return "{" .. table.concat(members, ",") .. "}"
 end
 
 -- Writes the record beside the job by its text; nothing is written over one that is not ours.
