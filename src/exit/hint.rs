@@ -53,23 +53,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         }
         CommandError::NoConductor(_) => "`jobboard conductors` lists the running conductors".into(),
         CommandError::NoSuchName { .. } => LIST.into(),
-        CommandError::Elsewhere(Shelf::Board) => match verb(trying) {
-            "purge" => "`jobboard trash --force JOB` moves it to the trash".into(),
-            _ => "nothing changed; `jobboard show JOB` shows the job".into(),
-        },
-        CommandError::Elsewhere(Shelf::Trash) => match verb(trying) {
-            "trash" | "trash --force" => {
-                "`jobboard purge JOB` deletes it for good; `jobboard restore JOB` puts it back"
-                    .into()
-            }
-            "change" => {
-                "to change it before it runs, pause its name, then `jobboard restore JOB`, \
-                         change it, and resume the name"
-                    .into()
-            }
-            _ => "`jobboard restore JOB` puts it back on the board".into(),
-        },
-        CommandError::Elsewhere(Shelf::Past) => "`jobboard show JOB` shows how it ended".into(),
+        CommandError::Elsewhere(shelf) => elsewhere(*shelf, verb(trying)).into(),
         CommandError::Namesakes { verb, first, .. } => Hint::new(
             "name one by its uuid, as in `jobboard {} {}`",
             [&[verb], &[first]],
@@ -104,6 +88,22 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         _ => {}
     }
     Some(way_out)
+}
+
+fn elsewhere(shelf: Shelf, verb: &str) -> &'static str {
+    match (shelf, verb) {
+        (Shelf::Board, "purge") => "`jobboard trash --force JOB` moves it to the trash",
+        (Shelf::Board, _) => "nothing changed; `jobboard show JOB` shows the job",
+        (Shelf::Trash, "trash" | "trash --force") => {
+            "`jobboard purge JOB` deletes it for good; `jobboard restore JOB` puts it back"
+        }
+        (Shelf::Trash, "change") => {
+            "to change it before it runs, pause its name, then `jobboard restore JOB`, change it, \
+             and resume the name"
+        }
+        (Shelf::Trash, _) => "`jobboard restore JOB` puts it back on the board",
+        (Shelf::Past, _) => "`jobboard show JOB` shows how it ended",
+    }
 }
 
 pub(super) fn of_board(error: &BoardError, trying: Option<&Trying>) -> Option<WayOut> {

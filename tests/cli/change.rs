@@ -41,7 +41,7 @@ fn changing_several_jobs_needs_the_name_of_a_protected_board() {
         let several = format!("{verb} {}", uuids.join(" "));
         let refused = env.run(&several);
         assert!(refused.failed(8).contains("--confirm prod"), "{refused}");
-        env.ok(&format!("{several} --confirm prod"));
+        env.ok(format!("{several} --confirm prod"));
     }
 }
 

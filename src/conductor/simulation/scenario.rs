@@ -204,6 +204,16 @@ impl World {
         }
     }
 
+    /// Starts the conductors that have ended, as a service manager does.
+    fn start_ended(&mut self) {
+        for at in 0..self.running.len() {
+            self.running[at].take_if(|running| running.task.is_finished());
+            if self.running[at].is_none() {
+                self.start_conductor(at);
+            }
+        }
+    }
+
     /// Ends the faults, and waits until every job has ended.
     async fn settle(&mut self) {
         self.machine.note("faults end");
@@ -217,13 +227,9 @@ impl World {
             };
         });
         time::sleep_until(end).await;
-        for at in 0..self.running.len() {
-            self.running[at].take_if(|running| running.task.is_finished());
-            match self.running[at].as_ref().map(|it| it.program) {
-                Some(program) => self.resume(program),
-                None => self.start_conductor(at),
-            }
-        }
+        let programs = self.running.iter().flatten().map(|it| it.program);
+        programs.for_each(|program| self.resume(program));
+        self.start_ended();
         self.shells.iter().for_each(|it| self.resume(it.program));
         for _ in 0..30 {
             self.post(1).await;
@@ -236,6 +242,8 @@ impl World {
         let mut clock_is_set = false;
         while Instant::now() < end && self.machine.violation().is_none() {
             time::sleep(PICKUP / 5).await;
+            // A refusal from before the end of the faults may arrive late.
+            self.start_ended();
             if Instant::now() > attentive {
                 self.check_pickup(&mut ignored);
                 if !clock_is_set && self.server.look(Store::only_waits_for_retries) {
