@@ -164,14 +164,19 @@ pub(super) fn refuse_foreign_log(path: &Path) -> Result<(), OpenError> {
     const STICKY: u32 = 0o1000;
     const GROUP: u32 = 0o020;
     const OTHERS: u32 = 0o002;
-    let board = fs::metadata(path).map_err(OpenError::at(path))?;
-    let files = ["-journal", "-wal", "-shm"].map(|suffix| with_suffix(path, suffix));
-    let folder = fs::metadata(folder_of(&files[0])).map_or(0, |it| it.mode());
+    let real = fs::canonicalize(path);
+    let path = real.as_deref().unwrap_or(path);
+    let (Ok(board), Ok(folder)) = (fs::metadata(path), fs::metadata(folder_of(path))) else {
+        // The caller notices that it is gone.
+        return Ok(());
+    };
+    let folder = folder.mode();
     // Its members may write the board as well.
     let is_of_group = board.mode() & GROUP != 0 && folder & OTHERS == 0;
     let is_open = folder & STICKY == 0 || board.mode() & OTHERS != 0 || is_of_group;
     let trusted = [board.uid(), rustix::process::geteuid().as_raw(), 0];
-    for file in files {
+    for suffix in ["-journal", "-wal", "-shm"] {
+        let file = beside(path, suffix);
         let Ok(found) = fs::symlink_metadata(&file) else {
             continue;
         };
