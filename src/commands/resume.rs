@@ -49,7 +49,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<(
     let trying = || ctx.trying("resume", what);
     let paused = board.pauses().await.with_context(trying)?;
     let now = Utc::now();
-    let is_active: Vec<_> = paused.iter().map(|pause| !pause.is_over(now)).collect();
+    let active = paused.iter().filter(|pause| !pause.is_over(now)).count();
     let paused: Vec<_> = paused.into_iter().map(|pause| pause.names).collect();
     let names = match &args.names {
         Some(names) if paused.contains(names) => vec![names.clone()],
@@ -66,7 +66,6 @@ pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<(
         }
         None => paused,
     };
-    let active = is_active.iter().filter(|it| **it).count();
     match names.as_slice() {
         [] => ctx.out.note("nothing is paused"),
         _ if args.names.is_none() && active > 1 => {

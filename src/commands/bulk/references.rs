@@ -309,7 +309,7 @@ pub(crate) async fn named(
     Ok(found.map(named).filter(is_new).collect())
 }
 
-/// Returns each job on these shelves. The error of a missing one names the shelf that has it.
+/// Finds jobs on these shelves. If a job is missing, the error names the shelf where it is.
 pub(crate) async fn find(
     board: &dyn Board,
     shelves: &[Shelf],

@@ -158,8 +158,8 @@ pub(crate) fn refuse_network_file_system(path: &Path) -> Result<(), OpenError> {
 
 /// Rejects a log or a journal that another user planted beside the board: SQLite would apply it.
 ///
-/// In a sticky directory, users create files although they cannot replace the board. In any other, whoever can create a
-/// file can replace the board as well.
+/// In a sticky directory, users can create files, but cannot replace the board. In any other directory, they can do
+/// both.
 pub(super) fn refuse_foreign_log(path: &Path) -> Result<(), OpenError> {
     const STICKY: u32 = 0o1000;
     const GROUP: u32 = 0o020;

@@ -597,7 +597,7 @@ impl Store {
         let both = before.board.iter().chain(&self.data.board);
         for (key, record) in both {
             if claim(&before, key) != claim(&self.data, key) {
-                // A Python service goes on for the rest of its lost claim, which may be long.
+                // A Python service keeps working until its lost claim would have ended.
                 let rest = match claim(&before, key) {
                     Some((_, Lasts::Until(end))) => end.saturating_sub(self.now()),
                     _ => Duration::ZERO,
