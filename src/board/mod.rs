@@ -25,6 +25,7 @@ pub(crate) mod wait;
 mod embedded;
 mod known;
 mod pages;
+mod query;
 mod redis;
 mod registration;
 mod rules;
@@ -38,12 +39,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
-use self::wire::posting::Limit;
 pub(crate) use self::{
     error::{BoardError, chain},
     event::{Event, EventKind, Events, Onlooker, show_entries},
     examine::{Examined, Part},
     ext::BoardExt,
+    query::{Detail, Order, Query, Which},
     reference::{JobRef, uuid_of},
     registration::REFRESH,
     stored::contradiction,
@@ -59,6 +60,8 @@ pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Capabilities {
     pub(crate) has_expiring_claims: bool,
+    /// Whether [`Board::find`] looks a uuid up, instead of reading the whole board.
+    pub(crate) finds_by_uuid: bool,
     /// The order in which TaskFlow's own readers list this kind of board, if they support it.
     pub(crate) peer_order: Option<PeerOrder>,
 }
@@ -74,73 +77,6 @@ impl Capabilities {
 pub(crate) enum PeerOrder {
     NewestOfTheMostUrgent,
     OldestOfTheLeastUrgent,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Query {
-    pub(crate) shelf: Shelf,
-    pub(crate) which: Which,
-    pub(crate) order: Order,
-    pub(crate) detail: Detail,
-}
-
-impl Query {
-    pub(crate) fn all(shelf: Shelf, detail: Detail) -> Self {
-        Self {
-            shelf,
-            which: Which::All,
-            order: Order::Any,
-            detail,
-        }
-    }
-
-    /// The unclaimed records of the board, the best first.
-    pub(crate) fn unclaimed(detail: Detail) -> Self {
-        Self {
-            shelf: Shelf::Board,
-            which: Which::Unclaimed,
-            order: Order::Rank,
-            detail,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Which {
-    All,
-    Unclaimed,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// Storage order.
-    Any,
-    Rank,
-    Posted,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Detail {
-    /// All but the details, which may be large.
-    Brief,
-    Whole,
-    /// Everything, and the posting as stored, however large.
-    Stored,
-}
-
-impl Detail {
-    pub(crate) fn is_whole(self) -> bool {
-        self != Self::Brief
-    }
-
-    /// Returns the raw posting as far as this level of detail asks for it.
-    pub(crate) fn raw(self, posting: &[u8], can_be_read: bool) -> Vec<u8> {
-        match self {
-            Self::Stored => posting.to_vec(),
-            Self::Brief | Self::Whole if can_be_read => Vec::new(),
-            Self::Brief | Self::Whole => Limit::raw(posting),
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -212,11 +148,6 @@ pub(crate) trait Board: Send + Sync {
     fn name(&self) -> &str;
 
     fn capabilities(&self) -> Capabilities;
-
-    /// Whether [`Self::find`] looks a uuid up, instead of reading the whole board.
-    fn finds_by_uuid(&self) -> bool {
-        true
-    }
 
     /// Posts new jobs in this order; each is posted whole or gets its own error.
     ///

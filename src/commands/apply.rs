@@ -54,7 +54,10 @@ pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()
             let message = "--rate does not apply to a plan of `copy --move`";
             return Err(CommandError::usage(message).into());
         }
-        Ok(planned) => return copy::apply(ctx, planned, args).await,
+        Ok(planned) => {
+            let how = (args.to_password_file, args.consent, args.dry_run);
+            return copy::apply(ctx, planned, how).await;
+        }
         Err(_) if args.to_password_file.is_some() => {
             let message = "--to-password-file applies only to a plan of `copy --move`";
             return Err(CommandError::usage(message).into());

@@ -1,7 +1,9 @@
 //! `jobboard copy`.
 
+mod choice;
 mod moving;
 mod resume;
+mod run;
 #[cfg(test)]
 mod tests;
 
@@ -13,44 +15,34 @@ use std::{
 };
 
 use anyhow::Context as _;
-use chrono::Utc;
-use futures_util::StreamExt;
-use uuid::Uuid;
 
-use self::moving::{Mover, Route};
+use self::{
+    choice::CopyChoice,
+    moving::{Mover, Route, same},
+    run::{CopyRun, report},
+};
 use super::{
-    apply::ApplyArgs,
     bulk::{
-        act::has_changed,
         action::{Action, MoveAction},
         plan::{self, PlannedMove, SKIPPED},
-        report::{Done, Results},
+        report::Results,
         shared_trash::SharedArgs,
     },
     parts::under_claim::kept_owner,
 };
 use crate::{
     board::{
-        Board, BoardError, Detail, JobRef, Order, Query,
+        Board,
         filter::{Filter, Filters},
-        url::BoardKind,
     },
     config::Config,
     context::{Consent, Context, Creation},
-    diagnosis::is_left_by_move,
     exit::CommandError,
-    job::{Draft, Entry, MOVER, Owner, Shelf},
+    job::{MOVER, Owner},
     lease::{Keeper, LEASE},
     output::count_jobs,
-    transfer::{
-        batches::{Batches, NextRecord, RecordSource, Unusable},
-        loader::{Loaded, Loader, SHELVES},
-        record,
-    },
+    transfer::loader::Loader,
 };
-
-/// The most records of a batch, and their size but for the last one, in bytes: small enough for a slow network.
-const BATCH: (usize, usize) = (200, 4 << 20);
 
 /// Copy or move all jobs of the board and its trash to another board
 ///
@@ -143,18 +135,18 @@ pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()>
 pub(crate) async fn apply(
     ctx: &mut Context,
     planned: PlannedMove,
-    args: ApplyArgs,
+    (to_password_file, consent, dry_run): (Option<PathBuf>, Consent, bool),
 ) -> anyhow::Result<()> {
-    let copy = CopyArgs {
+    let args = CopyArgs {
         to: Some(planned.action.to.clone()),
-        to_password_file: args.to_password_file,
+        to_password_file,
         is_move: true,
         fresh: planned.action.fresh,
-        dry_run: args.dry_run,
-        consent: args.consent,
+        dry_run,
+        consent,
         ..CopyArgs::default()
     };
-    transfer(ctx, copy, Some(planned)).await
+    transfer(ctx, args, Some(planned)).await
 }
 
 async fn transfer(
@@ -229,26 +221,6 @@ async fn resume(ctx: &mut Context, route: &Route<'_>, results: &mut Results) -> 
     results.flush(ctx, 0)
 }
 
-type CopyResult = (Entry, anyhow::Result<&'static str>);
-
-fn report(
-    ctx: &mut Context,
-    copied: Vec<CopyResult>,
-    (results, is_planned): (&mut Results, bool),
-) -> anyhow::Result<()> {
-    for (entry, done) in copied {
-        match done {
-            Ok(done) => results.say(ctx, &Done::of(done, &entry))?,
-            Err(error) if is_planned && has_changed(&error) => {
-                let skipped = Done::skipped(&entry.reference(), entry.name().into_owned());
-                results.say(ctx, &skipped)?;
-            }
-            Err(error) => results.fail_entry(ctx, &entry, error),
-        }
-    }
-    Ok(())
-}
-
 async fn between(
     ctx: &mut Context,
     (here, config): (&Arc<dyn Board>, &Config),
@@ -286,15 +258,17 @@ async fn between(
         });
     }
     let choice = CopyChoice {
-        args,
+        shared: &args.shared,
         filters: Filters::new(args.filter.clone()),
+        is_fresh: args.fresh,
+        is_dry: args.dry_run,
         kinds: (Some(from), to),
         is_move: is_move || args.plan.is_some(),
         unreadable: Cell::default(),
         planned,
     };
     let loader = Loader::new(route.to, args.is_preview()).await;
-    let mut copy = Copy {
+    let mut copy = CopyRun {
         route,
         choice: &choice,
         loader: loader.with_context(|| format!("cannot read the board {}", route.target))?,
@@ -326,7 +300,7 @@ async fn between(
 async fn write_plan(
     ctx: &mut Context,
     args: &CopyArgs,
-    mut copy: Copy<'_>,
+    mut copy: CopyRun<'_>,
     file: &Path,
 ) -> anyhow::Result<()> {
     let jobs = copy.movable(ctx).await?;
@@ -356,211 +330,4 @@ fn report_skipped(
         results.say(ctx, &skipped)?;
     }
     results.flush(ctx, 0)
-}
-
-struct CopyChoice<'a> {
-    args: &'a CopyArgs,
-    filters: Filters,
-    kinds: (Option<BoardKind>, BoardKind),
-    is_move: bool,
-    unreadable: Cell<u64>,
-    planned: Option<PlannedMove>,
-}
-
-impl<'a> CopyChoice<'a> {
-    fn batches(
-        &'a self,
-        board: &'a dyn Board,
-        (shelf, order): (Shelf, Order),
-    ) -> Batches<impl RecordSource<Record = Passenger>> {
-        let entries = board.entries(Query {
-            order,
-            ..Query::all(shelf, Detail::Stored)
-        });
-        Batches::new(
-            entries.map(|entry| anyhow::Ok(self.candidate(entry?))),
-            BATCH,
-        )
-    }
-
-    fn candidate(&self, entry: Entry) -> NextRecord<Passenger> {
-        let size = entry.job().map(|job| job.raw.len());
-        match self.draft(&entry) {
-            Ok(Some(draft)) => Ok(Some(((entry, draft), size.unwrap_or_default()))),
-            Ok(None) => {
-                self.unreadable.update(|it| it + u64::from(size.is_none()));
-                Ok(None)
-            }
-            Err(why) => Err(Unusable {
-                job: (entry.name().into_owned(), entry.reference().into_owned()),
-                error: CommandError::refused(why).into(),
-            }),
-        }
-    }
-
-    fn draft(&self, entry: &Entry) -> Result<Option<Draft>, String> {
-        let is_meant = self.args.shared.admits(entry) && self.filters.matches(entry, Utc::now());
-        let is_meant = is_meant && self.planned.as_ref().is_none_or(|it| it.takes(entry));
-        let Some(job) = entry.job().filter(|_| is_meant) else {
-            return Ok(None);
-        };
-        if self.is_move && job.is_misnamed {
-            return Err("another record has the same uuid".to_owned());
-        }
-        let mut draft = record::draft(job, job.raw.clone(), self.kinds)?;
-        if let (Some(former), true) = (&mut draft.former, self.args.fresh) {
-            former.begin_anew();
-        }
-        Ok(Some(draft))
-    }
-}
-
-type Passenger = (Entry, Draft);
-
-struct Copy<'a> {
-    route: &'a Route<'a>,
-    choice: &'a CopyChoice<'a>,
-    loader: Loader<'a>,
-    mover: Option<Mover<'a>>,
-    results: Results,
-    /// The jobs that the target board accepted, with their sequence numbers there.
-    posted: HashMap<Uuid, i64>,
-}
-
-impl Copy<'_> {
-    /// Returns the jobs on the board that can move, and reports the other ones.
-    async fn movable(&mut self, ctx: &Context) -> anyhow::Result<Vec<Entry>> {
-        let board = (Shelf::Board, Order::Posted);
-        let mut batches = self.choice.batches(self.route.from, board);
-        let mut jobs = Vec::new();
-        loop {
-            let fail = |it| self.results.fail_unusable(ctx, it);
-            let batch = batches.next(fail).await;
-            let batch = batch.with_context(|| ctx.trying("move", "the jobs"))?;
-            if batch.is_empty() {
-                return Ok(jobs);
-            }
-            let known = self.loader.known(&borrowed(&batch)).await;
-            let known = known.with_context(|| self.route.failed())?;
-            for ((entry, _), known) in batch.into_iter().zip(known) {
-                let holding = entry.holding().filter(|it| !is_left_by_move(it));
-                let owner = holding.map(|it| it.owner.clone());
-                let claimed = owner.map(|owner| BoardError::AlreadyClaimed { owner }.into());
-                match claimed.or(known.map(|_| taken("there"))) {
-                    Some(error) => self.results.fail_entry(ctx, &entry, error),
-                    None => jobs.push(entry),
-                }
-            }
-        }
-    }
-
-    async fn all(&mut self, ctx: &mut Context) -> anyhow::Result<()> {
-        let is_planned = self.choice.planned.is_some();
-        for shelf in SHELVES {
-            if is_planned && shelf == Shelf::Trash {
-                break;
-            }
-            let order = Order::Posted;
-            let mut batches = self.choice.batches(self.route.from, (shelf, order));
-            loop {
-                let fail = |it| self.results.fail_unusable(ctx, it);
-                let batch = batches.next(fail).await;
-                let batch = batch.with_context(|| ctx.trying("copy", "the jobs"))?;
-                if batch.is_empty() {
-                    break;
-                }
-                let copied = match (&self.mover, shelf) {
-                    (Some(mover), Shelf::Board) => mover.pass(&self.loader, batch).await?,
-                    _ => self.pass(batch).await?,
-                };
-                report(ctx, copied, (&mut self.results, is_planned))?;
-                self.results.flush(ctx, batches.count())?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn pass(&mut self, batch: Vec<Passenger>) -> anyhow::Result<Vec<CopyResult>> {
-        let loaded = self.loader.load(&borrowed(&batch)).await;
-        let loaded =
-            loaded.with_context(|| format!("cannot copy jobs to {}", self.route.to.name()))?;
-        let copied = match self.choice.args.dry_run {
-            true => "would-copy",
-            false => "copied",
-        };
-        let results = batch.into_iter().zip(loaded);
-        let results = results.map(|((entry, draft), loaded)| {
-            if let Ok(Loaded::Posted { sequence }) = loaded {
-                self.posted.insert(draft.uuid, sequence);
-            }
-            let done = loaded.map_err(Into::into);
-            let done = done.and_then(|it: Loaded| it.done(copied, &entry));
-            (entry, done)
-        });
-        Ok(results.collect())
-    }
-
-    async fn verify(&mut self, ctx: &mut Context) -> anyhow::Result<()> {
-        let (from, to) = (self.route.from, self.route.to);
-        let loader = Loader::new(to, true).await;
-        let mut loader = loader
-            .with_context(|| format!("cannot compare the copy with the board {}", to.name()))?;
-        for shelf in SHELVES {
-            let mut batches = self.choice.batches(from, (shelf, Order::Any));
-            loop {
-                let mut batch = batches.next(drop).await?;
-                if batch.is_empty() {
-                    break;
-                }
-                batch.retain(|(_, draft)| self.posted.contains_key(&draft.uuid));
-                let known = loader.known(&borrowed(&batch)).await?;
-                let missing = batch.iter().zip(known);
-                let missing = missing.filter(|(_, known)| *known != Some(Loaded::Exists));
-                let missing = missing.map(|(it, _)| it).collect();
-                for (entry, _) in self.unperformed(missing).await? {
-                    let message = "the copy was posted, but it is now missing or a different job";
-                    // It is counted already.
-                    self.results.total -= 1;
-                    let error = CommandError::refused(message).into();
-                    self.results.fail_entry(ctx, entry, error);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Drops the jobs that have left the target board since: history has their sequence numbers.
-    async fn unperformed<'p>(
-        &self,
-        jobs: Vec<&'p Passenger>,
-    ) -> anyhow::Result<Vec<&'p Passenger>> {
-        if jobs.is_empty() {
-            return Ok(jobs);
-        }
-        let uuid = |(_, draft): &&Passenger| JobRef::Uuid(draft.uuid.to_string());
-        let wanted: Vec<_> = jobs.iter().map(uuid).collect();
-        let past = self.route.to.find(Shelf::Past, &wanted).await?;
-        let left = jobs.into_iter().zip(past).filter(|((_, draft), past)| {
-            let number = self.posted.get(&draft.uuid);
-            let mut numbers = past.iter().filter_map(|it| it.job()?.sequence);
-            !numbers.any(|it| Some(&it) == number)
-        });
-        Ok(left.map(|(job, _)| job).collect())
-    }
-}
-
-fn borrowed(batch: &[Passenger]) -> Vec<(&Entry, &Draft)> {
-    batch.iter().map(|(entry, draft)| (entry, draft)).collect()
-}
-
-fn taken(place: &str) -> anyhow::Error {
-    let message = format!("a job with this uuid is already {place}; both jobs are unchanged");
-    CommandError::refused(message).into()
-}
-
-fn same() -> anyhow::Error {
-    let message = "source and target are the same board; nothing changed";
-    CommandError::refused(message)
-        .hint("use different boards for --board and --to")
-        .into()
 }

@@ -14,7 +14,9 @@ use super::parts::{
 use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Posted},
     context::{Context, Creation},
-    job::{Claimant, Claimed, Decision, Draft, Fence, History, Holding, Job, JobKey, Lease, Shelf},
+    job::{
+        ClaimEnd, Claimant, Claimed, Decision, Draft, Fence, History, Holding, Job, JobKey, Shelf,
+    },
     process::clock::Boottime,
     retry::RetryPolicy,
     suggest::Suggestion,
@@ -126,7 +128,7 @@ async fn posted_job(
         created_on: Some(now),
         holding: Some(Holding {
             claimed_on: Some(now),
-            ..Holding::new(Some(by.owner.clone()), Lease::Timed, Some(fence.clone()))
+            ..Holding::new(Some(by.owner.clone()), ClaimEnd::Timed, Some(fence.clone()))
         }),
         book: draft.book.clone(),
         details: Some(draft.details.clone()),

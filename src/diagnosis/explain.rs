@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     duration,
-    job::{Entry, Holding, Job, Lease, Shelf, octavia},
+    job::{ClaimEnd, Entry, Holding, Job, Shelf, octavia},
     output::short,
     problem::{Code, Fix, Problem},
     suggest::Suggestion,
@@ -157,9 +157,9 @@ impl Snapshot {
             .at("claimed", job.held_since(), self.now);
         let problem = problem.at("started", run.map(|run| run.since), self.now);
         match (holding.lease, holding.expires_in) {
-            (Lease::None, _) => problem.seen("expires", "never"),
-            (Lease::Session, _) => problem.seen("expires", "with the owner's session"),
-            (Lease::Timed, left) => {
+            (ClaimEnd::Never, _) => problem.seen("expires", "never"),
+            (ClaimEnd::Session, _) => problem.seen("expires", "with the owner's session"),
+            (ClaimEnd::Timed, left) => {
                 let left = left.map(duration::brief).unwrap_or_default();
                 problem.seen("expires", format!("in {left} unless renewed"))
             }

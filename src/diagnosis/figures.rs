@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     duration,
-    job::{Departure, Entry, Holding, Job, Lease, Owner, State},
+    job::{ClaimEnd, Departure, Entry, Holding, Job, Owner, State},
     output::short,
     problem::Code,
 };
@@ -188,7 +188,7 @@ impl Surveyor {
             owned.claims += 1;
             owned.held_since = earlier(owned.held_since, job.held_since());
             owned.expires_in = earlier(owned.expires_in, holding.expires_in);
-            owned.claim_never_expires += u64::from(holding.lease == Lease::None);
+            owned.claim_never_expires += u64::from(holding.lease == ClaimEnd::Never);
         });
         survey.has_dropped[1] |= keep_most(&mut self.owners, MOST_OWNERS, |of| of.claims);
     }
@@ -209,8 +209,8 @@ pub(super) fn by_owner(
 ) -> Vec<ByOwner> {
     let owners = owners.into_iter().map(|(owner, of)| {
         let lease = match of.claim_never_expires {
-            0 => Lease::Timed,
-            _ => Lease::None,
+            0 => ClaimEnd::Timed,
+            _ => ClaimEnd::Never,
         };
         let holder = owner.as_ref().map(|owner| snapshot.holder(owner, lease));
         let conductor = match &holder {
@@ -262,6 +262,7 @@ mod tests {
     fn dropped_rare_owners_are_noted() {
         let capabilities = Capabilities {
             has_expiring_claims: true,
+            finds_by_uuid: true,
             peer_order: None,
         };
         let mut surveyor = Surveyor::new(Snapshot::new(capabilities, None, Utc::now()));
@@ -270,7 +271,7 @@ mod tests {
             let name = format!("ada-{}", number.max(100));
             job.holding = Some(Holding {
                 owner: Some(Owner::from_stored(name)),
-                lease: Lease::None,
+                lease: ClaimEnd::Never,
                 expires_in: None,
                 outlives: None,
                 claimed_on: None,

@@ -8,7 +8,7 @@ use super::taker::Taker;
 use crate::{
     board::{Board, BoardError, JobRef},
     config::Expiry,
-    job::{Conductor, Entry, Holding, Lease, MOVER, Owner, Shelf},
+    job::{ClaimEnd, Conductor, Entry, Holding, MOVER, Owner, Shelf},
     lease::LEASE,
     process::group::has_ended,
 };
@@ -47,7 +47,7 @@ impl Holder {
     ///
     /// Only conductors hold claims without expiry under the name of a process. On another machine such an owner is
     /// therefore dead unless it is a running conductor.
-    pub(crate) fn of(owner: &Owner, lease: Lease, takers: &[Taker]) -> Self {
+    pub(crate) fn of(owner: &Owner, lease: ClaimEnd, takers: &[Taker]) -> Self {
         let known = || takers.iter().enumerate();
         let mut known = known().filter(|(_, it)| it.conductor.owner == *owner);
         if let Some((first, taker)) = known.next() {
@@ -63,7 +63,7 @@ impl Holder {
                 },
             };
         }
-        let (text, is_forever) = (owner.text(), lease == Lease::None);
+        let (text, is_forever) = (owner.text(), lease == ClaimEnd::Never);
         match process_of(&text).filter(|_| !text.starts_with(MOVER)) {
             Some((host, pid)) if has_ended(host, pid, None).unwrap_or(is_forever) => Self::Dead {
                 host: host.to_owned(),
@@ -91,7 +91,7 @@ pub(crate) fn is_of_broken_move(owner: &Owner) -> bool {
 /// Only the source board knows whether the copy may run, so only the move or `copy --resume` may end the claim.
 pub(crate) fn is_copy_of_move(holding: &Holding) -> bool {
     let owner = holding.owner.as_ref();
-    holding.lease == Lease::None && owner.is_some_and(|it| it.text().starts_with(MOVER))
+    holding.lease == ClaimEnd::Never && owner.is_some_and(|it| it.text().starts_with(MOVER))
 }
 
 /// Whether a claim on the source board is a leftover of a broken move.
@@ -128,7 +128,7 @@ pub(crate) fn least_left(
     conductor: Option<&Taker>,
     (has_peers, octavia): (bool, Option<Expiry>),
 ) -> Option<(Duration, Duration)> {
-    let is_timed = holding.lease == Lease::Timed;
+    let is_timed = holding.lease == ClaimEnd::Timed;
     let owner = holding.owner.as_ref().filter(|_| is_timed)?;
     // `jobboard` numbers its claims.
     if holding.fence.is_none() {
@@ -217,23 +217,23 @@ mod tests {
         for (name, lease, holder) in [
             (
                 format!("{here}:{ours}:c0ffee01"),
-                Lease::None,
+                ClaimEnd::Never,
                 Holder::Other,
             ),
-            (gone.clone(), Lease::None, dead(&here, true)),
+            (gone.clone(), ClaimEnd::Never, dead(&here, true)),
             // A claim that expires may be renewed from another pid namespace.
-            (gone, Lease::Timed, dead(&here, false)),
+            (gone, ClaimEnd::Timed, dead(&here, false)),
             (
                 "elsewhere.:1:c0ffee01".to_owned(),
-                Lease::None,
+                ClaimEnd::Never,
                 dead("elsewhere.", false),
             ),
             (
                 "elsewhere.:1:c0ffee01".to_owned(),
-                Lease::Timed,
+                ClaimEnd::Timed,
                 Holder::Other,
             ),
-            ("ada@elsewhere.".to_owned(), Lease::None, Holder::Other),
+            ("ada@elsewhere.".to_owned(), ClaimEnd::Never, Holder::Other),
         ] {
             let owner = Owner::from_stored(name.as_str());
             assert_eq!(Holder::of(&owner, lease, &[]), holder, "{name}");

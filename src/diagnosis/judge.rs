@@ -17,7 +17,7 @@ use crate::{
         policy::ExecutionPolicy,
     },
     config::Expiry,
-    job::{Departure, Entry, Holding, Job, Lease, MOST_RUNS, Malformed, Shelf},
+    job::{ClaimEnd, Departure, Entry, Holding, Job, MOST_RUNS, Malformed, Shelf},
     problem::Code,
     retry::{MAX_ATTEMPTS, own_max_attempts},
 };
@@ -138,7 +138,7 @@ impl Snapshot {
                 false => (Cause::of(Code::Running), true),
             };
         }
-        let lapses = holding.lease != Lease::None;
+        let lapses = holding.lease != ClaimEnd::Never;
         match self.holder(owner, holding.lease) {
             Holder::Dead { host, is_certain } => {
                 let about = CauseSubject::Host(host, is_certain);
@@ -171,7 +171,7 @@ impl Snapshot {
         let may_run = report.runs.len() >= MOST_RUNS || taker.runs(job).is_some();
         if is_older && !may_run {
             let about = CauseSubject::Host(taker.conductor.host.clone(), false);
-            let lapses = holding.lease != Lease::None;
+            let lapses = holding.lease != ClaimEnd::Never;
             return (Cause::new(Code::OwnerDead, about), lapses);
         }
         (Cause::of(Code::Running), true)

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     duration,
-    job::{Conductor, Departure, Job, Lease, Pause},
+    job::{ClaimEnd, Conductor, Departure, Job, Pause},
     problem::Code,
 };
 
@@ -118,7 +118,7 @@ impl Snapshot {
         let Some(owner) = job.owner() else {
             return "the job is claimed".to_owned();
         };
-        let lease = job.holding.as_ref().map_or(Lease::Timed, |it| it.lease);
+        let lease = job.holding.as_ref().map_or(ClaimEnd::Timed, |it| it.lease);
         let taker = match self.holder(owner, lease) {
             Holder::Conductor(at) => Some(&self.takers[at]),
             _ => None,

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     board::{Board, BoardError, Capabilities, PeerOrder, chain},
     config::Expiry,
-    job::{Conductor, Course, Lease, Owner, Pauses},
+    job::{ClaimEnd, Conductor, Course, Owner, Pauses},
 };
 
 const MOST_OWNERS: usize = 10_000;
@@ -156,8 +156,8 @@ impl Snapshot {
     }
 
     /// Looks at each owner's process once.
-    pub(crate) fn holder(&self, owner: &Owner, lease: Lease) -> Holder {
-        let known = &mut self.holders.lock()[usize::from(lease == Lease::None)];
+    pub(crate) fn holder(&self, owner: &Owner, lease: ClaimEnd) -> Holder {
+        let known = &mut self.holders.lock()[usize::from(lease == ClaimEnd::Never)];
         if let Some(holder) = known.get(owner) {
             return holder.clone();
         }

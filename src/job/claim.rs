@@ -88,9 +88,9 @@ impl fmt::Display for Fence {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Lease {
-    /// Nothing ends it: the claim never expires.
-    None,
+pub(crate) enum ClaimEnd {
+    #[serde(rename = "none")]
+    Never,
     Timed,
     /// The end of its owner's session.
     Session,
@@ -100,7 +100,7 @@ pub(crate) enum Lease {
 pub(crate) struct Holding {
     /// `None` if the owner on the board is unreadable.
     pub(crate) owner: Option<Owner>,
-    pub(crate) lease: Lease,
+    pub(crate) lease: ClaimEnd,
     pub(crate) expires_in: Option<Duration>,
     /// How long it lasts after its owner's last sign of life, where that is more precise than `expires_in`.
     pub(crate) outlives: Option<Duration>,
@@ -109,7 +109,7 @@ pub(crate) struct Holding {
 }
 
 impl Holding {
-    pub(crate) fn new(owner: Option<Owner>, lease: Lease, fence: Option<Fence>) -> Self {
+    pub(crate) fn new(owner: Option<Owner>, lease: ClaimEnd, fence: Option<Fence>) -> Self {
         Self {
             owner,
             lease,

@@ -5,7 +5,7 @@ use std::{borrow::Cow, time::Duration};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::{AuditEntry, Entry, Holding, Job, Lease, Priority, State, octavia};
+use super::{AuditEntry, ClaimEnd, Entry, Holding, Job, Priority, State, octavia};
 
 /// The type of a field. It determines the operators, the sort key and the formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +122,7 @@ fn owner(holding: &Holding) -> FieldValue<'_> {
 /// does not apply.
 fn expires(entry: &Entry) -> Option<FieldValue<'_>> {
     match claimed(entry).and_then(|job| job.holding.as_ref()) {
-        Some(it) if it.lease == Lease::None => None,
+        Some(it) if it.lease == ClaimEnd::Never => None,
         holding => Some(
             holding
                 .and_then(|it| it.expires_in)

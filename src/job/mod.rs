@@ -22,7 +22,7 @@ use serde_json::Value;
 use crate::names::named;
 
 pub(crate) use self::{
-    claim::{Claim, Claimant, Claimed, Fence, Holding, Lease, Owner, Term},
+    claim::{Claim, ClaimEnd, Claimant, Claimed, Fence, Holding, Owner, Term},
     conductor::{
         Conductor, ConductorReport, Counters, Course, MOST_HANDLERS, MOST_RUNS, Run, SkippedReason,
         Takes, Unsettled,

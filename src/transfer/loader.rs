@@ -91,7 +91,7 @@ impl<'a> Loader<'a> {
             index: None,
             malformed: None,
         };
-        if !board.finds_by_uuid() {
+        if !board.capabilities().finds_by_uuid {
             let mut index = HashMap::new();
             loader
                 .each(Detail::Stored, |entry| {

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use super::*;
 use crate::{
     board::BoardError,
-    job::{Claim, Fence, Lease},
+    job::{Claim, ClaimEnd, Fence},
 };
 
 fn claim(claimed: &Claimed, name: &str, term: Duration) -> Claim {
@@ -112,7 +112,7 @@ pub(crate) async fn timed_claim_expires(board: &Subject) {
     }
     claim_one(board, &key, &by).await.unwrap();
     let holding = on_board(board, &key).await.holding.expect("a claim");
-    assert_eq!(holding.lease, Lease::Timed);
+    assert_eq!(holding.lease, ClaimEnd::Timed);
     assert!(
         holding.expires_in.is_some_and(|left| left <= SHORT),
         "{holding:?}"
@@ -133,7 +133,7 @@ pub(crate) async fn claim_without_a_term_does_not_expire(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
     let holding = on_board(board, &key).await.holding.expect("a claim");
-    assert_eq!((holding.lease, holding.expires_in), (Lease::None, None));
+    assert_eq!((holding.lease, holding.expires_in), (ClaimEnd::Never, None));
     assert!(holding.claimed_on.is_some());
 }
 

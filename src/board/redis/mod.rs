@@ -82,6 +82,7 @@ impl Board for Redis {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             has_expiring_claims: true,
+            finds_by_uuid: true,
             peer_order: Some(PeerOrder::NewestOfTheMostUrgent),
         }
     }

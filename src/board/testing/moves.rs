@@ -17,8 +17,8 @@ use crate::{
         Posted, Query, Result, Settled, rules::permit_settlement,
     },
     job::{
-        AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Decision, Departure,
-        Draft, End, Entry, Fence, Holding, Job, JobKey, Lease, MOVER, MoveRecord, Owner, Pause,
+        AuditEntry, Claim, ClaimEnd, Claimant, Claimed, Conductor, ConductorReport, Decision,
+        Departure, Draft, End, Entry, Fence, Holding, Job, JobKey, MOVER, MoveRecord, Owner, Pause,
         Purge, Restore, Settlement, Shelf, Stage, Term,
     },
 };
@@ -94,7 +94,7 @@ impl MoveWorld {
         for side in &mut self.0.lock().sides {
             if let Some(job) = &mut side.job
                 && let Some(holding) = &job.holding
-                && (holding.owner.as_ref(), holding.lease) == (Some(owner), Lease::Timed)
+                && (holding.owner.as_ref(), holding.lease) == (Some(owner), ClaimEnd::Timed)
             {
                 job.holding = None;
             }
@@ -224,8 +224,8 @@ fn claim(state: &mut State, side: &mut Side, by: &Claimant) -> Result<Claimed> {
     state.fences += 1;
     let fence = Fence(state.fences.to_string());
     let lease = match by.term {
-        Term::Indefinite => Lease::None,
-        Term::For(_) | Term::Kept(_) => Lease::Timed,
+        Term::Indefinite => ClaimEnd::Never,
+        Term::For(_) | Term::Kept(_) => ClaimEnd::Timed,
     };
     job.holding = Some(Holding::new(
         Some(by.owner.clone()),
@@ -370,6 +370,7 @@ impl Board for MoveBoard {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             has_expiring_claims: true,
+            finds_by_uuid: true,
             peer_order: None,
         }
     }

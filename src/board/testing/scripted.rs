@@ -23,8 +23,8 @@ use crate::{
         JobRef, Part, Posted, Query, Result, Settled, Which, event::Subject,
     },
     job::{
-        Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, Holding, Job, JobKey,
-        Lease, MoveRecord, Owner, Settlement, Shelf,
+        Claim, ClaimEnd, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, Holding, Job,
+        JobKey, MoveRecord, Owner, Settlement, Shelf,
     },
 };
 
@@ -88,7 +88,7 @@ impl Scripted {
     pub(crate) fn claim_silently(&self, job: &Job) {
         self.change(job, |job| {
             let owner = Some(Owner::new("ada").unwrap());
-            job.holding = Some(Holding::new(owner, Lease::None, None));
+            job.holding = Some(Holding::new(owner, ClaimEnd::Never, None));
         });
     }
 
@@ -175,6 +175,7 @@ impl Board for Scripted {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             has_expiring_claims: self.has_expiring_claims,
+            finds_by_uuid: true,
             peer_order: None,
         }
     }

@@ -89,12 +89,9 @@ impl Board for ZooKeeper {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             has_expiring_claims: false,
+            finds_by_uuid: false,
             peer_order: Some(PeerOrder::OldestOfTheLeastUrgent),
         }
-    }
-
-    fn finds_by_uuid(&self) -> bool {
-        false
     }
 
     async fn post(

@@ -17,8 +17,8 @@ use crate::{
     duration,
     exit::CommandError,
     job::{
-        Aftermath, AuditEntry, Authority, Decision, Entry, ExpectedState, Failure, Identity, Lease,
-        Owner, RELEASED, Settlement,
+        Aftermath, AuditEntry, Authority, ClaimEnd, Decision, Entry, ExpectedState, Failure,
+        Identity, Owner, RELEASED, Settlement,
     },
     lease::LEASE,
     output::count_jobs,
@@ -324,8 +324,8 @@ fn left(entry: &Entry) -> Option<TimeDelta> {
     let job = entry.job().filter(|job| job.history.attempts > 0)?;
     let holding = job.holding.as_ref().filter(|it| it.fence.is_some())?;
     let left = match holding.lease {
-        Lease::None => return None,
-        Lease::Timed | Lease::Session => holding.expires_in.or(holding.outlives),
+        ClaimEnd::Never => return None,
+        ClaimEnd::Timed | ClaimEnd::Session => holding.expires_in.or(holding.outlives),
     };
     TimeDelta::from_std(left.unwrap_or(LEASE)).ok()
 }

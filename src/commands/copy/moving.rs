@@ -5,7 +5,7 @@ use std::{cell::Cell, time::Duration};
 use anyhow::Context as _;
 use chrono::Utc;
 
-use super::{CopyResult, Passenger, same, taken};
+use super::choice::{CopyResult, Passenger};
 use crate::{
     board::{self, Board, BoardError, ClaimRules, JobRef},
     diagnosis::is_left_by_move,
@@ -445,4 +445,16 @@ fn is_as_listed(entry: &Entry, claimed: &Job) -> bool {
             && (before.attempts, before.postponed) == (now.attempts, now.postponed)
             && before.not_before == now.not_before
     })
+}
+
+pub(super) fn taken(place: &str) -> anyhow::Error {
+    let message = format!("a job with this uuid is already {place}; both jobs are unchanged");
+    CommandError::refused(message).into()
+}
+
+pub(super) fn same() -> anyhow::Error {
+    let message = "source and target are the same board; nothing changed";
+    CommandError::refused(message)
+        .hint("use different boards for --board and --to")
+        .into()
 }

@@ -6,7 +6,7 @@ use chrono::{TimeDelta, Utc};
 use futures_util::TryStreamExt;
 
 use super::{
-    CopyResult,
+    choice::CopyResult,
     moving::{Route, end_copy, settle, unless_ended},
 };
 use crate::{

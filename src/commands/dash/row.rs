@@ -9,8 +9,8 @@ use super::summary::reason;
 use crate::{
     diagnosis::Cause,
     job::{
-        AuditEntry, Entry, Failure, Fence, History, Holding, Job, JobKey, Lease, Malformed, Owner,
-        Pauses, Priority, Shelf,
+        AuditEntry, ClaimEnd, Entry, Failure, Fence, History, Holding, Job, JobKey, Malformed,
+        Owner, Pauses, Priority, Shelf,
     },
     problem::{Code, Severity},
 };
@@ -41,7 +41,7 @@ pub(super) struct DashRow {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RowClaim {
     pub(super) owner: Option<Arc<Owner>>,
-    lease: Lease,
+    lease: ClaimEnd,
     fence: Option<Fence>,
     pub(super) since: Option<DateTime<Utc>>,
     pub(super) lapses_on: Option<DateTime<Utc>>,
@@ -280,7 +280,7 @@ mod tests {
         job.problem = Some("odd".to_owned());
         job.holding = Some(Holding {
             owner: Some(Owner::new("ada").unwrap()),
-            lease: Lease::Timed,
+            lease: ClaimEnd::Timed,
             expires_in: Some(std::time::Duration::from_secs(7)),
             outlives: None,
             claimed_on: Some(now),

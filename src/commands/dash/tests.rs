@@ -24,7 +24,7 @@ use crate::{
     },
     diagnosis::{Figures, Snapshot, Surveyor},
     job::{
-        Conductor, ConductorReport, Entry, Failure, Fence, Holding, Job, JobKey, Lease, Owner,
+        ClaimEnd, Conductor, ConductorReport, Entry, Failure, Fence, Holding, Job, JobKey, Owner,
         Shelf, Takes,
     },
     problem::{Code, Problem},
@@ -45,7 +45,7 @@ pub(super) fn job(name: &str, minutes: i64) -> Job {
 pub(super) fn held(mut job: Job, owner: &str, minutes: i64) -> Job {
     job.holding = Some(Holding {
         owner: Some(Owner::from_stored(owner)),
-        lease: Lease::None,
+        lease: ClaimEnd::Never,
         expires_in: None,
         outlives: None,
         claimed_on: Some(now() - TimeDelta::minutes(minutes)),
@@ -74,6 +74,7 @@ pub(super) fn trashed(mut job: Job) -> Job {
 pub(super) fn surroundings(conductors: Vec<Conductor>) -> Snapshot {
     let capabilities = Capabilities {
         has_expiring_claims: true,
+        finds_by_uuid: true,
         peer_order: None,
     };
     Snapshot::new(capabilities, None, now()).with_conductors(conductors)
@@ -323,7 +324,7 @@ fn problems_match_the_survey() {
 fn claim_that_is_not_renewed_becomes_a_problem() {
     let mut late = held(job("a", 9), "vm:4242:c0ffee01", 3);
     let holding = late.holding.as_mut().unwrap();
-    (holding.lease, holding.fence) = (Lease::Timed, Some(Fence("1".to_owned())));
+    (holding.lease, holding.fence) = (ClaimEnd::Timed, Some(Fence("1".to_owned())));
     holding.expires_in = Some(Duration::from_secs(4));
     holding.owner = Some(east().owner);
     let mut state = state(View::Problems, Vec::new());

@@ -149,7 +149,7 @@ mod tests {
     use chrono::TimeDelta;
 
     use super::*;
-    use crate::job::{Holding, Lease};
+    use crate::job::{ClaimEnd, Holding};
 
     #[test]
     fn flow_is_unclaimed_if_its_last_record_would_have_renewed_the_claim() {
@@ -178,7 +178,7 @@ mod tests {
         ] {
             assert_eq!(is_told(&job, &flow(state, after(1))), told, "{state}");
         }
-        job.holding = Some(Holding::new(None, Lease::Timed, None));
+        job.holding = Some(Holding::new(None, ClaimEnd::Timed, None));
         assert!(!is_told(&job, &flow("RUNNING", after(1))));
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::plan::{RepairPlan, Step};
 use crate::{
     diagnosis::{JudgedBalancer, Verdict},
-    job::{Book, Entry, Holding, Job, Lease},
+    job::{Book, ClaimEnd, Entry, Holding, Job},
     logbook::{Flow, LoadBalancer},
 };
 
@@ -32,7 +32,7 @@ fn steps(judged: &JudgedBalancer) -> Vec<&'static str> {
     plan.steps.iter().map(Step::name).collect()
 }
 
-fn held(lease: Lease) -> Option<Entry> {
+fn held(lease: ClaimEnd) -> Option<Entry> {
     let mut job = Job::named("a");
     job.holding = Some(Holding {
         owner: None,
@@ -69,8 +69,8 @@ fn plan_changes_as_little_as_can_work() {
         (pending(Verdict::Settled), [].as_slice()),
         (pending(Verdict::InProgress), &["wait"]),
         (pending(Verdict::Waiting), &["wait"]),
-        (dead(Lease::None), &["release", "wait"]),
-        (dead(Lease::Timed), &["wait"]),
+        (dead(ClaimEnd::Never), &["release", "wait"]),
+        (dead(ClaimEnd::Timed), &["wait"]),
         (started, &["repost", "wait"]),
         (with_flow(Verdict::LostJob), start_over),
         (with_flow(Verdict::Trashed), &["restore", "wait"]),

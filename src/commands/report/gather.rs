@@ -20,7 +20,7 @@ use crate::{
     diagnosis::{
         Checkup, Departures, Signatures, Snapshot, Surveyor, examine, octavia_expiry, seen,
     },
-    job::{Conductor, Departure, Entry, Job, Lease, Shelf},
+    job::{ClaimEnd, Conductor, Departure, Entry, Job, Shelf},
     problem::{Group, Problem},
 };
 
@@ -100,7 +100,7 @@ impl Gathered {
             }
             Some(holding) => {
                 if let Some(ago) = job.held_since().map(ago) {
-                    count(&mut facts.held, ago, holding.lease == Lease::None);
+                    count(&mut facts.held, ago, holding.lease == ClaimEnd::Never);
                 }
             }
         }

@@ -17,7 +17,7 @@ use self::{
 use super::{facts::ReportFacts, gather::Gathered, html, words::More};
 use crate::{
     diagnosis::Departures,
-    job::{Departure, Lease, Owner, Shelf},
+    job::{ClaimEnd, Departure, Owner, Shelf},
     output::{Page, Report as _},
     problem::Severity,
 };
@@ -268,7 +268,7 @@ fn foreign_text_does_not_enlarge_the_page() {
     for number in 0..60 {
         let mut job = strangers.job(number, 100);
         job.history.failures = vec![strangers.failure(50)];
-        let job = strangers.held(job, Lease::None);
+        let job = strangers.held(job, ClaimEnd::Never);
         let entry = guarded_entry(job.clone());
         gathered.add(entry.job().unwrap());
         surveyor.add(&entry);

@@ -6,7 +6,7 @@ use chrono::Utc;
 
 use crate::{
     board::{Board, Detail, Event, EventKind, JobRef, Result, event::Subject, filter::Filters},
-    job::{Entry, History, Holding, Job, JobKey, Lease, Shelf},
+    job::{ClaimEnd, Entry, History, Holding, Job, JobKey, Shelf},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,7 +137,7 @@ fn job_after(event: &Event, subject: &Subject, found: Option<Job>) -> Entry {
         EventKind::Claimed | EventKind::Extended if !is_of_this_claim => {
             job.holding = Some(Holding::new(
                 event.owner.clone(),
-                Lease::None,
+                ClaimEnd::Never,
                 event.fence.clone(),
             ));
         }
@@ -147,7 +147,7 @@ fn job_after(event: &Event, subject: &Subject, found: Option<Job>) -> Entry {
             job.holding = event
                 .owner
                 .is_some()
-                .then(|| Holding::new(event.owner.clone(), Lease::None, event.fence.clone()))
+                .then(|| Holding::new(event.owner.clone(), ClaimEnd::Never, event.fence.clone()))
         }
         _ => job.holding = None,
     }

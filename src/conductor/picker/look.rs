@@ -14,7 +14,7 @@ use crate::{
         progress::Note,
         skipped::{SkipReasons, SkippedJob},
     },
-    job::{Aftermath, Entry, JobKey, Lease, Shelf},
+    job::{Aftermath, ClaimEnd, Entry, JobKey, Shelf},
     process::clock,
 };
 
@@ -211,8 +211,8 @@ impl Picker<'_> {
             match holding.map(|holding| holding.lease) {
                 None if self.backlog.knows(&job.key) => left = left.max(RemainingWork::Held),
                 None => left = RemainingWork::Candidates,
-                Some(Lease::None) => held_for_ever += 1,
-                Some(Lease::Timed | Lease::Session) => left = left.max(RemainingWork::Held),
+                Some(ClaimEnd::Never) => held_for_ever += 1,
+                Some(ClaimEnd::Timed | ClaimEnd::Session) => left = left.max(RemainingWork::Held),
             }
         }
         drop(entries);

@@ -16,7 +16,7 @@ use crate::{
         holder::{Holder, Recheck, least_left},
         snapshot::Snapshot,
     },
-    job::{Book, Entry, JobKey, Lease, Shelf},
+    job::{Book, ClaimEnd, Entry, JobKey, Shelf},
     logbook::{Flow, LoadBalancer, StuckAmphora},
     secret::Secret,
 };
@@ -71,7 +71,7 @@ impl JudgedBalancer {
     /// Whether its claim has no expiry.
     pub(crate) fn is_held_forever(&self) -> bool {
         let holding = self.job.as_ref().and_then(Entry::holding);
-        holding.is_some_and(|it| it.lease == Lease::None)
+        holding.is_some_and(|it| it.lease == ClaimEnd::Never)
     }
 }
 

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::verdict::{ClaimState, Facts, Verdict};
 use crate::{
-    job::{Entry, Holding, Job, Lease, Owner, Shelf},
+    job::{ClaimEnd, Entry, Holding, Job, Owner, Shelf},
     logbook::{Flow, LoadBalancer},
 };
 
@@ -52,7 +52,7 @@ impl World {
         self
     }
 
-    fn with_job(mut self, lease: Option<Lease>) -> Self {
+    fn with_job(mut self, lease: Option<ClaimEnd>) -> Self {
         let mut job = Job::named("get_update_load_balancer_flow-f");
         job.holding = lease.map(|lease| Holding {
             owner: Some(Owner::from_stored("octavia-worker")),
@@ -130,7 +130,7 @@ fn check(cases: &[(World, Verdict)]) {
 #[test]
 fn job_on_the_board_decides_the_verdict() {
     let (recent, old) = (TimeDelta::seconds(3), TimeDelta::minutes(30));
-    let timed = Some(Lease::Timed);
+    let timed = Some(ClaimEnd::Timed);
     let claimed = || World::pending().with_job(timed);
     let free = || World::pending().with_job(None);
     check(&[

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     duration,
-    job::{Entry, Job, Lease, Shelf},
+    job::{ClaimEnd, Entry, Job, Shelf},
     logbook::{Flow, LoadBalancer, position},
     names::named,
 };
@@ -171,8 +171,8 @@ impl<'a> Facts<'a> {
                 let since = job.held_since().map(|it| self.long(it));
                 let since = since.map_or_else(String::new, |it| format!(" for {it}"));
                 let unsure = match holding.lease {
-                    Lease::None => ", and the claim never expires",
-                    Lease::Timed | Lease::Session => "",
+                    ClaimEnd::Never => ", and the claim never expires",
+                    ClaimEnd::Timed | ClaimEnd::Session => "",
                 };
                 let why = format!("{owner} has held its job{since}{unsure}");
                 (Verdict::InProgress, why)

@@ -13,7 +13,7 @@ use crate::{
     config::Expiry,
     diagnosis::Snapshot,
     job::{
-        AuditEntry, Conductor, Course, Entry, Job, Lease, Pause, Pauses, Run, Shelf, Takes,
+        AuditEntry, ClaimEnd, Conductor, Course, Entry, Job, Pause, Pauses, Run, Shelf, Takes,
         Unsettled,
     },
 };
@@ -148,12 +148,12 @@ fn claimed_job_is_judged_by_its_owner() {
         // The process table of another machine is not visible from here.
         (elsewhere, "running runs", "owner-dead stays"),
     ] {
-        for (lease, code) in [(Lease::Timed, timed), (Lease::None, forever)] {
+        for (lease, code) in [(ClaimEnd::Timed, timed), (ClaimEnd::Never, forever)] {
             let entry = entry(held(job("resize"), owner, lease));
             assert_eq!(judged(&night(), &entry), code, "{owner} {lease:?}");
         }
     }
-    let soon = edited(held(job("resize"), "ada", Lease::Timed), |job| {
+    let soon = edited(held(job("resize"), "ada", ClaimEnd::Timed), |job| {
         job.holding.as_mut().unwrap().expires_in = Some(Duration::from_secs(5));
     });
     assert_eq!(judged(&night(), &soon), "claim-expires-soon runs");
@@ -162,7 +162,7 @@ fn claimed_job_is_judged_by_its_owner() {
         (std::process::id(), "running runs"),
     ] {
         let mover = format!("move:{}:{pid}:c0ffee01", here());
-        let copy = entry(held(job("resize"), &mover, Lease::None));
+        let copy = entry(held(job("resize"), &mover, ClaimEnd::Never));
         assert_eq!(judged(&night(), &copy), code);
     }
 }
@@ -195,7 +195,7 @@ fn claim_of_a_conductor_is_judged_by_its_status() {
         (runs_it, "running runs", "running runs"),
         (unsettled, "unsettled-job stays", "unsettled-job stays"),
     ] {
-        for (lease, code) in [(Lease::Timed, timed), (Lease::None, forever)] {
+        for (lease, code) in [(ClaimEnd::Timed, timed), (ClaimEnd::Never, forever)] {
             let claim = entry(held(job("resize"), "night", lease));
             assert_eq!(judged(&snapshot, &claim), code);
         }
@@ -204,7 +204,7 @@ fn claim_of_a_conductor_is_judged_by_its_status() {
 
 #[test]
 fn damaged_record_is_judged_before_its_claim() {
-    let broken = edited(held(job("a"), "ada", Lease::Session), |it| {
+    let broken = edited(held(job("a"), "ada", ClaimEnd::Session), |it| {
         it.holding.as_mut().unwrap().owner = None;
     });
     let blocked = edited(job("a"), |it| it.is_blocked = true);

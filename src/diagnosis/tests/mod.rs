@@ -13,8 +13,8 @@ use super::Snapshot;
 use crate::{
     board::{Capabilities, PeerOrder},
     job::{
-        Conductor, ConductorReport, Entry, Failure, Fence, Holding, Job, JobKey, Lease, Malformed,
-        Origin, Owner, Shelf, Takes,
+        ClaimEnd, Conductor, ConductorReport, Entry, Failure, Fence, Holding, Job, JobKey,
+        Malformed, Origin, Owner, Shelf, Takes,
     },
 };
 
@@ -36,6 +36,7 @@ fn here() -> String {
 fn board(has_peers: bool) -> Snapshot {
     let capabilities = Capabilities {
         has_expiring_claims: true,
+        finds_by_uuid: true,
         peer_order: has_peers.then_some(PeerOrder::NewestOfTheMostUrgent),
     };
     Snapshot::new(capabilities, None, now())
@@ -55,11 +56,11 @@ fn with(name: &str, details: Value) -> Job {
     }
 }
 
-fn held(job: Job, owner: &str, lease: Lease) -> Job {
+fn held(job: Job, owner: &str, lease: ClaimEnd) -> Job {
     let holding = Holding {
         owner: Some(Owner::from_stored(owner)),
         lease,
-        expires_in: (lease == Lease::Timed).then_some(Duration::from_secs(25)),
+        expires_in: (lease == ClaimEnd::Timed).then_some(Duration::from_secs(25)),
         outlives: None,
         claimed_on: Some(ago(50)),
         fence: Some(Fence("7".to_owned())),

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     diagnosis::{ProblemSelector, Survey, Surveyor},
-    job::{AuditEntry, Conductor, Entry, Job, Lease, MOVER, Owner},
+    job::{AuditEntry, ClaimEnd, Conductor, Entry, Job, MOVER, Owner},
     problem::{Code, Problem, Risk, Severity},
 };
 
@@ -52,15 +52,15 @@ fn mixed() -> Vec<Entry> {
         [
             exhausted(job("resize"), text),
             exhausted(job("backup"), text),
-            held(job("resize"), text, Lease::None),
+            held(job("resize"), text, ClaimEnd::Never),
             trashed(job("resize"), Some(text)),
         ]
     });
     let claims = [
-        held(job("resize"), &gone(NO_PID), Lease::None),
-        held(job("resize"), &gone(NO_PID), Lease::Timed),
-        held(job("resize"), &gone(NO_PID - 1), Lease::Timed),
-        held(job("resize"), "night", Lease::Timed),
+        held(job("resize"), &gone(NO_PID), ClaimEnd::Never),
+        held(job("resize"), &gone(NO_PID), ClaimEnd::Timed),
+        held(job("resize"), &gone(NO_PID - 1), ClaimEnd::Timed),
+        held(job("resize"), "night", ClaimEnd::Timed),
     ];
     let no_reason = {
         let mut job = exhausted(job("resize"), "");
@@ -109,7 +109,7 @@ fn silent_conductor_without_claims_is_a_problem_while_it_is_registered() {
         named("left", &|it| (it.silence, it.has_left) = (late, true)),
     ];
     let mut surveyor = Surveyor::new(board(false).with_conductors(conductors));
-    surveyor.add(&entry(held(job("a"), "holds", Lease::Timed)));
+    surveyor.add(&entry(held(job("a"), "holds", ClaimEnd::Timed)));
     let survey = surveyor.counted();
     let found = survey.of_conductors().into_iter();
     let found: Vec<_> = found.map(|it| (it.code, it.severity)).collect();
@@ -174,7 +174,8 @@ fn selector_of_a_cause_selects_exactly_its_jobs() {
 #[test]
 fn certain_and_uncertain_deaths_on_one_machine_are_two_problems() {
     let owner = format!("ada:{}:{NO_PID}:c0ffee01", here());
-    let claims = [Lease::None, Lease::Timed].map(|lease| entry(held(job("a"), &owner, lease)));
+    let claims =
+        [ClaimEnd::Never, ClaimEnd::Timed].map(|lease| entry(held(job("a"), &owner, lease)));
     let mut fixes: Vec<_> = survey(&claims)
         .problems()
         .into_iter()
@@ -226,7 +227,7 @@ fn rare_causes_are_one_problem_with_the_oldest_examples() {
 fn moves_from_many_boards_have_no_common_command() {
     let copies = (0..6).map(|number| {
         let owner = format!("{MOVER}ada:{}:{NO_PID}:c0ffee01", here());
-        let mut copy = held(job(&format!("copy-{number}")), &owner, Lease::None);
+        let mut copy = held(job(&format!("copy-{number}")), &owner, ClaimEnd::Never);
         let from = format!("{}sqlite:/srv/{number}.db", Job::MOVED_FROM);
         copy.history.remark = Some(AuditEntry::now(AuditEntry::RECEIVED, "ada", Some(&from)));
         entry(copy)
@@ -246,7 +247,7 @@ fn moves_from_many_boards_have_no_common_command() {
 #[test]
 fn address_that_names_a_file_is_in_no_command() {
     let owner = format!("{MOVER}ada:{}:{NO_PID}:c0ffee01", here());
-    let mut copy = held(job("copy"), &owner, Lease::None);
+    let mut copy = held(job("copy"), &owner, ClaimEnd::Never);
     let url = "redis-sentinel://eve/m?sentinel_password_file=/etc/shadow";
     let from = format!("{}{url}", Job::MOVED_FROM);
     copy.history.remark = Some(AuditEntry::now(AuditEntry::RECEIVED, "ada", Some(&from)));
@@ -257,8 +258,8 @@ fn address_that_names_a_file_is_in_no_command() {
 
 #[test]
 fn five_thousand_causes_are_counted_in_bounded_memory() {
-    let frequent = (0..3000).map(|_| entry(held(job("a"), "ada", Lease::None)));
-    let rare = (0..5000).map(|it| entry(held(job("a"), &format!("owner-{it}"), Lease::None)));
+    let frequent = (0..3000).map(|_| entry(held(job("a"), "ada", ClaimEnd::Never)));
+    let rare = (0..5000).map(|it| entry(held(job("a"), &format!("owner-{it}"), ClaimEnd::Never)));
     let mut surveyor = Surveyor::new(board(false));
     let mut most = 0;
     for it in frequent.chain(rare) {

@@ -7,7 +7,9 @@ use chrono::{DateTime, Utc};
 use super::JobView;
 use crate::{
     duration,
-    job::{Departure, Entry, FieldValue, Job, JobField, LONGEST, Lease, State, octavia, shortened},
+    job::{
+        ClaimEnd, Departure, Entry, FieldValue, Job, JobField, LONGEST, State, octavia, shortened,
+    },
     output::{Cell, Column, Fit, NOTHING, Text, Tone},
     problem::Code,
 };
@@ -105,10 +107,10 @@ impl JobColumn {
                 .map_or(Fact::Nothing, |since| Fact::Plain(FieldValue::Since(since))),
             (Field(JobField::Expires), Entry::Job(job)) => {
                 match job.holding.as_ref().map(|it| (it.lease, it.expires_in)) {
-                    Some((Lease::Timed, Some(left))) => Fact::Plain(FieldValue::Span(left)),
-                    Some((Lease::Session, _)) => Fact::text("session"),
-                    Some((Lease::None, _)) => Fact::text("never"),
-                    Some((Lease::Timed, None)) | None => Fact::Nothing,
+                    Some((ClaimEnd::Timed, Some(left))) => Fact::Plain(FieldValue::Span(left)),
+                    Some((ClaimEnd::Session, _)) => Fact::text("session"),
+                    Some((ClaimEnd::Never, _)) => Fact::text("never"),
+                    Some((ClaimEnd::Timed, None)) | None => Fact::Nothing,
                 }
             }
             (Field(JobField::Reason), Entry::Job(job)) => reason(job),
@@ -204,7 +206,7 @@ fn note<'a>(view: JobView<'_>, job: &Job) -> Fact<'a> {
         left.map_or("paused".to_owned(), |left| format!("paused {left}"))
     });
     let lease = job.holding.as_ref().map(|holding| holding.lease);
-    let is_endless = state == State::Claimed && lease == Some(Lease::None);
+    let is_endless = state == State::Claimed && lease == Some(ClaimEnd::Never);
     let delay = job.history.not_before.and_then(left);
     let delay = delay.filter(|left| state == State::Unclaimed && !left.is_zero());
     let notes = [

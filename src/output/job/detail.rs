@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{JobColumns, JobView, rfc3339};
 use crate::{
     duration,
-    job::{Entry, Failure, Holding, Job, Lease, Malformed},
+    job::{ClaimEnd, Entry, Failure, Holding, Job, Malformed},
     output::{Page, Report, Row as _, Tone},
     secret::{covered, covered_text},
 };
@@ -112,8 +112,8 @@ impl JobView<'_> {
         page.fact(
             "expires",
             match (holding.lease, holding.expires_in) {
-                (Lease::Timed, Some(left)) => format!("in {}", duration::brief(left)),
-                (Lease::Session, _) => "with the owner's session".to_owned(),
+                (ClaimEnd::Timed, Some(left)) => format!("in {}", duration::brief(left)),
+                (ClaimEnd::Session, _) => "with the owner's session".to_owned(),
                 _ => "never".to_owned(),
             },
         );

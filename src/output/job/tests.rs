@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::*;
 use crate::{
     job::{
-        AuditEntry, Departure, End, Failure, History, Holding, Job, JobField, JobKey, Lease,
+        AuditEntry, ClaimEnd, Departure, End, Failure, History, Holding, Job, JobField, JobKey,
         Malformed, Origin, Owner, Shelf,
     },
     output::{Row, Text, page::styled, table::Layout},
@@ -33,7 +33,7 @@ fn job(uuid: &str, name: &str) -> Job {
     }
 }
 
-fn claimed(job: Job, owner: &str, lease: Lease, expires_in: Option<u64>) -> Job {
+fn claimed(job: Job, owner: &str, lease: ClaimEnd, expires_in: Option<u64>) -> Job {
     let holding = Holding {
         owner: Some(Owner::new(owner).unwrap()),
         lease,
@@ -96,13 +96,13 @@ fn night() -> Vec<Entry> {
                 "create_load_balancer",
             ),
             owner,
-            Lease::None,
+            ClaimEnd::Never,
             None,
         ),
         claimed(
             job("1f0c9a58-b6c5-4d0a-8a43-6b0c3f6d2e7b", "resize"),
             "ada",
-            Lease::Timed,
+            ClaimEnd::Timed,
             Some(12),
         ),
         Job {
@@ -115,7 +115,7 @@ fn night() -> Vec<Entry> {
             ..claimed(
                 job("c7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11", "backup"),
                 "bob",
-                Lease::Session,
+                ClaimEnd::Session,
                 None,
             )
         },

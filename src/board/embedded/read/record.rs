@@ -20,7 +20,7 @@ use crate::{
         },
     },
     job::{
-        AuditEntry, Book, Details, Entry, Failure, Fence, History, Holding, Job, JobKey, Lease,
+        AuditEntry, Book, ClaimEnd, Details, Entry, Failure, Fence, History, Holding, Job, JobKey,
         Malformed, Owner, Priority, Shelf, from_json, shortened,
     },
 };
@@ -104,7 +104,11 @@ impl RowJob {
 
     /// Returns the claim without its lease.
     pub(crate) fn holding(&self) -> Option<Holding> {
-        Some(Holding::new(Some(self.owner()?), Lease::None, self.fence()))
+        Some(Holding::new(
+            Some(self.owner()?),
+            ClaimEnd::Never,
+            self.fence(),
+        ))
     }
 }
 
@@ -302,7 +306,7 @@ fn holding(row: &Row<'_>, view: &BoardView<'_>) -> rusqlite::Result<Option<Holdi
     }
     Ok(Some(Holding {
         owner: owner.map(|owner| Owner::from_stored(owner.to_vec())),
-        lease: left.map_or(Lease::None, |_| Lease::Timed),
+        lease: left.map_or(ClaimEnd::Never, |_| ClaimEnd::Timed),
         expires_in: left.map(|left| Duration::from_millis(left.unsigned_abs())),
         outlives: None,
         claimed_on: time_of(row, 11)?,

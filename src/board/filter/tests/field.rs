@@ -102,7 +102,7 @@ fn state_filter_takes_a_name_or_a_regex_in_any_case() {
     );
     let trashed = Job {
         shelf: Shelf::Trash,
-        ..held(Lease::None, None)
+        ..held(ClaimEnd::Never, None)
     };
     all_hold(&entry(trashed), &["state=trashed", "state!=complete"]);
 }
@@ -196,14 +196,14 @@ fn age_counts_from_the_posting() {
 fn only_claimed_jobs_have_a_held_time() {
     all_hold(&claimed(), &["held>=5m", "held<=5m", "held>4m", "held<10m"]);
     let seen = {
-        let mut job = held(Lease::None, None);
+        let mut job = held(ClaimEnd::Never, None);
         job.holding.as_mut().unwrap().claimed_on = None;
         entry(job)
     };
     all_hold(&seen, &["held>=10m", "held<=10m"]);
     let trashed = entry(Job {
         shelf: Shelf::Trash,
-        ..held(Lease::None, None)
+        ..held(ClaimEnd::Never, None)
     });
     for entry in [unclaimed(), trashed] {
         all_hold(&entry, &["held=none"]);
@@ -224,12 +224,12 @@ fn expires_is_the_remaining_time_of_a_claim() {
 fn only_an_unlimited_claim_has_no_expiry() {
     let trashed = Job {
         shelf: Shelf::Trash,
-        ..held(Lease::None, None)
+        ..held(ClaimEnd::Never, None)
     };
-    all_hold(&entry(held(Lease::None, None)), &["expires=none"]);
+    all_hold(&entry(held(ClaimEnd::Never, None)), &["expires=none"]);
     for entry in [
-        entry(held(Lease::Session, None)),
-        entry(held(Lease::Timed, None)),
+        entry(held(ClaimEnd::Session, None)),
+        entry(held(ClaimEnd::Timed, None)),
         entry(trashed),
         unclaimed(),
         malformed(),
@@ -247,7 +247,7 @@ fn owner_none_matches_unclaimed_jobs_only() {
         &["owner!=none", "owner=", "owner=*", "owner~.", "owner<z"],
     );
     all_hold(&claimed(), &["owner!=none"]);
-    let mut unreadable = held(Lease::None, None);
+    let mut unreadable = held(ClaimEnd::Never, None);
     unreadable.holding.as_mut().unwrap().owner = None;
     let unreadable = entry(unreadable);
     all_hold(
@@ -259,7 +259,7 @@ fn owner_none_matches_unclaimed_jobs_only() {
 
 #[test]
 fn owner_with_invalid_utf8_can_be_matched() {
-    let mut job = held(Lease::None, None);
+    let mut job = held(ClaimEnd::Never, None);
     job.holding.as_mut().unwrap().owner = Some(Owner::from_stored(*b"w\xff7"));
     all_hold(&entry(job), &["owner=w?7", "owner~^w.7$", "owner!=none"]);
 }

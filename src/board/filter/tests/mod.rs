@@ -13,7 +13,9 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::job::{Entry, History, Holding, Job, JobKey, Lease, Malformed, Owner, Priority, Shelf};
+use crate::job::{
+    ClaimEnd, Entry, History, Holding, Job, JobKey, Malformed, Owner, Priority, Shelf,
+};
 
 fn now() -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000, 0).unwrap()
@@ -54,7 +56,7 @@ fn named(name: &str) -> Entry {
     })
 }
 
-fn held(lease: Lease, expires_in: Option<u64>) -> Job {
+fn held(lease: ClaimEnd, expires_in: Option<u64>) -> Job {
     Job {
         holding: Some(Holding {
             owner: Some(Owner::new("worker-7").unwrap()),
@@ -69,7 +71,7 @@ fn held(lease: Lease, expires_in: Option<u64>) -> Job {
 }
 
 fn claimed() -> Entry {
-    entry(held(Lease::Timed, Some(30)))
+    entry(held(ClaimEnd::Timed, Some(30)))
 }
 
 fn with(details: Value) -> Entry {

@@ -51,8 +51,8 @@ fn earliest_start_and_soonest_end_sort_first() {
     ];
     assert_eq!(order("age", &entries), [1, 3, 0, 2]);
     assert_eq!(order("-age", &entries), [0, 3, 1, 2]);
-    let lapsing = |seconds| entry(held(Lease::Timed, Some(seconds)));
-    let never = entry(held(Lease::None, None));
+    let lapsing = |seconds| entry(held(ClaimEnd::Timed, Some(seconds)));
+    let never = entry(held(ClaimEnd::Never, None));
     assert_eq!(
         order("expires", &[never, lapsing(20), lapsing(3)]),
         [2, 1, 0]

@@ -12,11 +12,12 @@ use crate::{
             sidecar::Sidecar,
         },
     },
-    job::{Entry, Fence, Holding, Job, Lease, Malformed, Owner, Shelf},
+    job::{ClaimEnd, Entry, Fence, Holding, Job, Malformed, Owner, Shelf},
 };
 
+/// The values that Redis stores beside a posting.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Sidecars {
+pub(crate) struct CompanionValues {
     /// Present while the job is claimed; empty if the value is no text.
     pub(crate) owner: Option<Vec<u8>>,
     /// How long the claim still lasts; `None` if it never expires.
@@ -32,7 +33,12 @@ pub(crate) struct Reading {
     pub(crate) limit: Limit,
 }
 
-pub(crate) fn read(reading: Reading, field: &[u8], posting: &[u8], beside: Sidecars) -> Entry {
+pub(crate) fn read(
+    reading: Reading,
+    field: &[u8],
+    posting: &[u8],
+    beside: CompanionValues,
+) -> Entry {
     let mut entry = posted(reading, field, posting);
     complete(&mut entry, beside);
     entry
@@ -66,7 +72,7 @@ pub(crate) fn posted(reading: Reading, field: &[u8], posting: &[u8]) -> Entry {
     }
 }
 
-pub(crate) fn complete(entry: &mut Entry, beside: Sidecars) {
+pub(crate) fn complete(entry: &mut Entry, beside: CompanionValues) {
     match entry {
         Entry::Job(job) => complete_job(job, beside),
         Entry::Malformed(record) => {
@@ -76,7 +82,7 @@ pub(crate) fn complete(entry: &mut Entry, beside: Sidecars) {
     }
 }
 
-fn holding(beside: &Sidecars, side: &Sidecar) -> Option<Holding> {
+fn holding(beside: &CompanionValues, side: &Sidecar) -> Option<Holding> {
     let name = beside.owner.as_deref()?;
     let owner = Some(name)
         .filter(|name| (1..=Owner::LONGEST).contains(&name.len()) && size_unread(name).is_none())
@@ -87,7 +93,7 @@ fn holding(beside: &Sidecars, side: &Sidecar) -> Option<Holding> {
         .is_some_and(|owner| side.owner.as_deref() == Some(&owner.text()));
     Some(Holding {
         owner,
-        lease: beside.left.map_or(Lease::None, |_| Lease::Timed),
+        lease: beside.left.map_or(ClaimEnd::Never, |_| ClaimEnd::Timed),
         expires_in: beside.left,
         outlives: None,
         claimed_on: side.claimed_on.filter(|_| is_ours),
@@ -95,7 +101,7 @@ fn holding(beside: &Sidecars, side: &Sidecar) -> Option<Holding> {
     })
 }
 
-fn complete_job(job: &mut Job, beside: Sidecars) {
+fn complete_job(job: &mut Job, beside: CompanionValues) {
     let (mut side, side_problem) = Sidecar::read(beside.side.as_deref());
     let modified = beside.last_modified.as_deref();
     // TaskFlow treats an empty value as missing.
@@ -133,7 +139,7 @@ fn complete_job(job: &mut Job, beside: Sidecars) {
 pub(crate) fn just_claimed(
     field: &[u8],
     posting: &[u8],
-    beside: Sidecars,
+    beside: CompanionValues,
     fence: &Fence,
     limit: Limit,
 ) -> Result<Job> {
@@ -209,10 +215,10 @@ mod tests {
         Corpus::of(Bounds::STORED, corpus).hold(|input| {
             let [field, owner, modified, side, posting] = parts(input);
             let read = || {
-                let mut beside = Sidecars {
+                let mut beside = CompanionValues {
                     last_modified: Some(modified.to_vec()),
                     side: Some(side.to_vec()),
-                    ..Sidecars::default()
+                    ..CompanionValues::default()
                 };
                 beside.claim(Some(owner.to_vec()), input.len() as i64 - 2);
                 let reading = Reading {

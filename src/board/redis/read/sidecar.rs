@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::{Pipeline, Value, cmd};
 
-use super::record::Sidecars;
+use super::record::CompanionValues;
 use crate::{
     board::{
         Result,
@@ -21,7 +21,11 @@ use crate::{
 const GONE: i64 = -2;
 
 impl Redis {
-    pub(crate) async fn sidecars(&self, shelf: Shelf, fields: &[&[u8]]) -> Result<Vec<Sidecars>> {
+    pub(crate) async fn sidecars(
+        &self,
+        shelf: Shelf,
+        fields: &[&[u8]],
+    ) -> Result<Vec<CompanionValues>> {
         if fields.is_empty() {
             return Ok(Vec::new());
         }
@@ -30,9 +34,9 @@ impl Redis {
         names.iter().for_each(|name| name.add_to(&mut command));
         let found: Vec<Option<Vec<u8>>> = self.client.read(&command).await?;
         let mut found = found.into_iter();
-        let mut all: Vec<Sidecars> = names
+        let mut all: Vec<CompanionValues> = names
             .iter()
-            .map(|_| Sidecars {
+            .map(|_| CompanionValues {
                 // In the trash an owner key belongs to a namesake on the board.
                 owner: found.next().flatten().filter(|_| shelf == Shelf::Board),
                 left: None,
@@ -58,7 +62,7 @@ impl Redis {
     }
 
     /// Adds the claims' remaining time, and finds owners and sidecars that are no text.
-    async fn add_lives(&self, names: &[SidecarNames], all: &mut [Sidecars]) -> Result<()> {
+    async fn add_lives(&self, names: &[SidecarNames], all: &mut [CompanionValues]) -> Result<()> {
         let mut questions = Pipeline::new();
         let mut exists = cmd("EXISTS");
         let mut free = 0;
@@ -90,7 +94,11 @@ impl Redis {
         }
     }
 
-    async fn add_nameless(&self, names: &[SidecarNames], all: &mut [Sidecars]) -> Result<()> {
+    async fn add_nameless(
+        &self,
+        names: &[SidecarNames],
+        all: &mut [CompanionValues],
+    ) -> Result<()> {
         let mut questions = Pipeline::new();
         let free = names.iter().zip(all);
         let free: Vec<_> = free.filter(|(_, one)| one.owner.is_none()).collect();
@@ -132,7 +140,7 @@ impl Redis {
     }
 }
 
-impl Sidecars {
+impl CompanionValues {
     /// TaskFlow takes any value under this key for a claim. The claim may have expired between two queries.
     pub(crate) fn claim(&mut self, owner: Option<Vec<u8>>, left: i64) {
         self.owner = (left != GONE).then(|| owner.unwrap_or_default());

@@ -13,7 +13,7 @@ use crate::{
             Redis,
             keys::{field_of, key_of},
             link::RequestFailure,
-            read::record::{self, Sidecars},
+            read::record::{self, CompanionValues},
         },
         wire::{as_json, msgpack, past::PastJob, sidecar::text_of},
     },
@@ -100,7 +100,7 @@ impl Redis {
         now: DateTime<Utc>,
     ) -> Result<Claimed> {
         let fence = Fence(reply.text(0));
-        let beside = Sidecars {
+        let beside = CompanionValues {
             owner: Some(by.owner.as_bytes().to_vec()),
             left: match by.term {
                 Term::Indefinite => None,

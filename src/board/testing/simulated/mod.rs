@@ -80,6 +80,7 @@ impl Board for SimulatedBoard {
         let lifetime = self.server.look(|store| store.lifetime);
         Capabilities {
             has_expiring_claims: lifetime == ClaimLifetime::Expiry,
+            finds_by_uuid: true,
             peer_order: None,
         }
     }

@@ -21,8 +21,8 @@ use crate::{
         wire::sidecar::Sidecar,
     },
     job::{
-        Authority, Claim, Claimant, Claimed, Conductor, Decision, Draft, Entry, ExpectedState,
-        Fence, Holding, Job, JobKey, Lease, Owner, Pause, Restore, Settlement, Shelf, Term,
+        Authority, Claim, ClaimEnd, Claimant, Claimed, Conductor, Decision, Draft, Entry,
+        ExpectedState, Fence, Holding, Job, JobKey, Owner, Pause, Restore, Settlement, Shelf, Term,
     },
     process::{clock, simulation::Machine},
 };
@@ -320,9 +320,9 @@ impl Store {
         Some(Holding {
             owner: Some(hold.owner.clone()),
             lease: match hold.lasts {
-                Lasts::Forever => Lease::None,
-                Lasts::Until(_) => Lease::Timed,
-                Lasts::WhileSession(_) => Lease::Session,
+                Lasts::Forever => ClaimEnd::Never,
+                Lasts::Until(_) => ClaimEnd::Timed,
+                Lasts::WhileSession(_) => ClaimEnd::Session,
             },
             expires_in: self.left(hold),
             outlives: None,

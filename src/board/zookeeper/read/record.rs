@@ -17,7 +17,7 @@ use crate::{
             paths::{is_numbered, number_of},
         },
     },
-    job::{Entry, Fence, Holding, Job, JobKey, Lease, Malformed, Origin, Owner, Shelf},
+    job::{ClaimEnd, Entry, Fence, Holding, Job, JobKey, Malformed, Origin, Owner, Shelf},
 };
 
 #[derive(Debug, Clone)]
@@ -190,8 +190,8 @@ pub(crate) fn holding(lock: &Node) -> (Option<Holding>, Option<String>) {
     let held_by = |owner| Holding {
         owner,
         lease: match lock.stat.ephemeral_owner {
-            0 => Lease::None,
-            _ => Lease::Session,
+            0 => ClaimEnd::Never,
+            _ => ClaimEnd::Session,
         },
         expires_in: None,
         outlives: None,

@@ -22,7 +22,9 @@ use crate::{
         update::{DashEffect, DashInput, update},
     },
     diagnosis::ExplainedJob,
-    job::{AuditEntry, Departure, End, Entry, Holding, Job, JobKey, Lease, Pause, Pauses, Shelf},
+    job::{
+        AuditEntry, ClaimEnd, Departure, End, Entry, Holding, Job, JobKey, Pause, Pauses, Shelf,
+    },
     output::Tone,
     suggest::Suggestion,
 };
@@ -47,7 +49,7 @@ fn busy() -> Vec<Job> {
     let mut jobs: Vec<_> = jobs.collect();
     let mut renewed = held(job("convert", 30), "east", 12);
     renewed.holding = renewed.holding.map(|holding| Holding {
-        lease: Lease::Timed,
+        lease: ClaimEnd::Timed,
         expires_in: Some(Duration::from_secs(21)),
         ..holding
     });

@@ -13,8 +13,8 @@ use crate::{
     },
     diagnosis::{Checkup, Snapshot, Survey, Surveyor},
     job::{
-        AuditEntry, Conductor, ConductorReport, Departure, End, Entry, Failure, Holding, Job,
-        Lease, Owner, Pause, Pauses, Run, Shelf,
+        AuditEntry, ClaimEnd, Conductor, ConductorReport, Departure, End, Entry, Failure, Holding,
+        Job, Owner, Pause, Pauses, Run, Shelf,
     },
     problem::{Code, Example, Fix, Problem},
     suggest::Suggestion,
@@ -66,11 +66,11 @@ impl<'a> Strangers<'a> {
         }
     }
 
-    pub(super) fn held(&mut self, job: Job, lease: Lease) -> Job {
+    pub(super) fn held(&mut self, job: Job, lease: ClaimEnd) -> Job {
         let holding = Holding {
             owner: Some(self.owner()),
             lease,
-            expires_in: (lease == Lease::Timed).then_some(Duration::from_secs(20)),
+            expires_in: (lease == ClaimEnd::Timed).then_some(Duration::from_secs(20)),
             outlives: None,
             claimed_on: Some(ago(95)),
             fence: None,
@@ -101,6 +101,7 @@ impl<'a> Strangers<'a> {
 pub(super) fn surveyor(conductors: Vec<Conductor>) -> Surveyor {
     let capabilities = Capabilities {
         has_expiring_claims: true,
+        finds_by_uuid: true,
         peer_order: None,
     };
     Surveyor::new(Snapshot::new(capabilities, None, at()).with_conductors(conductors))
@@ -134,9 +135,9 @@ pub(super) fn facts(texts: &[&str]) -> ReportFacts {
         job
     });
     let job = strangers.job(11, 400);
-    let timed = strangers.held(job, Lease::Timed);
+    let timed = strangers.held(job, ClaimEnd::Timed);
     let job = strangers.job(12, 9_000);
-    let forever = strangers.held(job, Lease::None);
+    let forever = strangers.held(job, ClaimEnd::Never);
     for job in waiting.into_iter().chain([timed, forever]) {
         let job = guarded_entry(job);
         gathered.add(job.job().unwrap());

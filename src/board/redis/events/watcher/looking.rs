@@ -16,7 +16,7 @@ use crate::{
                 recheck::Urgency,
             },
             keys::{Keys, field_of},
-            read::record::{Reading, Sidecars, read},
+            read::record::{CompanionValues, Reading, read},
         },
         wire::posting::Limit,
     },
@@ -184,12 +184,12 @@ fn places(jobs: &[JobKey], answers: Vec<Value>, looked: Looked) -> Option<Vec<Jo
         let (owner, last_modified, side) = (beside.next()?, beside.next()?, beside.next()?);
         let left: i64 = from_redis_value(answers.next()?).ok()?;
         let field = field_of(key);
-        let mut beside = Sidecars {
+        let mut beside = CompanionValues {
             last_modified,
             side,
-            ..Sidecars::default()
+            ..CompanionValues::default()
         };
-        let known = |shelf: Shelf, posting: &[u8], beside: Sidecars| {
+        let known = |shelf: Shelf, posting: &[u8], beside: CompanionValues| {
             Known::of(&read(brief(shelf), &field, posting, beside), looked)
         };
         let trash = trashed.map(|posting| known(Shelf::Trash, &posting, beside.clone()));
@@ -204,7 +204,7 @@ fn places(jobs: &[JobKey], answers: Vec<Value>, looked: Looked) -> Option<Vec<Jo
 }
 
 pub(super) fn posted(key: &JobKey, posting: &[u8], looked: Looked) -> Known {
-    let alone = Sidecars::default();
+    let alone = CompanionValues::default();
     let entry = read(brief(Shelf::Board), &field_of(key), posting, alone);
     Known::of(&entry, looked)
 }

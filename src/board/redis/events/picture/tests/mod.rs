@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::DateTime;
 
 use super::*;
-use crate::job::{Entry, Holding, Job, Lease, Malformed, Priority, Rank};
+use crate::job::{ClaimEnd, Entry, Holding, Job, Malformed, Priority, Rank};
 
 use EventKind::{
     Abandoned, Claimed, Consumed, Expired, Extended, Posted, Purged, Restored, Resync, Trashed,
@@ -69,7 +69,7 @@ fn looked() -> Looked {
 fn known_at(now: Now, looked: Looked) -> Known {
     let holding = now.owner.map(|owner| Holding {
         owner: Some(Owner::new(owner).unwrap()),
-        lease: Lease::None,
+        lease: ClaimEnd::Never,
         expires_in: now.expires_in,
         outlives: None,
         claimed_on: None,

@@ -1,0 +1,71 @@
+//! What a listing asks for.
+
+use super::wire::posting::Limit;
+use crate::job::Shelf;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Query {
+    pub(crate) shelf: Shelf,
+    pub(crate) which: Which,
+    pub(crate) order: Order,
+    pub(crate) detail: Detail,
+}
+
+impl Query {
+    pub(crate) fn all(shelf: Shelf, detail: Detail) -> Self {
+        Self {
+            shelf,
+            which: Which::All,
+            order: Order::Any,
+            detail,
+        }
+    }
+
+    /// The unclaimed records of the board, the best first.
+    pub(crate) fn unclaimed(detail: Detail) -> Self {
+        Self {
+            shelf: Shelf::Board,
+            which: Which::Unclaimed,
+            order: Order::Rank,
+            detail,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    All,
+    Unclaimed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Storage order.
+    Any,
+    Rank,
+    Posted,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// All but the details, which may be large.
+    Brief,
+    Whole,
+    /// Everything, and the posting as stored, however large.
+    Stored,
+}
+
+impl Detail {
+    pub(crate) fn is_whole(self) -> bool {
+        self != Self::Brief
+    }
+
+    /// Returns the raw posting as far as this level of detail asks for it.
+    pub(crate) fn raw(self, posting: &[u8], can_be_read: bool) -> Vec<u8> {
+        match self {
+            Self::Stored => posting.to_vec(),
+            Self::Brief | Self::Whole if can_be_read => Vec::new(),
+            Self::Brief | Self::Whole => Limit::raw(posting),
+        }
+    }
+}

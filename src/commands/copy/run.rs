@@ -1,0 +1,173 @@
+//! Passes the chosen jobs to the other board, and compares the boards afterwards.
+
+use std::collections::HashMap;
+
+use anyhow::Context as _;
+use uuid::Uuid;
+
+use super::{
+    choice::{CopyChoice, CopyResult, Passenger, borrowed},
+    moving::{Mover, Route, taken},
+};
+use crate::{
+    board::{BoardError, JobRef, Order},
+    commands::bulk::{
+        act::has_changed,
+        report::{Done, Results},
+    },
+    context::Context,
+    diagnosis::is_left_by_move,
+    exit::CommandError,
+    job::{Entry, Shelf},
+    transfer::loader::{Loaded, Loader, SHELVES},
+};
+
+pub(super) struct CopyRun<'a> {
+    pub(super) route: &'a Route<'a>,
+    pub(super) choice: &'a CopyChoice<'a>,
+    pub(super) loader: Loader<'a>,
+    pub(super) mover: Option<Mover<'a>>,
+    pub(super) results: Results,
+    /// The jobs that the target board accepted, with their sequence numbers there.
+    pub(super) posted: HashMap<Uuid, i64>,
+}
+
+impl CopyRun<'_> {
+    /// Returns the jobs on the board that can move, and reports the other ones.
+    pub(super) async fn movable(&mut self, ctx: &Context) -> anyhow::Result<Vec<Entry>> {
+        let board = (Shelf::Board, Order::Posted);
+        let mut batches = self.choice.batches(self.route.from, board);
+        let mut jobs = Vec::new();
+        loop {
+            let fail = |it| self.results.fail_unusable(ctx, it);
+            let batch = batches.next(fail).await;
+            let batch = batch.with_context(|| ctx.trying("move", "the jobs"))?;
+            if batch.is_empty() {
+                return Ok(jobs);
+            }
+            let known = self.loader.known(&borrowed(&batch)).await;
+            let known = known.with_context(|| self.route.failed())?;
+            for ((entry, _), known) in batch.into_iter().zip(known) {
+                let holding = entry.holding().filter(|it| !is_left_by_move(it));
+                let owner = holding.map(|it| it.owner.clone());
+                let claimed = owner.map(|owner| BoardError::AlreadyClaimed { owner }.into());
+                match claimed.or(known.map(|_| taken("there"))) {
+                    Some(error) => self.results.fail_entry(ctx, &entry, error),
+                    None => jobs.push(entry),
+                }
+            }
+        }
+    }
+
+    pub(super) async fn all(&mut self, ctx: &mut Context) -> anyhow::Result<()> {
+        let is_planned = self.choice.planned.is_some();
+        for shelf in SHELVES {
+            if is_planned && shelf == Shelf::Trash {
+                break;
+            }
+            let order = Order::Posted;
+            let mut batches = self.choice.batches(self.route.from, (shelf, order));
+            loop {
+                let fail = |it| self.results.fail_unusable(ctx, it);
+                let batch = batches.next(fail).await;
+                let batch = batch.with_context(|| ctx.trying("copy", "the jobs"))?;
+                if batch.is_empty() {
+                    break;
+                }
+                let copied = match (&self.mover, shelf) {
+                    (Some(mover), Shelf::Board) => mover.pass(&self.loader, batch).await?,
+                    _ => self.pass(batch).await?,
+                };
+                report(ctx, copied, (&mut self.results, is_planned))?;
+                self.results.flush(ctx, batches.count())?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn pass(&mut self, batch: Vec<Passenger>) -> anyhow::Result<Vec<CopyResult>> {
+        let loaded = self.loader.load(&borrowed(&batch)).await;
+        let loaded =
+            loaded.with_context(|| format!("cannot copy jobs to {}", self.route.to.name()))?;
+        let copied = match self.choice.is_dry {
+            true => "would-copy",
+            false => "copied",
+        };
+        let results = batch.into_iter().zip(loaded);
+        let results = results.map(|((entry, draft), loaded)| {
+            if let Ok(Loaded::Posted { sequence }) = loaded {
+                self.posted.insert(draft.uuid, sequence);
+            }
+            let done = loaded.map_err(Into::into);
+            let done = done.and_then(|it: Loaded| it.done(copied, &entry));
+            (entry, done)
+        });
+        Ok(results.collect())
+    }
+
+    pub(super) async fn verify(&mut self, ctx: &mut Context) -> anyhow::Result<()> {
+        let (from, to) = (self.route.from, self.route.to);
+        let loader = Loader::new(to, true).await;
+        let mut loader = loader
+            .with_context(|| format!("cannot compare the copy with the board {}", to.name()))?;
+        for shelf in SHELVES {
+            let mut batches = self.choice.batches(from, (shelf, Order::Any));
+            loop {
+                let mut batch = batches.next(drop).await?;
+                if batch.is_empty() {
+                    break;
+                }
+                batch.retain(|(_, draft)| self.posted.contains_key(&draft.uuid));
+                let known = loader.known(&borrowed(&batch)).await?;
+                let missing = batch.iter().zip(known);
+                let missing = missing.filter(|(_, known)| *known != Some(Loaded::Exists));
+                let missing = missing.map(|(it, _)| it).collect();
+                for (entry, _) in self.unperformed(missing).await? {
+                    let message = "the copy was posted, but it is now missing or a different job";
+                    // It is counted already.
+                    self.results.total -= 1;
+                    let error = CommandError::refused(message).into();
+                    self.results.fail_entry(ctx, entry, error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the jobs that have left the target board since: history has their sequence numbers.
+    async fn unperformed<'p>(
+        &self,
+        jobs: Vec<&'p Passenger>,
+    ) -> anyhow::Result<Vec<&'p Passenger>> {
+        if jobs.is_empty() {
+            return Ok(jobs);
+        }
+        let uuid = |(_, draft): &&Passenger| JobRef::Uuid(draft.uuid.to_string());
+        let wanted: Vec<_> = jobs.iter().map(uuid).collect();
+        let past = self.route.to.find(Shelf::Past, &wanted).await?;
+        let left = jobs.into_iter().zip(past).filter(|((_, draft), past)| {
+            let number = self.posted.get(&draft.uuid);
+            let mut numbers = past.iter().filter_map(|it| it.job()?.sequence);
+            !numbers.any(|it| Some(&it) == number)
+        });
+        Ok(left.map(|(job, _)| job).collect())
+    }
+}
+
+pub(super) fn report(
+    ctx: &mut Context,
+    copied: Vec<CopyResult>,
+    (results, is_planned): (&mut Results, bool),
+) -> anyhow::Result<()> {
+    for (entry, done) in copied {
+        match done {
+            Ok(done) => results.say(ctx, &Done::of(done, &entry))?,
+            Err(error) if is_planned && has_changed(&error) => {
+                let skipped = Done::skipped(&entry.reference(), entry.name().into_owned());
+                results.say(ctx, &skipped)?;
+            }
+            Err(error) => results.fail_entry(ctx, &entry, error),
+        }
+    }
+    Ok(())
+}
