@@ -25,7 +25,15 @@ use crate::{
 const SCENARIOS: u64 = 10;
 
 /// Seeds that once broke a promise.
-const FORMER: [u64; 6] = [1, 81, 1_795_742_444, 20_262_826, 20_266_938, 20_271_158];
+const FORMER: [u64; 7] = [
+    1,
+    81,
+    1_795_742_444,
+    20_262_826,
+    20_266_938,
+    20_271_158,
+    20_275_536,
+];
 
 /// Returns the scenario of a seed. Claims expire on their own with even seeds, and with sessions otherwise.
 fn scenario(seed: u64) -> Scenario {

@@ -249,7 +249,7 @@ impl World {
                 if !clock_is_set && self.server.look(Store::only_waits_for_retries) {
                     // Ahead of every earlier setting of the clock: all retries are due, and no event reports it.
                     self.machine.note("clock set");
-                    self.machine.set_wall_clock(TimeDelta::hours(2));
+                    self.set_wall_clock(TimeDelta::hours(2));
                     clock_is_set = true;
                     attentive = Instant::now() + CONNECTING;
                 }
@@ -279,6 +279,11 @@ impl World {
         self.machine.violate(format!(
             "no job ended for two hours after the last fault: {left:?}"
         ));
+    }
+
+    fn set_wall_clock(&self, by: TimeDelta) {
+        self.server.look(Store::excuse_waiting);
+        self.machine.set_wall_clock(by);
     }
 
     /// Lets a program and its guard go on after a stop.

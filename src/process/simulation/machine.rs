@@ -122,10 +122,11 @@ impl Machine {
         journal.map(|it| it.lock().clone()).unwrap_or_default()
     }
 
-    /// Allows a job two commands for some time: the server has lost a claim on it.
+    /// Allows a job two commands for some time: the server has lost a claim on it, or a clock has skipped a wait.
     pub(crate) fn excuse(&self, job: &str, long: Duration) {
-        let until = Instant::now() + long;
-        self.excused.lock().insert(job.to_owned(), until);
+        let mut excused = self.excused.lock();
+        let until = excused.entry(job.to_owned()).or_insert_with(Instant::now);
+        *until = (*until).max(Instant::now() + long);
     }
 
     pub(crate) fn excuses(&self, job: &str) -> bool {

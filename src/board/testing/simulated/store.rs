@@ -169,6 +169,16 @@ impl Store {
         self.quiet_until = Duration::ZERO;
     }
 
+    /// Allows jobs that wait for the end of a former claim to start: a wall clock is about to be set.
+    pub(crate) fn excuse_waiting(&self) {
+        for record in self.data.board.values() {
+            let wait = record.side.not_before.map(|it| it - clock::wall());
+            if let Some(wait) = wait.and_then(|it| it.to_std().ok()) {
+                self.machine.excuse(&record.job.uuid, wait);
+            }
+        }
+    }
+
     pub(super) fn changes_since(&mut self, since: Instant) -> usize {
         while self.changes.front().is_some_and(|it| *it < since) {
             self.changes.pop_front();

@@ -113,7 +113,7 @@ impl World {
             }
             13 => {
                 let seconds = self.draw(|dice| dice.below(7200) as i64 - 3600);
-                self.machine.set_wall_clock(TimeDelta::seconds(seconds));
+                self.set_wall_clock(TimeDelta::seconds(seconds));
                 "clock set"
             }
             14 => {
