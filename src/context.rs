@@ -235,7 +235,7 @@ impl Context {
                     .into())
             }
             None => {
-                let why = "it needs confirmation, and no terminal is available";
+                let why = "confirmation is required, but there is no terminal";
                 let message = format!("{}: {why}", self.cannot(question));
                 let hint = "add `--yes` to confirm in advance";
                 Err(CommandError::refused(message).hint(hint).into())

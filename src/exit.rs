@@ -96,7 +96,7 @@ pub(crate) enum CommandError {
     },
     #[error(
         "the job is unknown: it was never posted here, {}or it ended before this board's history \
-         starts", if *has_peers { "a Python service ended it, " } else { "" }
+         began", if *has_peers { "a Python service ended it, " } else { "" }
     )]
     NotKnown { has_peers: bool },
     #[error("{0}")]

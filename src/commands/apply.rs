@@ -12,7 +12,7 @@ use crate::{
     transfer::lines::{LineReader, source},
 };
 
-/// Carry out a plan that --plan wrote
+/// Carry out a plan made with --plan
 ///
 /// Acts on each job of the plan that is unchanged, and reports the other jobs as `skipped`. An interrupted run
 /// can be repeated: jobs that are done already are skipped. The audit entries name the author and the reason

@@ -37,7 +37,7 @@ use crate::{
 /// shows more. The exit code follows the monitoring-plugin conventions.
 ///
 /// A range is `[@]START:END`. A value outside the range raises the alert; with @, a value inside it. `10` means
-/// 0:10, `10:` has no upper limit, `~:10` has no lower limit. Spans (oldest_unclaimed, longest_claim, rtt)
+/// 0:10, `10:` has no upper limit, `~:10` has no lower limit. Times (oldest_unclaimed, longest_claim, rtt)
 /// accept durations: `5m:15m`. Without ranges, the check warns about unreadable records, dead owners, claims
 /// that are not renewed, exhausted retries, every other problem that `doctor` finds on the board or with the server,
 /// and a board that has never held a job. Failed jobs in the trash count only with a range: `--warn failed=0`. On

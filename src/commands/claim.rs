@@ -80,9 +80,9 @@ pub(crate) struct ClaimArgs {
     #[arg(long, value_name = "CODE", requires = "next", conflicts_with = "job")]
     if_none: Option<u8>,
 
-    /// Run this command under the claim, with the uuid in JOBBOARD_JOB, instead of a command that the job has. Exit
-    /// code 0 consumes the job, 75 postpones it; after any other end the job is retried with back-off, and trashed
-    /// at its retry limit
+    /// Run this command under the claim, instead of a command that the job has. JOBBOARD_JOB and the other
+    /// variables of `help conducting` describe the job. Exit code 0 consumes the job, 75 postpones it; after any
+    /// other end the job is retried with back-off, and trashed at its retry limit
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "hold")]
     command: Vec<String>,
 
@@ -261,7 +261,7 @@ fn yours(ctx: &Context, board: &dyn Board, by: &Claimant, error: anyhow::Error) 
 fn no_expiry() -> BoardError {
     BoardError::Unsupported {
         board: "this kind of board",
-        operation: "let a claim expire",
+        operation: "expire claims",
         hint: Some("--hold keeps the claim until you press Ctrl-C"),
     }
 }

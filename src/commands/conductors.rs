@@ -28,7 +28,7 @@ use crate::{
 /// empty.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConductorsArgs {
-    /// Show everything about the conductors whose name begins with this, including skipped jobs and why
+    /// Show everything about conductors whose name begins with this, including why they skip jobs
     name: Option<String>,
 }
 

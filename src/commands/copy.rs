@@ -44,7 +44,7 @@ use crate::{
     transfer::loader::Loader,
 };
 
-/// Copy or move all jobs of the board and its trash to another board
+/// Copy or move all jobs, including trashed ones, to another board
 ///
 /// Reads both boards afterwards and reports each difference (7). A copy can be repeated: jobs that are
 /// there already are skipped.

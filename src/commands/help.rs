@@ -33,10 +33,11 @@ pub(super) struct Topic {
     pub(super) text: &'static str,
 }
 
-pub(super) const TOPICS: [Topic; 7] = [
+pub(super) const TOPICS: [Topic; 9] = [
     topic("boards", include_str!("../../docs/boards.md")),
     topic("filters", include_str!("../../docs/filters.md")),
     topic("output", include_str!("../../docs/output.md")),
+    topic("scripting", include_str!("../../docs/scripting.md")),
     topic("exit-codes", EXIT_CODES),
     Topic {
         name: "troubleshooting",
@@ -44,6 +45,7 @@ pub(super) const TOPICS: [Topic; 7] = [
         text: TROUBLESHOOTING,
     },
     topic("conducting", include_str!("../../docs/conducting.md")),
+    topic("guarantees", include_str!("../../docs/guarantees.md")),
     topic("octavia", include_str!("../../docs/octavia.md")),
 ];
 
@@ -54,9 +56,9 @@ const fn topic(name: &'static str, text: &'static str) -> Topic {
 
 /// Print help for a command, a topic or a code
 ///
-/// Topics: boards, filters, output, exit-codes, troubleshooting, conducting, octavia, and options (those of every
-/// command). The codes are those of `doctor` and `explain`, for example owner-dead. With --json, prints all of it
-/// as one object: commands, arguments, options, values, examples and exit codes.
+/// Topics: boards, filters, output, scripting, exit-codes, troubleshooting, conducting, guarantees, octavia, and
+/// options (those of every command). The codes are those of `doctor` and `explain`, for example owner-dead. With
+/// --json, prints all of it as one object: commands, arguments, options, values, examples and exit codes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HelpArgs {
     /// Command, topic or code

@@ -132,7 +132,7 @@ pub(crate) struct ListArgs {
 
     /// With --count: count by these fields, for example 'name' or 'state,owner'
     ///
-    /// The most frequent come first. Spans are counted in steps: under 1m, 1m to 10m, and so on. details.PATH
+    /// The most frequent come first. Times are grouped: under 1m, 1m to 10m, and so on. details.PATH
     /// is a field, too.
     #[arg(
         long,
@@ -181,7 +181,7 @@ impl ListArgs {
     fn misfit(&self, format: Format) -> Option<&'static str> {
         match format {
             Format::Uuid if self.count => Some("--count and -o uuid exclude each other"),
-            _ if self.columns().is_empty() => Some("--columns removes every column"),
+            _ if self.columns().is_empty() => Some("--columns must keep a column"),
             Format::Table | Format::Tsv => None,
             _ if self.columns.is_empty() => None,
             _ => Some("--columns needs -o table or -o tsv"),
@@ -248,8 +248,8 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
 fn no_peers() -> BoardError {
     BoardError::Unsupported {
         board: "an embedded board",
-        operation: "list jobs in TaskFlow's order, because no TaskFlow service can read it",
-        hint: Some("--sort rank lists jobs in claiming order"),
+        operation: "list jobs in TaskFlow's order, because TaskFlow cannot read this file",
+        hint: Some("--sort rank lists jobs in claim order"),
     }
 }
 

@@ -48,9 +48,7 @@ fn textfile(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match path.extension().is_some_and(|it| it == "prom") {
         true => Ok(path),
-        false => {
-            Err("use a file name that ends in .prom: node_exporter reads no others".to_owned())
-        }
+        false => Err("use a file name that ends in .prom; node_exporter skips others".to_owned()),
     }
 }
 

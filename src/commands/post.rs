@@ -2,12 +2,13 @@
 
 mod bulk;
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, path::Path, time::Duration};
 
 use anyhow::Context as _;
 use chrono::Utc;
 use serde::Serialize;
 use serde_json::Value;
+use strsim::levenshtein;
 
 use self::bulk::BulkArgs;
 use super::{
@@ -19,6 +20,7 @@ use crate::{
         Board, BoardError, BoardExt, JobRef, Posted, Result,
         wait::{Awaited, Waiter},
     },
+    conductor::policy::MEMBERS,
     context::{Context, Creation},
     diagnosis::is_silent,
     duration,
@@ -148,7 +150,9 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
     let mut draft = args.draft.draft(&ctx.config, name, &args.command)?;
     limits::check_command(&draft.details)?;
     trace::add(&trace, &mut draft.details);
-    note_likely_mistakes(ctx, name, &draft);
+    for hint in likely_mistakes(name, &draft.details.value()) {
+        ctx.out.note(hint.to_string());
+    }
     if args.dry_run {
         return ctx.out.report(&DryRun::from(&draft));
     }
@@ -199,26 +203,62 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
     wait::for_posted(ctx, (&*board, waiter), (name, job), args.timeout).await
 }
 
-fn note_likely_mistakes(ctx: &Context, name: &str, draft: &Draft) {
-    if let Some(priority) = draft
-        .details
-        .get("priority")
-        .as_deref()
-        .and_then(Value::as_str)
+/// Returns what to say about details and commands that work, but probably not as meant.
+fn likely_mistakes(name: &str, details: &Value) -> Vec<Hint> {
+    let mut hints = Vec::new();
+    if let Some(priority) = details["priority"].as_str()
         && priority.parse::<Priority>().is_ok()
     {
         let hint = "`priority` is a member of the details here; `--priority {}` sets the priority";
-        ctx.out.note(Hint::new(hint, [&[priority]]).to_string());
+        hints.push(Hint::new(hint, [&[priority]]));
     }
-    if name.contains(' ') && draft.details.get("command").is_none() {
-        let words: Vec<_> = name.split(' ').collect();
-        let hint = Hint::new(
-            "conductors run only jobs that have a command or a handler; `jobboard post {} -- {}` \
-                posts a job with a command",
-            [&words[..1], &words],
-        );
-        ctx.out.note(hint.to_string());
+    let command = details["command"].as_array();
+    let command: Vec<_> = command
+        .into_iter()
+        .flatten()
+        .flat_map(Value::as_str)
+        .collect();
+    match *command {
+        [] if name.contains(' ') => {
+            let words: Vec<_> = name.split(' ').collect();
+            let hint = "conductors run only jobs that have a command or a handler; `jobboard post {} -- {}` \
+                posts a job with a command";
+            hints.push(Hint::new(hint, [&words[..1], &words]));
+        }
+        [line] if line.contains(' ') && !Path::new(line).exists() => {
+            let hint = "the whole text is taken as the name of a program; for a shell command, put `sh -c` before it";
+            hints.push(hint.into());
+        }
+        _ => {}
     }
+    let is_detail = |word: &&&str| {
+        let key = word
+            .split_once('=')
+            .map(|(key, _)| key.trim_end_matches(':'));
+        key.is_some_and(|key| MEMBERS.contains(&key))
+    };
+    if let Some(word) = command.iter().skip(1).find(is_detail) {
+        let hint = "`{}` is an argument of the command; write details before `--`";
+        hints.push(Hint::new(hint, [&[word]]));
+    }
+    for key in details
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, _)| key)
+    {
+        let plain = key.to_lowercase().replace(['-', '_'], "");
+        let is_alike = |known: &&&str| levenshtein(&plain, &known.replace('_', "")) < 2;
+        let meant = MEMBERS
+            .iter()
+            .find(is_alike)
+            .filter(|it| it.len() > 4 && *it != key);
+        if let Some(meant) = meant {
+            let hint = "conductors ignore the detail `{}`; did you mean `{}`?";
+            hints.push(Hint::new(hint, [&[&**key], &[meant]]));
+        }
+    }
+    hints
 }
 
 async fn note_namesake(ctx: &Context, board: &dyn Board, report: &PostReport) {

@@ -97,7 +97,7 @@ pub(crate) async fn run(ctx: &mut Context, args: SelftestArgs) -> anyhow::Result
     if is_writable.is_ok() {
         let question = match args.clean {
             true => "remove leftovers of earlier tests?".to_owned(),
-            false => format!("test the server for {}?", duration::exact(args.bound)),
+            false => format!("run a {} server test?", duration::exact(args.bound)),
         };
         ctx.consent(&args.consent, &question)?;
     }

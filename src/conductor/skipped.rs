@@ -45,7 +45,8 @@ pub(super) struct SkipReasons(BTreeMap<String, SkipReason>);
 #[derive(Debug, Default)]
 struct SkipReason {
     jobs: u64,
-    job: String,
+    /// The reference and name of the job that ranks first.
+    first: (String, String),
     rank: Option<Rank>,
     names: BTreeSet<String>,
     is_refusal: bool,
@@ -81,7 +82,10 @@ impl SkipReasons {
         known.jobs += 1;
         known.is_refusal |= against.is_refusal();
         if known.names.is_empty() || skipped.rank.is_some_and(|rank| known.rank > Some(rank)) {
-            known.job = excerpt(&skipped.job).into_owned();
+            known.first = (
+                excerpt(&skipped.job).into_owned(),
+                excerpt(&skipped.name).into_owned(),
+            );
             known.rank = skipped.rank;
         }
         if known.names.len() < MOST_NAMES && !known.names.contains(&*skipped.name) {
@@ -137,7 +141,7 @@ impl SkippedJobs {
             let known = state.reasons.reason(text);
             known.jobs = known.jobs.max(found.jobs);
             known.is_refusal |= found.is_refusal;
-            (known.job, known.rank) = (found.job, found.rank);
+            (known.first, known.rank) = (found.first, found.rank);
             let room = MOST_NAMES.saturating_sub(known.names.len());
             known.names.extend(found.names.into_iter().take(room));
         }
@@ -174,8 +178,8 @@ impl SkippedJobs {
         let most = most.map(|(text, reason)| SkippedReason {
             reason: text.clone(),
             jobs: reason.jobs,
-            such_as: reason.such_as().to_owned(),
-            job: reason.job.clone(),
+            such_as: reason.first.1.clone(),
+            job: reason.first.0.clone(),
         });
         most.collect()
     }

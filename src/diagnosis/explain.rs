@@ -195,7 +195,7 @@ impl Snapshot {
             Code::BackingOff => problem,
             _ => {
                 let until = job.history.not_before.filter(|time| *time > self.now);
-                problem.at("backing off", until, self.now)
+                problem.at("claimable", until, self.now)
             }
         }
     }

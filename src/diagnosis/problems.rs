@@ -106,7 +106,8 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
         Code::BackingOff => target.retry().because("retry the job now"),
         Code::Paused => {
             let names = cause.about.to_string();
-            Fix::look(Suggestion::of("resume").operand(&names)).because("end the pause")
+            Fix::look(Suggestion::of("resume").operand(&names))
+                .because("if it is no longer needed, end the pause")
         }
         Code::NotRenewed => {
             let look = Suggestion::of("list --filter expires<10s --sort expires");
@@ -119,7 +120,7 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
         Code::ConductorRefuses => {
             let look = Suggestion::of("conductors");
             let refused = match &cause.about {
-                CauseSubject::Text(about) => about.split_once(": "),
+                CauseSubject::Text(about) | CauseSubject::Several(about) => about.split_once(": "),
                 _ => None,
             };
             Fix::look(match refused {

@@ -65,7 +65,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         }
         CommandError::Canary { .. } => "`jobboard show --output JOB` prints its output".into(),
         CommandError::InVain { job: Some(_), .. } => {
-            "`jobboard explain JOB` shows the reason and the remedy".into()
+            "`jobboard explain JOB` shows the reason and the fix".into()
         }
         CommandError::InVain { job: None, .. } => {
             "`jobboard list --trash` and `jobboard list --history` show how the jobs ended".into()

@@ -87,7 +87,7 @@ codes! {
         Ended = "ended", Ok: "";
         UnknownJob = "unknown-job", Warning: "";
         Unavailable = "unavailable", Ok: "";
-        OwnerDead = "owner-dead", Error: "no process runs the job";
+        OwnerDead = "owner-dead", Error: "the owner cannot finish the job";
         LockBroken = "broken-lock", Error:
             "the lock names no owner, so no worker can claim or settle the job";
         BlocksPosters = "blocks-posters", Error:

@@ -66,7 +66,7 @@ pub(crate) struct Fix {
     #[serde(skip)]
     pub(crate) repair: Option<Repair>,
     #[serde(skip)]
-    is_ours: bool,
+    pub(crate) is_ours: bool,
 }
 
 impl Fix {

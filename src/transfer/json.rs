@@ -47,7 +47,7 @@ fn worded(text: &str, error: &serde_json::Error) -> String {
         _ if error.is_eof() => "unexpected end",
         what => what,
     };
-    format!("{what}, at {place}")
+    format!("{what} at {place}")
 }
 
 pub(crate) fn kind(value: &Value) -> &'static str {

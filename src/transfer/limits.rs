@@ -142,7 +142,7 @@ pub(crate) fn too_large(size: impl Display, max: u64) -> anyhow::Error {
 
 /// Parses `NAME:UUID`; the name may contain colons.
 pub(crate) fn book(text: &str) -> Result<Book, String> {
-    let wrong = || "use NAME:UUID for a book".to_owned();
+    let wrong = || "use NAME:UUID".to_owned();
     let (name, uuid) = text.rsplit_once(':').ok_or_else(wrong)?;
     let uuid = self::uuid(uuid).map_err(|error| format!("{}: {error}", wrong()))?;
     check_length("book", name)?;

@@ -48,7 +48,7 @@ fn database_of_another_program_is_refused_unchanged() {
     let file = env.file("other.db");
     let other = rusqlite::Connection::open(&file).unwrap();
     other.execute_batch("CREATE TABLE job (name TEXT)").unwrap();
-    is_left_alone(&env, &file, "database of another program");
+    is_left_alone(&env, &file, "another program's database");
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn numbered_database_of_another_program_is_refused_unchanged() {
     let other = rusqlite::Connection::open(&file).unwrap();
     let tables = "CREATE TABLE job (name TEXT); PRAGMA user_version = 7";
     other.execute_batch(tables).unwrap();
-    is_left_alone(&env, &file, "database of another program");
+    is_left_alone(&env, &file, "another program's database");
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn operator_can_extend_the_claim_of_a_live_owner() {
         };
         let unasked = extend("ada", &[]);
         assert!(
-            unasked.failed(8).contains("it needs confirmation"),
+            unasked.failed(8).contains("confirmation is required"),
             "{unasked}"
         );
         let other = extend("bob", &["--yes"]);

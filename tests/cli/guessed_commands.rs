@@ -161,7 +161,7 @@ fn guessed_options_are_answered() {
         ("run hi", "`jobboard run hi -- COMMAND`"),
         (
             "list -n -1",
-            "-n: invalid value `-1`: use a number of 0 or more",
+            "-n: invalid value `-1`: use a number, 0 or more",
         ),
         ("wait --empty --timeout -1s", "`-1s`: use a duration"),
         ("post a --timeout 10m", "--timeout needs --wait"),

@@ -132,6 +132,8 @@ fn common_subjects_have_topics() {
             "\nclaim-never-expires\n\nThe claim has no expiry",
         ),
         ("conducting", "Which jobs it runs"),
+        ("scripting", "generate-jobs"),
+        ("guarantees", "a job runs at least once"),
         ("options", "  -o, --format <FORMAT>\n"),
     ] {
         let run = env.jobboard(&["help", topic]).run();
@@ -157,13 +159,13 @@ fn help_of_a_code_prints_its_section() {
     insta::assert_snapshot!(run.succeeded(), @r"
     broken-lock
 
-    The job counts as claimed, but its owner cannot be read. Or its lock node on ZooKeeper is empty, so
-    no client can claim the job.
+    The job counts as claimed, but its owner cannot be read, or its ZooKeeper lock node is empty, so no
+    client can claim the job.
 
       jobboard abandon --force --problem broken-lock
 
-    This removes the lock. It is safe for a lock without an owner. For an unreadable owner, check first
-    that no worker is running the job. If you do nothing, the job never runs.
+    This removes the lock. It is safe for a lock without an owner. If the owner is unreadable, first
+    check that no worker is running the job. If you do nothing, the job never runs.
     ");
     let run = env.run("help broken-lock --json");
     let text = &run.json()["text"];

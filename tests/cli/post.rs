@@ -309,12 +309,12 @@ fn command_that_no_conductor_can_run_is_rejected_with_its_correction() {
         ),
         (
             "a max_attempts=2 -- true",
-            "not a positive number",
+            "not a positive JSON number",
             "`max_attempts:=2`".to_owned(),
         ),
         (
             "a max_attempts:=0 -- true",
-            "not a positive number",
+            "not a positive JSON number",
             "`max_attempts:=3`".to_owned(),
         ),
         (
@@ -451,4 +451,35 @@ fn waiting_for_a_posted_job_reports_its_end_and_a_missing_conductor() {
         (&json!("posted"), &json!("complete"))
     );
     assert_eq!(lines[1]["outcome"], "consumed");
+}
+
+#[test]
+fn likely_mistakes_are_noted_with_the_correction() {
+    let env = Env::new();
+    for (words, note) in [
+        (
+            &["a", "priority=HIGH"][..],
+            "`--priority HIGH` sets the priority",
+        ),
+        (&["a", "--", "echo hi | wc -c"], "put `sh -c` before it"),
+        (
+            &["a", "--", "false", "max_attempts:=1"],
+            "`max_attempts:=1` is an argument of the command",
+        ),
+        (
+            &["a", "maxattempts:=1", "--", "true"],
+            "did you mean `max_attempts`?",
+        ),
+    ] {
+        let posted = env.jobboard(&[&["post"], words].concat()).run();
+        assert_eq!(posted.code, 0, "{posted}");
+        assert!(posted.stderr.contains(note), "{posted}");
+    }
+    for words in [
+        &["a", "size:=20", "--", "true", "--max=1"][..],
+        &["a", "max_attempts:=1", "--", "true"],
+    ] {
+        let posted = env.jobboard(&[&["post"], words].concat()).run();
+        assert_eq!(posted.stderr, "", "{posted}");
+    }
 }

@@ -227,7 +227,7 @@ fn max_refuses_larger_selections() {
     --- stdout
     --- stderr
     error: 7 jobs selected, but --max is 6; nothing changed
-    hint: --dry-run lists them; a larger --max allows them
+    hint: use --dry-run to list them, or raise --max
     ");
 }
 

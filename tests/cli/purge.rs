@@ -40,7 +40,7 @@ fn purge_without_a_terminal_needs_yes() {
     --- stdout
     --- stderr
       00000001 job-0
-    error: cannot purge 1 job permanently on sqlite:ROOT/state/jobboard/board.db: it needs confirmation, and no terminal is available
+    error: cannot purge 1 job permanently on sqlite:ROOT/state/jobboard/board.db: confirmation is required, but there is no terminal
     hint: add `--yes` to confirm in advance
     ");
 }

@@ -265,7 +265,7 @@ fn selftest_asks_first_and_names_its_place() {
     let unasked = env.run("selftest --for 5s");
     let error = unasked.failed(8);
     assert!(
-        error.contains("test the server for 5s") && error.contains("--yes"),
+        error.contains("run a 5s server test") && error.contains("--yes"),
         "{unasked}"
     );
     let declined = env

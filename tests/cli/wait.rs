@@ -74,7 +74,7 @@ fn trashed_job_has_its_own_exit_code() {
     00000001-0000-0000-0000-000000000000	resize	trashed
     --- stderr
     error: resize ended in the trash
-    hint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows the reason and the remedy
+    hint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows the reason and the fix
     ");
 }
 
@@ -97,7 +97,7 @@ fn unknown_uuid_is_complete_only_on_request() {
     exit code 3
     --- stdout
     --- stderr
-    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job is unknown: it was never posted here, or it ended before this board's history starts
+    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job is unknown: it was never posted here, or it ended before this board's history began
     hint: check the reference and the board (`jobboard config`); `jobboard list --history` lists the jobs that ended, and --gone-ok counts an unknown job as complete
     ");
     let run = env.run(format!("wait {gone} --gone-ok"));
@@ -141,7 +141,7 @@ fn reason_of_a_trashed_job_is_printed() {
       boom
       password=********
     error: resize ended in the trash; last failure: exit 3: password=********
-    hint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows the reason and the remedy
+    hint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows the reason and the fix
     ");
     let json = env.run("wait @1 --json -q");
     assert_eq!(json.values()[0]["last_failure"]["exit_code"], 3);

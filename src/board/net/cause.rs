@@ -104,14 +104,14 @@ causes! {
         UnknownCreator = "does not know the user, but `acl=creator` requires one";
     }
     Failed {
-        File(reason: String) = "is not usable: {reason}";
+        File(reason: String) = "cannot be used: {reason}";
         NoAuthorities = "cannot be verified: this system trusts no certificate authority; add ca=FILE to the URL";
         UncertifiableName = "cannot be verified: a certificate cannot contain such a name";
         NoDatabase(number: u32) = "has no database {number}";
         Sentinel(host: String) = "is a Sentinel, not a data server; use redis-sentinel://{host}/MASTER";
         NotSentinel = "is not a Sentinel";
-        Replica = "is a read-only replica";
-        OutOfMemory = "has reached its memory limit";
+        Replica = "is a read-only replica; use its master";
+        OutOfMemory = "has reached its memory limit; raise `maxmemory` or remove data";
         CannotSave = "cannot save its data to disk and rejects writes until it can";
         WrongType(key: String) = "stores a value of the wrong type under {}; rename or delete that key" [if key.is_empty() { "a key" } else { key }];
         NoCounter(key: String) = "has no counter under {key}; set the key to the highest number ever assigned";
@@ -128,7 +128,7 @@ causes! {
 impl ServerCause {
     pub(crate) const CLUSTER: Self = Self::Unsupported {
         server: "Redis Cluster",
-        operation: "store a board: TaskFlow's scripts use keys of several slots",
+        operation: "store a board: TaskFlow's scripts use keys in several slots",
         hint: "use a Redis server that is not part of a cluster",
     };
     pub(crate) const OLD_REDIS: Self = Self::Unsupported {

@@ -19,7 +19,7 @@ pub(crate) enum InvalidUrl {
     UnknownScheme(String),
     /// TaskFlow's scripts keep its Redis boards from working there.
     #[error(
-        "Redis Cluster cannot store a board, because TaskFlow's scripts use keys of several \
+        "Redis Cluster cannot store a board, because TaskFlow's scripts use keys in several \
          slots; use a single server or Sentinel"
     )]
     Cluster,
@@ -57,14 +57,14 @@ pub(crate) enum InvalidUrl {
     NoSocket,
     #[error("the name of the master is missing; use redis-sentinel://HOST,HOST/MASTER")]
     NoMaster,
-    #[error("unknown key `{key}` after the `?`; use one of {known}")]
+    #[error("unknown parameter `{key}` (valid: {known})")]
     UnknownKey { key: String, known: String },
     #[error(
         "`{0}` is not allowed in a URL, because process lists show it; use --password-file, or \
          password_file or password_command in config.toml"
     )]
     PasswordKey(String),
-    #[error("the key `{key}` is given twice; use each of {known} at most once")]
+    #[error("the parameter `{key}` is given twice; use each of {known} at most once")]
     RepeatedKey { key: String, known: String },
     #[error("the key `{0}` has no value; write {0}=VALUE")]
     NoValue(String),
@@ -88,7 +88,7 @@ pub(crate) enum InvalidUrl {
         given: &'static str,
         missing: &'static str,
     },
-    #[error("the path of the file is missing; use sqlite:PATH")]
+    #[error("the file path is missing; use sqlite:PATH")]
     NoFile,
     #[error(
         "a file path must not begin with `//`; use sqlite:PATH, for example sqlite:/srv/jobs.db"

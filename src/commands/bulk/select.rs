@@ -220,7 +220,7 @@ impl Selection {
             Some(max) if jobs.len() > max => {
                 let chosen = count_jobs(jobs.len() as u64);
                 let message = format!("{chosen} selected, but --max is {max}; nothing changed");
-                let hint = "--dry-run lists them; a larger --max allows them";
+                let hint = "use --dry-run to list them, or raise --max";
                 Err(CommandError::refused(message).hint(hint).into())
             }
             _ => Ok(chosen),

@@ -78,9 +78,8 @@ pub(super) async fn start(
             return Ok(JoinSet::from_iter([file.keep(metrics, reporter)]));
         }
         MetricsPlace::Address(address) if !(address.ip().is_loopback() || is_public) => {
-            let message = format!(
-                "everyone who can reach {address} could read the metrics of this conductor"
-            );
+            let message =
+                format!("anyone who can reach {address} could read the metrics of this conductor");
             let hint = "listen on 127.0.0.1, or add --metrics-public";
             return Err(CommandError::refused(message).hint(hint).into());
         }

@@ -140,7 +140,7 @@ pub(crate) struct ConductArgs {
     #[arg(long, requires = "metrics")]
     metrics_public: bool,
 
-    /// Append each attempt to FILE as one line of OTLP JSON, linked to the trace of its poster
+    /// Append each attempt to FILE as one line of OTLP JSON, linked to the job's stored trace
     #[arg(long, value_name = "FILE")]
     otlp_file: Option<PathBuf>,
 

@@ -84,7 +84,7 @@ impl PolicyArgs {
         };
         let has_any = self.handlers.is_some() || !self.allow.is_empty() || self.allow_any;
         if !is_ours_alone && !has_any {
-            let message = "without an execution policy, everyone who can post to this board could \
+            let message = "without an execution policy, anyone who can post to this board could \
                 run any program here";
             let hint = "set an execution policy: --handlers DIR, --allow PATTERN or --allow-any";
             return Err(CommandError::refused(message).hint(hint).into());

@@ -172,8 +172,8 @@ fn describe(command: Command) -> Command {
 const MOST_VALUES: usize = 8;
 
 const POINTERS: &str = "\
-More: `jobboard COMMAND -h`, `jobboard help COMMAND`, `jobboard help options`, and the topics
-boards, filters, output, exit-codes, troubleshooting, conducting, octavia: `jobboard help TOPIC`
+More: `jobboard COMMAND -h`, `jobboard help COMMAND`, `jobboard help options`, `jobboard help TOPIC`
+Topics: boards, filters, output, scripting, exit-codes, troubleshooting, conducting, guarantees, octavia
 ";
 
 pub(super) fn description(command: &Command) -> Option<String> {

@@ -36,7 +36,7 @@ impl ListOrder {
             "none" => Self::None,
             field => Self::Field(
                 FieldOrder::read(field)
-                    .map_err(|problem| format!("{problem}; or rank, taskflow or none"))?,
+                    .map_err(|problem| format!("{problem}; also rank, taskflow and none"))?,
             ),
         })
     }

@@ -96,7 +96,7 @@ pub(crate) async fn run(ctx: &mut Context, args: MendArgs) -> anyhow::Result<()>
         return Err(CommandError::usage(message).hint(hint).into());
     }
     let Some(conf) = ctx.config.board.value.octavia.clone() else {
-        let message = "only boards of Octavia have load balancers to mend";
+        let message = "only Octavia boards have load balancers to mend";
         let hint = "use `--board octavia:` for the board in /etc/octavia/octavia.conf";
         return Err(CommandError::usage(message).hint(hint).into());
     };
@@ -259,7 +259,7 @@ async fn all(
     if count > max {
         let message =
             format!("{count} load balancers are stuck, but --max is {max}; nothing changed");
-        let hint = "`jobboard mend` lists them; a larger --max allows them";
+        let hint = "use `jobboard mend` to list them, or raise --max";
         return Err(CommandError::refused(message).hint(hint).into());
     }
     if stuck.is_empty() {

@@ -76,7 +76,7 @@ impl DraftArgs {
         command: &[String],
     ) -> anyhow::Result<Draft> {
         if self.details.as_deref() == Some("-") && config.takes_stdin() {
-            return Err(usage("standard input can be read only once"));
+            return Err(usage("`-` can be given only once"));
         }
         let max_details = config.max_details.value;
         let mut details = match &self.details {
@@ -89,7 +89,7 @@ impl DraftArgs {
                 false => self.without_dashes(name, &error),
             })?;
             if details.insert(key.clone(), value).is_some() {
-                return Err(usage(format!("the details have the key `{key}` twice")));
+                return Err(usage(format!("the key `{key}` is given twice")));
             }
         }
         if !command.is_empty() {
@@ -118,7 +118,7 @@ impl DraftArgs {
 
 /// Parses `KEY=TEXT` or `KEY:=JSON`.
 fn fact(text: &str) -> anyhow::Result<(String, Value)> {
-    let wanted = "use KEY=TEXT or KEY:=JSON; a command goes after --";
+    let wanted = "use KEY=TEXT or KEY:=JSON";
     if text.is_empty() {
         return Err(usage(format!("a detail must not be empty: {wanted}")));
     }

@@ -184,8 +184,8 @@ fn negative(error: &clap::Error, words: &[String]) -> Option<String> {
     let at = words.iter().position(|word| word.starts_with(&value))?;
     let (option, value) = (words.get(at.checked_sub(1)?)?, words.get(at)?);
     let wanted = match digits.ends_with(|it: char| it.is_ascii_digit()) && value.ends_with(digits) {
-        true => "a number of 0 or more",
-        false => "a duration of 0s or more",
+        true => "a number, 0 or more",
+        false => "a duration, 0s or more",
     };
     option
         .starts_with('-')
@@ -230,7 +230,7 @@ fn suggestion(error: &clap::Error) -> Option<String> {
 fn source(error: &clap::Error) -> Option<String> {
     let source = std::error::Error::source(error)?;
     Some(match source.is::<ParseIntError>() {
-        true => "use a whole number of 0 or more".to_owned(),
+        true => "use a whole number, 0 or more".to_owned(),
         false => {
             let text = source.to_string();
             // The largest number of its type is of no use to people.

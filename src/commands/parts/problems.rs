@@ -72,8 +72,8 @@ pub(crate) fn print_rest(problem: &Problem, now: DateTime<Utc>, indent: &str, pa
 fn print_fix(fix: &Fix, indent: &str, page: &mut Page) {
     let word = match (fix.risk, &fix.command) {
         (Some(_), _) => "fix  ",
-        (None, Some(_)) => "see  ",
-        (None, None) => "do   ",
+        (None, Some(_)) if fix.is_ours => "see  ",
+        _ => "do   ",
     };
     let text = fix.text.as_deref().unwrap_or_default();
     match &fix.command {

@@ -292,5 +292,5 @@ pub(crate) fn ours(error: anyhow::Error) -> anyhow::Error {
 }
 
 pub(crate) fn expiry(text: &str) -> Result<Duration, String> {
-    duration::within(text, EXPIRY, "a claim can last from 1ms to 3650d")
+    duration::within(text, EXPIRY, "use a duration from 1ms to 3650d")
 }

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use chrono::Utc;
 
 use crate::{
-    board::{Board, BoardError, BoardExt, JobRef, wait::Waiter},
+    board::{Board, BoardError, JobRef, wait::Waiter},
     commands::{
         bulk::{
             act::{Pace, stopped},
@@ -21,11 +21,12 @@ use crate::{
         wait::{NO_REPLY, print_news, within},
     },
     context::Context,
-    diagnosis::{is_silent, signature},
+    diagnosis::{Judged, Snapshot, signature},
     duration,
     exit::CommandError,
-    job::{Departure, Entry, Failure, Job, Shelf},
+    job::{Departure, Entry, Failure, History, Job, Shelf},
     output::{count_jobs, short},
+    problem::Code,
     process::signal::Signals,
     suggest::Hint,
 };
@@ -68,7 +69,6 @@ impl CanaryArgs {
         let Some(first) = self.canary.filter(|_| !task.chosen.jobs.is_empty()) else {
             return Ok(());
         };
-        self.require_conductor(ctx, board).await?;
         let all = &mut task.chosen.jobs;
         let rest = all.split_off(first.get().min(all.len()));
         let choice = task.chosen.choice;
@@ -83,7 +83,7 @@ impl CanaryArgs {
         };
         let jobs = first_task.chosen.entries().filter_map(Entry::job);
         let canaries: Vec<_> = jobs.map(Canary::of).collect();
-        self.require_no_pause(ctx, board, &canaries).await?;
+        self.require_run(ctx, board, &canaries).await?;
         let trial = CanaryTrial::new(canaries, &task.chosen);
         // Subscribe before the retry, so that an early end is not missed.
         let waiter = within(self.timeout, NO_REPLY, Waiter::begin(board))
@@ -110,44 +110,54 @@ impl CanaryArgs {
         trial.judge(ctx, &failures, task.chosen.jobs.len())
     }
 
-    /// Without a conductor the outcome may never come.
-    async fn require_conductor(&self, ctx: &Context, board: &dyn Board) -> anyhow::Result<()> {
-        let conductors = board.conductors().await;
-        let conductors = conductors.with_context(|| ctx.trying("list", "the conductors"))?;
-        if self.timeout.is_some() || !conductors.iter().all(is_silent) {
-            return Ok(());
-        }
-        let message = "no conductor is running, so no canary would run; nothing changed";
-        let hint = "--timeout 10m waits for a conductor or a Python service; `jobboard help \
-                    conduct` shows how to start a conductor";
-        Err(CommandError::refused(message).hint(hint).into())
-    }
-
-    /// The same holds while a canary is paused.
-    async fn require_no_pause(
+    /// Refuses a canary that no conductor would run: its outcome may never come.
+    async fn require_run(
         &self,
         ctx: &Context,
         board: &dyn Board,
         canaries: &[Canary],
     ) -> anyhow::Result<()> {
-        let now = Utc::now();
-        let pauses = board.lasting_pauses(now).await;
-        let pauses = pauses.with_context(|| ctx.trying("list", "the pauses"))?;
-        let paused = |it: &Canary| Some((it.name.clone(), pauses.of(&it.name, now)?));
-        let Some((name, pause)) = canaries.iter().find_map(paused) else {
-            return Ok(());
-        };
-        if self.timeout.is_some() {
-            return Ok(());
+        let trying = || ctx.trying("judge", "the canaries");
+        let snapshot = Snapshot::read(board, None, Utc::now()).await;
+        let snapshot = snapshot.with_context(trying)?;
+        let found = look_everywhere(board, &references(canaries)).await;
+        for entry in found.with_context(trying)?.into_iter().flatten() {
+            let Entry::Job(mut job) = entry else { continue };
+            job.shelf = Shelf::Board;
+            job.history = History::default();
+            let name = job.name.clone();
+            let Judged { main, will_run, .. } = snapshot.judge(&Entry::Job(job));
+            let about = main.about.to_string();
+            let (why, hint): (_, Hint) = match main.code {
+                Code::Waiting => {
+                    ctx.out.note(format!("{name} waits for a free slot"));
+                    continue;
+                }
+                // What the conductors accept is unknown.
+                Code::Unavailable => continue,
+                _ if will_run || self.timeout.is_some() => continue,
+                Code::Paused => {
+                    let hint =
+                        "`jobboard resume {}` ends the pause; --timeout 10m waits for its end";
+                    (format!("{name} is paused"), Hint::new(hint, [&[&*about]]))
+                }
+                Code::NoConductor => ("no conductor is running".to_owned(), NO_CONDUCTOR.into()),
+                Code::ConductorRefuses => (about, NO_CONDUCTOR.into()),
+                code => (format!("{name}: {}", code.name()), NO_CONDUCTOR.into()),
+            };
+            let message = format!("{why}, so the canary would not run; nothing changed");
+            return Err(CommandError::refused(message).hint(hint).into());
         }
-        let message = format!("{name} is paused, so the canary would not run; nothing changed");
-        let names = [&*pause.names];
-        let hint = Hint::new(
-            "`jobboard resume {}` ends the pause; --timeout 10m waits for its end",
-            [&names],
-        );
-        Err(CommandError::refused(message).hint(hint).into())
+        Ok(())
     }
+}
+
+const NO_CONDUCTOR: &str = "--timeout 10m waits for a conductor or a Python service; `jobboard help \
+                            conduct` shows how to start a conductor";
+
+fn references(canaries: &[Canary]) -> Vec<JobRef> {
+    let uuids = canaries.iter().map(|it| it.uuid.clone());
+    uuids.map(JobRef::Uuid).collect()
 }
 
 impl Canary {
@@ -204,8 +214,7 @@ impl CanaryTrial {
     }
 
     async fn outcome(&self, board: &dyn Board) -> Result<Option<Failures>, BoardError> {
-        let uuids = self.canaries.iter().map(|it| JobRef::Uuid(it.uuid.clone()));
-        let found = look_everywhere(board, &uuids.collect::<Vec<_>>()).await?;
+        let found = look_everywhere(board, &references(&self.canaries)).await?;
         let (mut failures, mut is_open) = (Failures::new(), false);
         for (at, (canary, found)) in self.canaries.iter().zip(found).enumerate() {
             let outcome = match found {

@@ -80,7 +80,7 @@ pub(crate) struct WatchArgs {
     /// Run this command for each event; it gets the event as JSON on standard input
     ///
     /// Commands run one at a time, in order. Up to 10,000 events are queued; beyond that, one resync replaces the
-    /// rest. A failing command is reported, the next event still runs, and the exit code is 7. Stopping jobboard stops
+    /// rest. A failing command is reported, the next one still runs, and the exit code is 7. Stopping jobboard stops
     /// the command.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,

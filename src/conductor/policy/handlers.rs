@@ -108,7 +108,7 @@ impl Folder {
         handler.check(Trust::UsAndRoot)?;
         match accessat(&folder.file, name, Access::EXEC_OK, AtFlags::EACCESS) {
             Ok(()) => Ok(Some(handler.path)),
-            Err(_) => Err(kind(&handler.path, "executable")),
+            Err(_) => Err(kind(&handler.path, "executable by the conductor's user")),
         }
     }
 

@@ -25,7 +25,7 @@ pub(crate) use self::{
     board::check_board,
     glob::{Glob, InvalidPattern},
     handlers::{Folder, Handlers},
-    request::check_posted,
+    request::{MEMBERS, check_posted},
 };
 use crate::{
     job::{Job, Takes},

@@ -11,7 +11,7 @@ use super::{Forbidden, decides_what_runs};
 use crate::{duration, job::Details, retry};
 
 /// The members of the details that conductors read.
-const NAMES: [&str; 6] = ["command", "cwd", "stdin", "env", "timeout", "max_attempts"];
+pub(crate) const MEMBERS: [&str; 6] = ["command", "cwd", "stdin", "env", "timeout", "max_attempts"];
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct CommandRequest {
@@ -30,14 +30,14 @@ pub(crate) struct JobLimits {
 
 impl JobLimits {
     pub(super) fn read(details: &Details) -> Result<Self, Forbidden> {
-        Self::of(&details.members(&NAMES))
+        Self::of(&details.members(&MEMBERS))
     }
 
     fn of(details: &Value) -> Result<Self, Forbidden> {
         let timeout = read(details, "timeout", "a duration such as 5m", |value| {
             duration::parse(value.as_str()?).ok()
         })?;
-        let wanted = "a positive number (a string is not accepted)";
+        let wanted = "a positive JSON number";
         let max_attempts = read(details, "max_attempts", wanted, retry::max_attempts)?;
         Ok(Self {
             timeout,
@@ -49,7 +49,7 @@ impl JobLimits {
 impl CommandRequest {
     /// Reads a request whose command has a valid program name.
     pub(super) fn read(details: &Details) -> Result<Option<Self>, Forbidden> {
-        let details = &*details.members(&NAMES);
+        let details = &*details.members(&MEMBERS);
         let Some(command) = details.get("command") else {
             return Ok(None);
         };
@@ -59,7 +59,7 @@ impl CommandRequest {
             let path = PathBuf::from(text(value)?);
             path.is_absolute().then_some(path)
         })?;
-        let stdin = read(details, "stdin", "a text", |value| {
+        let stdin = read(details, "stdin", "text", |value| {
             value.as_str().map(str::to_owned)
         })?;
         let request = Self {

@@ -57,7 +57,7 @@ fn malformed_commands_are_refused() {
             json!({"command": ["true"], "cwd": "tmp"}),
             "an absolute path",
         ),
-        (json!({"command": ["true"], "stdin": 5}), "a text"),
+        (json!({"command": ["true"], "stdin": 5}), "text"),
         (json!({"command": ["true"], "timeout": 5}), "a duration"),
         (
             json!({"command": ["true"], "max_attempts": 0}),

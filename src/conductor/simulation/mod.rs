@@ -25,7 +25,7 @@ use crate::{
 const SCENARIOS: u64 = 10;
 
 /// Seeds that once broke a promise.
-const FORMER: [u64; 7] = [
+const FORMER: [u64; 8] = [
     1,
     81,
     1_795_742_444,
@@ -33,6 +33,7 @@ const FORMER: [u64; 7] = [
     20_266_938,
     20_271_158,
     20_275_536,
+    20_280_924,
 ];
 
 /// Returns the scenario of a seed. Claims expire on their own with even seeds, and with sessions otherwise.

@@ -292,7 +292,7 @@ impl World {
         self.machine.set(guard_of(program), Standing::Runs);
     }
 
-    /// Checks that no job waits while a conductor has a free slot.
+    /// Checks that no job waits while a conductor has a free slot. A lost reply delays a conductor.
     fn check_pickup(&self, ignored: &mut BTreeMap<String, Instant>) {
         let has_slot = |(at, running): (usize, &Option<RunningProgram>)| {
             let claims = self
@@ -311,7 +311,7 @@ impl World {
         ignored.retain(|uuid, _| waiting.contains(uuid));
         for uuid in waiting {
             let since = *ignored.entry(uuid.clone()).or_insert_with(Instant::now);
-            if since.elapsed() > PICKUP {
+            if since.max(self.server.last_lost_reply()).elapsed() > PICKUP {
                 let text = format!("no conductor starts job {uuid}, although one has a free slot");
                 self.machine.violate(text);
             }

@@ -269,7 +269,7 @@ impl Report for FailedAttempt<'_> {
             .plain(format!("  {time} ({ago} ago) on {conductor}"));
         self.view.said(page, self.failure);
         if self.failure.said().next().is_none() {
-            page.block("no output was kept");
+            page.block("it printed nothing, or its output was not kept");
         }
     }
 }

@@ -91,7 +91,7 @@ impl ColumnChange {
             _ => (None, text),
         };
         let column = find(name).ok_or_else(|| {
-            let names = Self::names().join(" ");
+            let names = Self::names().join(", ");
             format!("no column `{name}`; the columns are {names}")
         })?;
         Ok(Self { sign, column })

@@ -393,7 +393,7 @@ fn columns_can_be_replaced_added_and_removed() {
     assert!(changed(&["name", "-name"]).is_empty());
     let refusal = ColumnChange::read("+colour").unwrap_err();
     assert!(
-        refusal.starts_with("no column `colour`; the columns are uuid name"),
+        refusal.starts_with("no column `colour`; the columns are uuid, name"),
         "{refusal}"
     );
     assert!(ColumnChange::read("").is_err());

@@ -172,7 +172,7 @@ fn delayed_job_names_its_time(stage: &Stage) {
     );
     ends(conductor);
     let told = is(stage, &job, "no-conductor");
-    assert!(told.text().contains("backing off"), "{}", told.run);
+    assert!(told.text().contains("claimable"), "{}", told.run);
 }
 
 fn exhausted_job_depends_on_the_limit_of_the_conductor(stage: &Stage) {

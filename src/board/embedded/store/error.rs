@@ -26,7 +26,7 @@ pub(crate) enum OpenError {
          to convert it"
     )]
     Older { found: i32 },
-    #[error("the file is a database of another program")]
+    #[error("the file is another program's database")]
     Foreign,
     #[error("another program has added or changed the table or index {name}")]
     Altered { name: String },

@@ -77,6 +77,7 @@ pub(crate) struct Server {
     weather: Mutex<Weather>,
     requests: Mutex<BTreeMap<u32, VecDeque<(Instant, &'static str)>>>,
     total: Mutex<u64>,
+    last_lost_reply: Mutex<Instant>,
     changed: Notify,
 }
 
@@ -97,6 +98,7 @@ impl Server {
             weather: Mutex::default(),
             requests: Mutex::default(),
             total: Mutex::default(),
+            last_lost_reply: Mutex::new(Instant::now()),
             changed: Notify::new(),
         });
         let weak = Arc::downgrade(&server);
@@ -147,6 +149,10 @@ impl Server {
         for (&client, _) in cut {
             store.disconnect(Some(client));
         }
+    }
+
+    pub(crate) fn last_lost_reply(&self) -> Instant {
+        *self.last_lost_reply.lock()
     }
 
     fn count(&self, client: u32, name: &'static str) {
@@ -230,7 +236,12 @@ impl Server {
                 return Err(unheard());
             }
             RequestFate::Answered(there, back) => (there, Some(back)),
-            RequestFate::Unheard(there) => (there, None),
+            RequestFate::Unheard(there) => {
+                let machine = &self.machine;
+                machine.note(format_args!("no reply to `{name}` of {client}"));
+                *self.last_lost_reply.lock() = Instant::now();
+                (there, None)
+            }
         };
         let (sender, answer) = oneshot::channel();
         let server = Arc::clone(self);

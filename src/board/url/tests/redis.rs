@@ -94,11 +94,11 @@ fn invalid_redis_urls_are_refused() {
         ),
         (
             "redis://host?db=1",
-            "unknown key `db` after the `?`; use one of namespace, bare",
+            "unknown parameter `db` (valid: namespace, bare",
         ),
         (
             "redis://host?namespace=a&namespace=b",
-            "the key `namespace` is given twice",
+            "the parameter `namespace` is given twice",
         ),
         (
             "redis://host?namespace=%zz",
@@ -110,7 +110,7 @@ fn invalid_redis_urls_are_refused() {
         ),
         ("redis://%4@host", "the user contains an invalid `%` escape"),
         ("redis://host#x", "no fragment"),
-        ("redis://host?Namespace=x", "unknown key `Namespace`"),
+        ("redis://host?Namespace=x", "unknown parameter `Namespace`"),
     ]);
 }
 

@@ -156,7 +156,7 @@ async fn unwritable_server_reports_the_reason() {
     server.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
     assert_eq!(
         refused().await,
-        format!("failed: {peer} has reached its memory limit")
+        format!("failed: {peer} has reached its memory limit; raise `maxmemory` or remove data")
     );
     server.run::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
     server.run::<()>(&["CONFIG", "SET", "min-replicas-to-write", "1"]);

@@ -179,7 +179,7 @@ async fn cluster_is_refused() {
     for tail in ["", "/1"] {
         assert_eq!(
             failure(&RedisClient::new(&server.url(tail), None, OP_TIMEOUT)).await,
-            "unsupported: Redis Cluster cannot store a board: TaskFlow's scripts use keys of \
+            "unsupported: Redis Cluster cannot store a board: TaskFlow's scripts use keys in \
              several slots"
         );
     }
@@ -196,7 +196,7 @@ async fn replica_is_readable_and_explains_refused_writes() {
     let port = server.port();
     assert_eq!(
         summary(refused.unwrap_err()),
-        format!("failed: 127.0.0.1:{port} is a read-only replica")
+        format!("failed: 127.0.0.1:{port} is a read-only replica; use its master")
     );
 }
 

@@ -119,7 +119,7 @@ async fn sentinels_have_their_own_users_and_certificates() {
         file.display()
     );
     let told = failure(&client(&with_user)).await;
-    let expected = format!("failed: {} is not usable: no such file", file.display());
+    let expected = format!("failed: {} cannot be used: no such file", file.display());
     assert!(told.starts_with(&expected), "{told}");
     std::fs::write(&file, "hunter2\n").unwrap();
     ping(&client(&with_user)).await;

@@ -150,6 +150,6 @@ async fn unusable_files_are_named() {
     for (name, cause) in cases {
         let told = failure(&secured(&server, &path(name), None)).await;
         let path = path(name).display().to_string();
-        assert_eq!(told, format!("failed: {path} is not usable: {cause}"));
+        assert_eq!(told, format!("failed: {path} cannot be used: {cause}"));
     }
 }
