@@ -8,11 +8,11 @@ use std::{future::Future, sync::Arc, time::Duration};
 use redis::{Cmd, FromRedisValue, Pipeline, ServerError, Value};
 use tokio::{sync::Mutex, task};
 
-pub(super) use self::listener::{PushListener, Pusher};
+pub(super) use self::listener::PushListener;
 use self::{
     connection::Connection,
     endpoint::{Endpoint, ServerPlace},
-    listener::pushes,
+    pushes::{Pusher, pushes},
     refusal::{meaning, meaning_in_script},
 };
 pub(super) use crate::board::net::failure::RequestFailure;
@@ -39,6 +39,7 @@ pub(super) mod connection;
 pub(super) mod endpoint;
 pub(super) mod greet;
 mod listener;
+mod pushes;
 pub(super) mod refusal;
 pub(super) mod sentinel;
 

@@ -5,6 +5,7 @@
 
 pub(super) mod changes;
 pub(super) mod observation;
+pub(super) mod queue;
 pub(super) mod watches;
 
 use std::{collections::VecDeque, time::Duration};

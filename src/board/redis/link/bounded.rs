@@ -6,9 +6,7 @@
 use std::{io, str::FromStr};
 
 use redis::{PushKind, Value, from_redis_value, parse_redis_value};
-use tokio::io::{AsyncReadExt as _, ReadHalf};
-
-use super::endpoint::ByteStream;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadHalf};
 
 /// Begins neither text nor JSON nor msgpack.
 const MARK: u8 = 0xc1;
@@ -37,6 +35,10 @@ pub(crate) fn lacked_room(value: &[u8], before: usize, most: usize) -> bool {
     const CURSOR: usize = 32;
     size_unread(value).is_some_and(|size| size <= most && before + size + CURSOR > 2 * most)
 }
+
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for S {}
 
 #[derive(Debug)]
 pub(crate) enum Deaf {

@@ -17,10 +17,11 @@ use tokio::{
 };
 
 use super::{
-    CommandReply, Pusher,
+    CommandReply,
     bounded::Deaf,
     endpoint::{Endpoint, Talk},
     greet::ServerInfo,
+    pushes::Pusher,
     refusal::meaning,
 };
 use crate::board::net::{

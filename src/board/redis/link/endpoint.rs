@@ -4,11 +4,11 @@ use std::{fmt, io, path::PathBuf};
 
 use redis::{Pipeline, Value};
 use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt, WriteHalf, split},
+    io::{AsyncWriteExt, WriteHalf, split},
     net::UnixStream,
 };
 
-use super::bounded::{Deaf, Replies};
+use super::bounded::{ByteStream, Deaf, Replies};
 use crate::{
     board::{
         net::{
@@ -20,10 +20,6 @@ use crate::{
     },
     secret::Secret,
 };
-
-pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
-
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for S {}
 
 pub(crate) struct Talk {
     pub(crate) writer: WriteHalf<Box<dyn ByteStream>>,

@@ -15,6 +15,7 @@ mod tests;
 
 pub(crate) use self::{
     read::{around_number, decode, edited, rank},
+    stored::bytes,
     time::read_time,
-    write::{bytes, encode, sequence, time},
+    write::{encode, sequence, time},
 };

@@ -4,11 +4,10 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use super::{
-    stored::ShownValue,
+    stored::{ShownValue, bytes},
     time::read_time,
     token::{PackItem, PackKey, PackReader, PackToken},
     value::Viewer,
-    write::bytes,
 };
 use crate::{
     board::{

@@ -7,10 +7,11 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
-    time::{DATETIME, UUID},
+    time::{DATETIME, TimeMembers, UUID},
     value::shown_extension,
-    write::{Bytes, Extension, TimeMembers, bytes},
 };
+
+const USUAL: usize = 512;
 
 /// A value as shown; an invalid special form is an ordinary map.
 pub(super) struct ShownValue<'a>(pub(super) &'a Value);
@@ -131,4 +132,24 @@ fn moment(text: &str) -> Option<Vec<u8>> {
         microsecond: clock.nanosecond() / 1000,
         tz: zone,
     }))
+}
+
+/// An extension value: rmp-serde recognizes this name.
+#[derive(Serialize)]
+#[serde(rename = "_ExtStruct")]
+pub(super) struct Extension(pub(super) (i8, Bytes));
+
+pub(super) struct Bytes(pub(super) Vec<u8>);
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+pub(crate) fn bytes(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(USUAL);
+    rmp_serde::encode::write_named(&mut bytes, value)
+        .expect("what is posted came from JSON, which is never too deep");
+    bytes
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
+use serde::Serialize;
 
 use super::token::{PackReader, PackToken};
 use crate::{board::wire::posting::RecordProblem, job::shortened};
@@ -83,6 +84,19 @@ impl fmt::Display for StoredTime<'_> {
             Some(zone) => write!(f, "[{zone}]"),
         }
     }
+}
+
+#[derive(Serialize)]
+pub(super) struct TimeMembers<'a> {
+    pub(super) day: u32,
+    pub(super) month: u32,
+    pub(super) year: i32,
+    pub(super) hour: u32,
+    pub(super) minute: u32,
+    pub(super) second: u32,
+    pub(super) microsecond: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tz: Option<&'a str>,
 }
 
 fn date(year: i128, month: i128, day: i128) -> Option<NaiveDate> {

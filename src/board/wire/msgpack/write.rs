@@ -1,11 +1,11 @@
 //! Writes postings and times exactly as TaskFlow does.
 
 use chrono::{DateTime, Datelike, Timelike, Utc};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::{
-    stored::ShownValue,
-    time::{DATETIME, LAST_MICROSECOND},
+    stored::{Bytes, Extension, ShownValue, bytes},
+    time::{DATETIME, LAST_MICROSECOND, TimeMembers},
 };
 use crate::job::{Book, Draft};
 
@@ -64,39 +64,4 @@ fn extension(time: DateTime<Utc>) -> Extension {
         tz: None,
     };
     Extension((DATETIME, Bytes(bytes(&moment))))
-}
-
-const USUAL: usize = 512;
-
-#[derive(Serialize)]
-pub(super) struct TimeMembers<'a> {
-    pub(super) day: u32,
-    pub(super) month: u32,
-    pub(super) year: i32,
-    pub(super) hour: u32,
-    pub(super) minute: u32,
-    pub(super) second: u32,
-    pub(super) microsecond: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) tz: Option<&'a str>,
-}
-
-/// An extension value: rmp-serde recognizes this name.
-#[derive(Serialize)]
-#[serde(rename = "_ExtStruct")]
-pub(super) struct Extension(pub(super) (i8, Bytes));
-
-pub(super) struct Bytes(pub(super) Vec<u8>);
-
-impl Serialize for Bytes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
-
-pub(crate) fn bytes(value: &impl Serialize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(USUAL);
-    rmp_serde::encode::write_named(&mut bytes, value)
-        .expect("what is posted came from JSON, which is never too deep");
-    bytes
 }

@@ -5,14 +5,14 @@
 //! board was restored. This records each step; a comparison of two reads, as in `board/redis/events/picture`, has to
 //! guess.
 
-pub(super) mod queue;
-
 use std::collections::{HashMap, HashSet};
 
 use chrono::Utc;
 
-pub(crate) use self::queue::{NodeChange, NodeChanges, NodeEvent};
-use super::observation::{Observations, SeenLock, SeenNodes};
+use super::{
+    observation::{Observations, SeenLock, SeenNodes},
+    queue::{NodeChange, NodeChanges, NodeEvent},
+};
 use crate::{
     board::{Event, EventKind, known::Known},
     job::JobKey,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use tokio::time::Instant;
 
-use super::changes::{NodeChange, NodeChanges, NodeEvent};
+use super::queue::{NodeChange, NodeChanges, NodeEvent};
 use crate::{
     board::{
         Detail, Result,

@@ -2,7 +2,7 @@
 
 use zookeeper_client::{AddWatchMode, EventType, PersistentWatcher, SessionState};
 
-use super::changes::{NodeChange, NodeEvent};
+use super::queue::{NodeChange, NodeEvent};
 use crate::{
     board::{
         BoardError, Event, EventKind, Result,

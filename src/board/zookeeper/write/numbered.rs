@@ -15,7 +15,6 @@ use zookeeper_client::Error;
 use super::{
     claim::{mode, session_of},
     marker::{self, Whereabouts, uuid_of},
-    post::Encoded,
 };
 use crate::{
     backoff::jittered,
@@ -37,6 +36,8 @@ use crate::{
 };
 
 const TRIES: u32 = 64;
+
+pub(crate) type Encoded<'a> = (&'a Draft, Vec<u8>);
 
 enum UuidUse {
     /// No other client can have chosen it.

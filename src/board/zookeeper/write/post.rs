@@ -2,7 +2,10 @@
 
 use zookeeper_client::{CreateMode, Error, MultiWriteResult};
 
-use super::{claim::mode, numbered::side_of};
+use super::{
+    claim::mode,
+    numbered::{Encoded, side_of},
+};
 use crate::{
     board::{
         BoardError, JobRef, Posted, Result,
@@ -27,8 +30,6 @@ pub(crate) const LARGEST: usize = BATCH.1 - 10 * OVERHEAD;
 
 /// Bytes of a job in a transaction beyond its posting, paths and owner.
 const OVERHEAD: usize = 400;
-
-pub(crate) type Encoded<'a> = (&'a Draft, Vec<u8>);
 
 impl BoardSession<'_> {
     pub(crate) async fn post(

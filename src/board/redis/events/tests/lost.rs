@@ -46,7 +46,7 @@ async fn loss_during_a_read_is_a_resync() {
     need!((board, server) = open(&[]));
     fill(&board, JOBS).await;
     let subscription = Subscription::open(&board).await.unwrap();
-    let loss = subscription.listener.as_ref().unwrap().loss();
+    let loss = subscription.listener.as_ref().unwrap().pushed.loss();
     let mut watcher = RedisWatcher::new(&board, subscription);
     {
         let mut start = std::pin::pin!(watcher.start(None));

@@ -134,7 +134,7 @@ impl<'a> RedisWatcher<'a> {
         };
         let push = tokio::select! {
             biased;
-            push = listener.recv() => push,
+            push = listener.pushed.recv() => push,
             () = wake => return Ok(()),
         };
         self.hear(push)
@@ -164,8 +164,8 @@ impl<'a> RedisWatcher<'a> {
 
     fn pushed(&mut self) -> Option<PushInfo> {
         let listener = self.listener.as_mut()?;
-        self.has_lost |= listener.has_lost();
-        listener.try_recv()
+        self.has_lost |= listener.pushed.has_lost();
+        listener.pushed.try_recv()
     }
 
     fn listen(&mut self) -> Result<()> {

@@ -137,21 +137,21 @@ async fn listener_receives_messages_until_the_server_stops() {
         .ask::<()>("write to", cmd("SET").arg("ab").arg(1))
         .await
         .unwrap();
-    let pushed = listener.recv().await.unwrap();
+    let pushed = listener.pushed.recv().await.unwrap();
     assert_eq!(pushed.kind, redis::PushKind::Invalidate);
     listener
         .ask::<Value>("watch", cmd("SUBSCRIBE").arg("channel"))
         .await
         .unwrap();
-    let subscribed = listener.recv().await.unwrap();
+    let subscribed = listener.pushed.recv().await.unwrap();
     assert_eq!(subscribed.kind, redis::PushKind::Subscribe);
     server.run::<()>(&["PUBLISH", "channel", "message"]);
-    let message = listener.recv().await.unwrap();
+    let message = listener.pushed.recv().await.unwrap();
     assert_eq!(message.kind, redis::PushKind::Message);
     server.kill();
-    let last = listener.recv().await.unwrap();
+    let last = listener.pushed.recv().await.unwrap();
     assert_eq!(last.kind, redis::PushKind::Disconnection);
-    assert!(listener.recv().await.is_none());
+    assert!(listener.pushed.recv().await.is_none());
 }
 
 #[tokio::test]

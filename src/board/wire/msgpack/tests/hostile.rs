@@ -4,8 +4,11 @@ use serde_json::Value;
 
 use super::{
     super::{
-        around_number, decode, edited, rank, read_time, stored::ShownValue, time as encoded,
-        token::PackReader, value::Viewer, write::bytes,
+        around_number, decode, edited, rank, read_time,
+        stored::{ShownValue, bytes},
+        time as encoded,
+        token::PackReader,
+        value::Viewer,
     },
     DATETIMES, LAST_MODIFIED, POSTINGS, TOLERANCE, bytes_of, read, unhex, vectors, with,
 };

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    super::{stored::ShownValue, write},
+    super::stored::{ShownValue, bytes},
     TIME, read, unhex, with,
 };
 
@@ -92,7 +92,7 @@ fn nesting_is_bounded() {
 }
 
 fn written(shown: &Value) -> String {
-    hex(&write::bytes(&ShownValue(shown)))
+    hex(&bytes(&ShownValue(shown)))
 }
 
 #[test]
