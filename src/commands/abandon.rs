@@ -1,6 +1,6 @@
 //! `jobboard abandon`.
 
-use super::bulk::{action::Action, settle::SettleArgs};
+use super::bulk::{action::Action, args::SettleArgs};
 use crate::context::Context;
 
 /// Release claimed jobs back to the board

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{
-    bulk::{act::Pace, plan::Plan, select::PreviewArgs},
+    bulk::{act::Pace, plan::Plan, select::PreviewArgs, task::Task},
     copy,
 };
 use crate::{
@@ -64,12 +64,19 @@ pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()
         }
         Err(plan) => *plan,
     };
-    let (mut task, skipped) = plan.task(ctx, &*board).await?;
+    let ((action, who, reason), chosen, skipped) = plan.look_up(ctx, &*board).await?;
+    let mut task = Task {
+        action,
+        who,
+        reason,
+        chosen,
+        pace: args.rate.clone().unwrap_or(Pace::FULL),
+        resume: None,
+    };
     if let (Some(_), Some(rate)) = (path, &args.rate) {
         let words = ["apply", &args.file, "--rate", &rate.text];
         task.resume = Some(ctx.program().with(words));
     }
-    task.pace = args.rate.unwrap_or(Pace::FULL);
     let Some(task) = task.agreed(ctx, &*board, (&preview, &args.consent)).await? else {
         return Ok(());
     };

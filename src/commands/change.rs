@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::{
     bulk::{
         action::Action,
-        references::{Scope, named, references},
-        select::{Choice, Chosen, PreviewArgs},
+        references::{Scope, references},
+        select::{Choice, Chosen, PreviewArgs, named},
         task::Task,
     },
     parts::{draft, reason::ReasonArgs},

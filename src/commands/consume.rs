@@ -1,6 +1,6 @@
 //! `jobboard consume`.
 
-use super::bulk::{action::Action, settle::SettleArgs};
+use super::bulk::{action::Action, args::SettleArgs};
 use crate::context::Context;
 
 /// Remove finished jobs from the board

@@ -313,7 +313,7 @@ async fn write_plan(
         fresh: args.fresh,
     });
     copy.results.total += jobs.len();
-    plan::write_jobs(ctx, file, (action, &who, None), (jobs, copy.results))
+    plan::write(ctx, file, (action, &who, None), (jobs, copy.results))
 }
 
 fn report_skipped(

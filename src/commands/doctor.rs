@@ -127,7 +127,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DoctorArgs) -> anyhow::Result<(
     let board = ctx.board()?;
     let mut diagnosis = diagnose(ctx, &*board, &args).await?;
     if args.fix && diagnosis.unread.is_none() {
-        let Some(fixed) = fix::fix(ctx, &args, &diagnosis).await? else {
+        let Some(fixed) = fix::fix(ctx, &args, &diagnosis.problems).await? else {
             return Ok(());
         };
         match fixed.has_run() {

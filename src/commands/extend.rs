@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::{
     bulk::{
         act::{Effect, Pace, Verb, act},
-        references::{Scope, named, references},
-        select::{Choice, Chosen, confirm},
+        references::{Scope, references},
+        select::{Choice, Chosen, confirm, named},
         settle::{refuse_process_name, stated_owner},
     },
     parts::{octavia::refuse_to_hold, under_claim::expiry},

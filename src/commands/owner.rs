@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::bulk::{
-    references::{ANYWHERE, named, references_or_names},
-    select::Named,
+    references::{ANYWHERE, references_or_names},
+    select::{Named, named},
 };
 use crate::{
     board::BoardError,

@@ -5,14 +5,11 @@ mod canary;
 use chrono::{DateTime, Utc};
 
 use self::canary::CanaryArgs;
-use super::{
-    bulk::{act::Pace, action::Action},
-    restore::{RevivalArgs, require_end_of_command},
-};
+use super::bulk::{act::Pace, action::Action, args::RevivalArgs, settle::require_end_of_command};
 use crate::{
     board::BoardError,
     context::Context,
-    job::{AuditEntry, Entry, Restore, Shelf},
+    job::{Entry, Shelf},
     suggest::Suggestion,
 };
 
@@ -70,16 +67,6 @@ pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()
     };
     args.canary.try_first(ctx, &*board, &mut task).await?;
     task.carry_out(ctx, &*board).await
-}
-
-pub(super) fn again(entry: &Entry, keeps_attempts: bool, remark: Option<AuditEntry>) -> Restore {
-    Restore {
-        key: entry.key().clone(),
-        shelf: entry.job().map_or(Shelf::Trash, |job| job.shelf),
-        keeps_attempts,
-        remark,
-        edit: None,
-    }
 }
 
 /// Returns the reason why a record cannot be retried, as last seen; the board checks again.

@@ -1,6 +1,6 @@
 //! `jobboard trash`.
 
-use super::bulk::{action::Action, settle::SettleArgs};
+use super::bulk::{action::Action, args::SettleArgs};
 use crate::context::Context;
 
 /// Move jobs to the trash

@@ -2,6 +2,7 @@
 
 pub(super) mod act;
 pub(super) mod action;
+pub(super) mod args;
 pub(super) mod plan;
 pub(super) mod references;
 pub(super) mod report;

@@ -7,11 +7,10 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    act::{BATCH, Pace},
+    act::BATCH,
     action::{Action, MoveAction},
-    report::{Done, Results, sorted_out},
+    report::{Done, Results},
     select::{Choice, Chosen, Named},
-    task::Task,
 };
 use crate::{
     board::{self, Board, BoardError, JobRef},
@@ -132,12 +131,7 @@ impl PlannedMove {
     }
 }
 
-pub(super) fn write(ctx: &mut Context, file: &Path, task: Task) -> anyhow::Result<()> {
-    let found = sorted_out(ctx, task.action.verb().now, task.chosen)?;
-    write_jobs(ctx, file, (task.action, &task.who, task.reason), found)
-}
-
-pub(crate) fn write_jobs(
+pub(crate) fn write(
     ctx: &mut Context,
     file: &Path,
     (action, who, reason): (Action, &Owner, Option<String>),
@@ -230,12 +224,12 @@ impl Plan {
         Err(CommandError::refused(message).hint(hint).into())
     }
 
-    /// Returns the task for the jobs that are still as the plan saw them, and reports for the others.
-    pub(crate) async fn task(
+    /// Returns the jobs that are still as the plan saw them, and reports for the others.
+    pub(crate) async fn look_up(
         self,
         ctx: &Context,
         board: &dyn Board,
-    ) -> anyhow::Result<(Task, Vec<Done>)> {
+    ) -> anyhow::Result<((Action, Owner, Option<String>), Chosen, Vec<Done>)> {
         let (all, action) = (self.items.len(), self.header.action);
         let (mut jobs, mut skipped) = (Vec::new(), Vec::new());
         let mut items = self.items.into_iter().peekable();
@@ -260,15 +254,9 @@ impl Plan {
             ctx.out.note(format!("{SKIPPED}: {skipped} of {all}"));
         }
         let choice = Choice::Planned;
-        let task = Task {
-            action,
-            who: Owner::from_stored(self.header.who),
-            reason: self.header.reason,
-            chosen: Chosen { jobs, choice },
-            pace: Pace::FULL,
-            resume: None,
-        };
-        Ok((task, skipped))
+        let who = Owner::from_stored(self.header.who);
+        let planned = (action, who, self.header.reason);
+        Ok((planned, Chosen { jobs, choice }, skipped))
     }
 }
 

@@ -1,20 +1,16 @@
 //! References to jobs, from the command line or standard input.
 
-use std::{
-    collections::HashSet,
-    io::{self, BufRead, Read as _},
-};
+use std::io::{self, BufRead, Read as _};
 
 use anyhow::Context as _;
 use futures_util::TryStreamExt;
 
-use super::select::Named;
 use crate::{
     board::{self, Board, BoardError, BoardExt, Detail, JobRef, Query, error::reason},
     context::Context,
     exit::CommandError,
     job::{Entry, JobKey, Shelf},
-    output::{count_jobs, short},
+    output::short,
     suggest::Hint,
 };
 
@@ -284,29 +280,6 @@ pub(crate) async fn reference(
 fn parse(text: &str) -> anyhow::Result<JobRef> {
     text.parse()
         .map_err(|error| CommandError::usage(format!("{error}")).into())
-}
-
-pub(crate) async fn named(
-    ctx: &Context,
-    board: &dyn Board,
-    shelves: &[Shelf],
-    wanted: &[JobRef],
-) -> anyhow::Result<Vec<Named>> {
-    let found = find(board, shelves, wanted)
-        .await
-        .with_context(|| ctx.trying("look up", count_jobs(wanted.len() as u64)))?;
-    let named = |(wanted, entry): (&JobRef, _)| Named {
-        name: wanted.to_string(),
-        reference: wanted.to_string(),
-        entry,
-    };
-    let mut given = HashSet::new();
-    let is_new = |named: &Named| {
-        let key = named.entry.as_ref().map(|entry| entry.key().clone());
-        given.insert(key.map_err(|_| named.reference.clone()))
-    };
-    let found = wanted.iter().zip(found);
-    Ok(found.map(named).filter(is_new).collect())
 }
 
 /// Finds jobs on these shelves. If a job is missing, the error names the shelf where it is.

@@ -312,3 +312,7 @@ pub(super) fn dry_run(ctx: &mut Context, verb: &'static str, chosen: Chosen) -> 
     }
     results.end(ctx)
 }
+
+pub(crate) fn no_history(why: &str) -> String {
+    format!("warning: the history is not recorded: {why}")
+}

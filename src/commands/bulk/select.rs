@@ -1,15 +1,15 @@
 //! Selects the jobs of a verb: by reference, from standard input, or by filter.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
 use anyhow::Context as _;
 use chrono::Utc;
 use futures_util::TryStreamExt;
 
-use super::references::{Scope, named, references};
+use super::references::{Scope, find, references};
 use crate::{
     board::{
-        Board, BoardError, Detail, Order, Query,
+        Board, BoardError, Detail, JobRef, Order, Query,
         filter::{Filter, Filters},
     },
     context::{Consent, Context},
@@ -264,6 +264,29 @@ impl Selection {
         }
         Ok(chosen)
     }
+}
+
+pub(crate) async fn named(
+    ctx: &Context,
+    board: &dyn Board,
+    shelves: &[Shelf],
+    wanted: &[JobRef],
+) -> anyhow::Result<Vec<Named>> {
+    let found = find(board, shelves, wanted)
+        .await
+        .with_context(|| ctx.trying("look up", count_jobs(wanted.len() as u64)))?;
+    let named = |(wanted, entry): (&JobRef, _)| Named {
+        name: wanted.to_string(),
+        reference: wanted.to_string(),
+        entry,
+    };
+    let mut given = HashSet::new();
+    let is_new = |named: &Named| {
+        let key = named.entry.as_ref().map(|entry| entry.key().clone());
+        given.insert(key.map_err(|_| named.reference.clone()))
+    };
+    let found = wanted.iter().zip(found);
+    Ok(found.map(named).filter(is_new).collect())
 }
 
 /// Shows the selection and asks for confirmation; `{}` in the question is the number.

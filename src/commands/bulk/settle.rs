@@ -6,13 +6,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     action::{Action, Force},
-    select::{Choice, Chosen, Named, Selection},
-    task::Task,
+    select::{Choice, Chosen, Named},
 };
 use crate::{
     board::{self, Board, BoardError, Settled},
-    commands::parts::reason::ReasonArgs,
-    context::{Consent, Context},
+    context::Context,
     diagnosis::{Holder, Snapshot, process_of},
     duration,
     exit::CommandError,
@@ -28,64 +26,6 @@ use crate::{
 /// The number of owners that a warning names.
 const SAMPLE: usize = 3;
 
-/// The jobs to settle, and whether by force.
-#[derive(Debug, clap::Args)]
-pub(crate) struct SettleArgs {
-    #[command(flatten)]
-    selection: Selection,
-
-    /// Act on jobs of any owner
-    ///
-    /// Shows the state of the jobs, asks, and acts only if that state is unchanged.
-    #[arg(long)]
-    force: bool,
-
-    /// With --force: act only if this owner holds the claim
-    #[arg(long, value_name = "NAME", requires = "force")]
-    owner: Option<String>,
-
-    #[command(flatten)]
-    reason: ReasonArgs,
-
-    #[command(flatten)]
-    consent: Consent,
-}
-
-impl SettleArgs {
-    pub(crate) fn by_force(selection: Selection, reason: ReasonArgs, consent: Consent) -> Self {
-        Self {
-            selection,
-            force: true,
-            owner: None,
-            reason,
-            consent,
-        }
-    }
-
-    pub(crate) async fn run(
-        self,
-        ctx: &mut Context,
-        action: impl FnOnce(Force) -> Action,
-    ) -> anyhow::Result<()> {
-        stated_owner(self.owner.as_deref())?;
-        if !self.force {
-            refuse_process_name(ctx)?;
-        }
-        self.selection.require()?;
-        let board = self.selection.preview.board(ctx)?;
-        let action = action(match (self.force, self.owner) {
-            (false, _) => Force::None,
-            (true, None) => Force::Any,
-            (true, Some(owner)) => Force::Of(owner),
-        });
-        let chosen = self.selection.look_up(ctx, &*board, action.scope()).await?;
-        let chosen = self.selection.bounded(ctx, chosen)?;
-        let task = Task::new(ctx, action, &self.reason, chosen);
-        let how = (&self.selection.preview, &self.consent);
-        task.finish(ctx, &*board, how).await
-    }
-}
-
 /// Refuses to act under the name of a process: only the process knows whether its command has ended.
 pub(crate) fn refuse_process_name(ctx: &Context) -> anyhow::Result<()> {
     let who = ctx.who();
@@ -96,6 +36,12 @@ pub(crate) fn refuse_process_name(ctx: &Context) -> anyhow::Result<()> {
     let hint =
         "use --force: `jobboard` asks first, and conductors wait until the command has ended";
     Err(CommandError::refused(message).hint(hint).into())
+}
+
+/// Refuses a job that its former owner may still run after a forced release.
+pub(crate) fn require_end_of_command(entry: &Entry, now: DateTime<Utc>) -> Result<(), BoardError> {
+    let until = entry.job().and_then(|job| job.history.may_run_until(now));
+    until.map_or(Ok(()), |until| Err(BoardError::MayStillRun { until }))
 }
 
 pub(crate) fn stated_owner(name: Option<&str>) -> anyhow::Result<Option<Owner>> {

@@ -6,13 +6,13 @@ use super::{
     act::{Effect, Pace, act},
     action::{Action, Force},
     plan,
-    report::dry_run,
+    report::{dry_run, no_history, sorted_out},
     select::{Choice, Chosen, PreviewArgs, confirm},
     settle::{Release, authority, foresee_refusals, judged, settlements},
 };
 use crate::{
     board::{self, Board, BoardError, Settled},
-    commands::{parts::reason::ReasonArgs, retry},
+    commands::parts::reason::ReasonArgs,
     context::{Consent, Context},
     job::{
         Aftermath, AuditEntry, Decision, Entry, Failure, Identity, Origin, Owner, Purge, Restore,
@@ -76,7 +76,8 @@ impl Task {
             return Ok(None);
         }
         if let Some(file) = &preview.plan {
-            plan::write(ctx, file, self)?;
+            let found = sorted_out(ctx, self.action.verb().now, self.chosen)?;
+            plan::write(ctx, file, (self.action, &self.who, self.reason), found)?;
             return Ok(None);
         }
         let count = self.chosen.entries().count() as u64;
@@ -215,20 +216,18 @@ impl<'a> Executor<'a> {
     }
 
     fn restore(&self, entry: &Entry) -> Restore {
-        let keeps = matches!(
-            self.action,
-            Action::Retry {
-                keep_attempts: true
-            } | Action::Change(_)
-        );
-        let again = retry::again(entry, keeps, self.remark.clone());
-        match self.action {
-            Action::Change(edit) => Restore {
-                shelf: Shelf::Board,
-                edit: Some(edit.clone()),
-                ..again
-            },
-            _ => again,
+        let seen = entry.job().map_or(Shelf::Trash, |job| job.shelf);
+        let (shelf, keeps_attempts, edit) = match self.action {
+            Action::Change(edit) => (Shelf::Board, true, Some(edit.clone())),
+            Action::Retry { keep_attempts } => (seen, *keep_attempts, None),
+            _ => (seen, false, None),
+        };
+        Restore {
+            key: entry.key().clone(),
+            shelf,
+            keeps_attempts,
+            remark: self.remark.clone(),
+            edit,
         }
     }
 
@@ -259,8 +258,4 @@ impl<'a> Executor<'a> {
         };
         Effect { field: None, note }
     }
-}
-
-pub(crate) fn no_history(why: &str) -> String {
-    format!("warning: the history is not recorded: {why}")
 }

@@ -3,23 +3,22 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{ChosenCheck, DoctorArgs, report::Diagnosis};
+use super::{ChosenCheck, DoctorArgs};
 use crate::{
     commands::{
         abandon::{self, AbandonArgs},
         bulk::{
+            args::{RevivalArgs, SettleArgs},
             select::{PreviewArgs, Selection},
-            settle::SettleArgs,
         },
         parts::{problems::scope, reason::ReasonArgs},
-        restore::RevivalArgs,
         retry::{self, RetryArgs},
         trash::{self, TrashArgs},
     },
     context::{Consent, Context},
     exit::CommandError,
     output::{Format, Page, Report, Text, Tone},
-    problem::{Code, Repair, Risk},
+    problem::{Code, Problem, Repair, Risk},
     suggest::Suggestion,
 };
 
@@ -69,8 +68,8 @@ struct FixPlan {
 }
 
 impl FixPlan {
-    fn of(diagnosis: &Diagnosis) -> Self {
-        let steps = diagnosis.problems.iter().filter_map(|it| {
+    fn of(problems: &[Problem]) -> Self {
+        let steps = problems.iter().filter_map(|it| {
             let fix = it.fix.as_ref()?;
             Some(FixStep {
                 code: it.code,
@@ -147,7 +146,7 @@ fn ask(ctx: &Context, heading: &str) -> Option<StepAnswer> {
 pub(super) async fn fix(
     ctx: &mut Context,
     args: &DoctorArgs,
-    found: &Diagnosis,
+    found: &[Problem],
 ) -> anyhow::Result<Option<Fixed>> {
     let mut plan = FixPlan::of(found);
     if plan.plan.is_empty() {

@@ -22,12 +22,10 @@ use super::{
 use crate::{
     backoff::Backoff,
     board::{Board, BoardError, BoardExt, ext::the_answer, uuid_of},
-    commands::{
-        bulk::{
-            action::{Action, Force},
-            task::Executor,
-        },
-        restore::require_end_of_command,
+    commands::bulk::{
+        action::{Action, Force},
+        settle::require_end_of_command,
+        task::Executor,
     },
     context::Context,
     diagnosis::{Asked, JudgedBalancer},

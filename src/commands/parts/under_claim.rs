@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::{
     board::Board,
-    commands::bulk::task::no_history,
+    commands::bulk::report::no_history,
     context::Context,
     duration,
     exit::CommandError,
