@@ -1,6 +1,6 @@
-//! Actions on the marked jobs, after confirmation.
+//! The effects that the session runs, and the actions on the marked jobs, after confirmation.
 //!
-//! Like the verbs: the dashboard shows the jobs and asks, and the board acts only on unchanged jobs.
+//! The actions are like the verbs: the dashboard shows the jobs and asks, and the board acts only on unchanged jobs.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use super::row::RowPlace;
 use crate::{
-    board::{Board, BoardError},
+    board::{Board, BoardError, JobRef},
     commands::{
         bulk::{
             action::{Action, Force},
@@ -67,6 +67,25 @@ impl Operation {
             Self::Resume => ("resume", "resumed"),
         }
     }
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum DashEffect {
+    Quit,
+    Suspend,
+    Redraw,
+    Read,
+    /// Read without the usual delay: the view does not match the request.
+    ReadNow,
+    ReadPast,
+    ReadSurroundings,
+    Ping,
+    Find(Vec<RowPlace>),
+    Open(JobRef),
+    Explain(JobRef),
+    Copy(String),
+    Prepare(Operation, Vec<RowPlace>),
+    Perform(DashTask),
 }
 
 #[derive(Debug)]

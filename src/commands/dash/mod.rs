@@ -29,11 +29,12 @@ use futures_util::StreamExt as _;
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use self::{
+    act::DashEffect,
     draw::{DrawStyle, draw},
     keys::View,
     questions::Questions,
     state::DashState,
-    update::{DashEffect, DashInput, update},
+    update::{DashInput, update},
 };
 use crate::{
     board::filter::{Filter, Filters},

@@ -13,9 +13,9 @@ use chrono::{DateTime, Utc};
 use indexmap::IndexMap;
 
 use super::{
+    act::DashEffect,
     listing::Listing,
     row::{DashRow, Interner, RowPlace},
-    update::DashEffect,
 };
 use crate::{
     board::{Event, EventKind, filter::Filters},

@@ -4,14 +4,13 @@ use clap::ValueEnum as _;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
-    act::{Dialog, Operation, TaskStage},
+    act::{DashEffect, Dialog, Operation, TaskStage},
     draw::Target,
     field::Field,
     keys::{KeyAction, View, action, named},
     listing::{ListingGroup, RowOrder},
     row::RowPlace,
     state::{Anchor, Cursor, DashState, Lines, Opened, Overlay},
-    update::DashEffect,
 };
 use crate::{
     board::filter::{FieldPath, Filters},

@@ -8,9 +8,9 @@ use futures_util::{
 use chrono::Utc;
 
 use super::{
-    act,
+    act::{self, DashEffect},
     row::RowPlace,
-    update::{DashEffect, DashInput},
+    update::DashInput,
 };
 use crate::{
     board::{Board, BoardError, Detail, JobRef, Query, Result, filter::Filters},

@@ -5,14 +5,14 @@ use std::{borrow::Cow, collections::HashSet, hash::Hash, sync::Arc};
 use chrono::{DateTime, TimeDelta, Utc};
 use compact_str::CompactString;
 
-use super::summary::reason;
 use crate::{
-    diagnosis::Cause,
+    diagnosis::{Cause, signature},
     job::{
-        AuditEntry, ClaimEnd, Entry, Failure, Fence, History, Holding, Job, JobKey, Malformed,
-        Owner, Pauses, Priority, Shelf,
+        AuditEntry, ClaimEnd, Departure, Entry, Failure, Fence, History, Holding, Job, JobKey,
+        Malformed, Owner, Pauses, Priority, Shelf,
     },
     problem::{Code, Severity},
+    secret::covered_text,
 };
 
 pub(super) type RowPlace = (Shelf, JobKey);
@@ -260,6 +260,23 @@ impl RowExtras {
             ..Failure::reported(self.reason.as_deref().unwrap_or_default(), "")
         });
         failures.collect()
+    }
+}
+
+/// Returns the reason why a job is in the trash or in the history, without the parts that differ from job to job.
+pub(super) fn reason(entry: &Entry) -> String {
+    let Some(job) = entry.job() else {
+        return "unreadable".to_owned();
+    };
+    let failure = job.history.failures.last();
+    // An operator's reason outweighs an earlier failure.
+    let by_hand = job.sent_by().and_then(|it| it.reason.as_deref());
+    let by_hand = by_hand.filter(|reason| failure.is_none_or(|it| it.reason != *reason));
+    match (by_hand, failure, job.ended.as_ref().map(|it| it.departure)) {
+        (Some(reason), ..) => covered_text(reason),
+        (_, Some(failure), None | Some(Departure::Failed)) => signature(failure),
+        (.., Some(departure)) => departure.name().to_owned(),
+        (.., None) => "trashed".to_owned(),
     }
 }
 

@@ -22,11 +22,12 @@ use rustix::process::{Signal, kill_current_process_group};
 use tokio::time::{Instant, sleep_until};
 
 use super::{
+    act::DashEffect,
     draw::{self, DrawStyle},
     questions::Questions,
     state::DashState,
     terminal::Screen,
-    update::{DashEffect, DashInput, update},
+    update::{DashInput, update},
 };
 use crate::{
     board::follow::{News, Start, follow},

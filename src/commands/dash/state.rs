@@ -11,8 +11,8 @@ use super::{
     listing::ListingGroup,
     picture::Picture,
     rates::Rates,
-    row::RowPlace,
-    summary::{Groups, RowGroup, Summary, reason},
+    row::{RowPlace, reason},
+    summary::{Groups, RowGroup, Summary},
 };
 use crate::{
     board::{JobRef, filter::Filters},

@@ -12,10 +12,9 @@ use super::{
     row::{DashRow, RowPlace},
 };
 use crate::{
-    diagnosis::{ByOwner, Cause, Figures, Snapshot, Surveyor, count, signature},
-    job::{Departure, Entry, Owner, Shelf},
+    diagnosis::{ByOwner, Cause, Figures, Snapshot, Surveyor, count},
+    job::{Entry, Owner, Shelf},
     problem::Problem,
-    secret::covered_text,
     suggest::Suggestion,
 };
 
@@ -174,22 +173,5 @@ impl Groups {
         let order = |it: &RowGroup| Reverse((it.jobs, it.last));
         groups.sort_by(|one, other| (order(one), &one.reason).cmp(&(order(other), &other.reason)));
         groups
-    }
-}
-
-/// Returns the reason why a job is in the trash or in the history, without the parts that differ from job to job.
-pub(super) fn reason(entry: &Entry) -> String {
-    let Some(job) = entry.job() else {
-        return "unreadable".to_owned();
-    };
-    let failure = job.history.failures.last();
-    // An operator's reason outweighs an earlier failure.
-    let by_hand = job.sent_by().and_then(|it| it.reason.as_deref());
-    let by_hand = by_hand.filter(|reason| failure.is_none_or(|it| it.reason != *reason));
-    match (by_hand, failure, job.ended.as_ref().map(|it| it.departure)) {
-        (Some(reason), ..) => covered_text(reason),
-        (_, Some(failure), None | Some(Departure::Failed)) => signature(failure),
-        (.., Some(departure)) => departure.name().to_owned(),
-        (.., None) => "trashed".to_owned(),
     }
 }

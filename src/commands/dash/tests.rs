@@ -8,13 +8,13 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
-    act::Operation,
+    act::{DashEffect, Operation},
     draw::fit,
     keys::View,
     listing::RowOrder,
     rates::Rate,
     state::{DashState, Lines, Link, Overlay},
-    update::{DashEffect, DashInput, update},
+    update::{DashInput, update},
 };
 use crate::{
     board::{

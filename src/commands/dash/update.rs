@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crossterm::event::KeyEvent;
 
 use super::{
-    act::{DashTask, Operation, TaskStage},
+    act::{DashEffect, Operation, TaskStage},
     draw::hit,
     keys::View,
     press::{click, follow, press, read},
@@ -58,25 +58,6 @@ pub(super) enum DashInput {
     Explained(JobRef, Result<Explanation, String>),
     Prepared(Operation, Vec<RowPlace>, Result<Vec<Entry>, String>),
     Performed(TaskStage),
-}
-
-#[derive(Debug, Clone)]
-pub(super) enum DashEffect {
-    Quit,
-    Suspend,
-    Redraw,
-    Read,
-    /// Read without the usual delay: the view does not match the request.
-    ReadNow,
-    ReadPast,
-    ReadSurroundings,
-    Ping,
-    Find(Vec<RowPlace>),
-    Open(JobRef),
-    Explain(JobRef),
-    Copy(String),
-    Prepare(Operation, Vec<RowPlace>),
-    Perform(DashTask),
 }
 
 pub(super) fn update(

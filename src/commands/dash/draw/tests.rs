@@ -14,12 +14,12 @@ use serde_json::json;
 use super::{DrawStyle, draw, fit};
 use crate::{
     commands::dash::{
-        act::{Dialog, Operation, TaskStage},
+        act::{DashEffect, Dialog, Operation, TaskStage},
         keys::View,
         rates::{Rate, Rates},
         state::{DashState, Overlay},
         tests::{east, entries, failed, held, job, now, press, state, surroundings, trashed},
-        update::{DashEffect, DashInput, update},
+        update::{DashInput, update},
     },
     diagnosis::ExplainedJob,
     job::{

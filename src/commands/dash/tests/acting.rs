@@ -4,10 +4,10 @@ use super::{apply, entries, held, job, now, press, state, surroundings, trashed}
 use crate::{
     board::EventKind,
     commands::dash::{
-        act::{Operation, TaskStage},
+        act::{DashEffect, Operation, TaskStage},
         keys::View,
         state::{DashState, Overlay},
-        update::{DashEffect, DashInput, update},
+        update::{DashInput, update},
     },
     job::{AuditEntry, Job, JobKey, Pause, Pauses, Shelf},
 };
