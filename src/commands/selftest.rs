@@ -5,6 +5,7 @@ mod hurt;
 mod looks;
 mod processes;
 mod promise;
+mod readings;
 mod report;
 mod scratch;
 mod trial;

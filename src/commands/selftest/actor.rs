@@ -7,15 +7,15 @@ use uuid::Uuid;
 
 use super::{
     promise::{Tried, broken, require},
-    trial::Trial,
+    trial::{Trial, settlement},
 };
 use crate::{
     board::{
         BoardError, BoardExt as _, ClaimRules, JobRef, Settled, ext::the_answer, scratch::Testable,
     },
     job::{
-        Authority, Claim, Claimant, Claimed, Decision, Draft, Entry, Job, JobKey, Owner,
-        Settlement, Shelf, Term,
+        Authority, Claim, Claimant, Claimed, Decision, Draft, Entry, Job, JobKey, Owner, Shelf,
+        Term,
     },
 };
 
@@ -125,15 +125,6 @@ impl Trial<'_> {
         let found = self.find(shelf, std::slice::from_ref(key)).await?;
         Ok(found.into_iter().next().flatten())
     }
-}
-
-pub(super) fn settlement(claim: &Claim, decision: Decision) -> Settlement {
-    let owner = claim.owner.clone();
-    let right = match claim.fence.clone() {
-        Some(fence) => Authority::Claim(owner, fence),
-        None => Authority::Owner(owner),
-    };
-    Settlement::of(claim.key.clone(), decision, right)
 }
 
 pub(super) fn draft(number: usize) -> Draft {

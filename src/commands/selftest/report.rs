@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::{
-    looks::Readings,
     promise::{Grade, Promise, Seen},
+    readings::Readings,
 };
 use crate::{
     board::{Board, BoardError},

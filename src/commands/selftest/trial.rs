@@ -14,16 +14,16 @@ use tokio::{
 };
 
 use super::{
-    actor::settlement,
-    looks::{Readings, Tick},
+    looks::Tick,
     promise::{Grade, Promise, Seen, Tried, Trouble, broken, is_unanswered, require},
+    readings::Readings,
     report::Findings,
     scratch::Scratch,
 };
 use crate::{
     board::{BoardError, ClaimRules, REFRESH, scratch::Testable},
     exit::chain,
-    job::{Claim, Conductor, Decision, Shelf},
+    job::{Authority, Claim, Conductor, Decision, Settlement, Shelf},
 };
 
 /// The lease duration of the watched claims, or the closest that the server grants.
@@ -297,4 +297,13 @@ impl<'a> Trial<'a> {
             why,
         )
     }
+}
+
+pub(super) fn settlement(claim: &Claim, decision: Decision) -> Settlement {
+    let owner = claim.owner.clone();
+    let right = match claim.fence.clone() {
+        Some(fence) => Authority::Claim(owner, fence),
+        None => Authority::Owner(owner),
+    };
+    Settlement::of(claim.key.clone(), decision, right)
 }

@@ -6,10 +6,10 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 use tokio::time::{self, Instant};
 
 use super::{
-    actor::{draft, settlement},
-    looks::{BatchRates, Spread},
+    actor::draft,
     promise::{Seen, Tried, require},
-    trial::Trial,
+    readings::{BatchRates, Spread},
+    trial::{Trial, settlement},
 };
 use crate::{
     board::{ClaimRules, Detail, EventKind, Query, ext::the_answer},
