@@ -12,7 +12,7 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use regex::Regex;
 
-use super::{Snapshot, figures::earlier};
+use super::Snapshot;
 use crate::{
     glob::translate,
     job::{Entry, Owner, octavia},
@@ -238,4 +238,9 @@ pub(super) fn keep_most<K, V>(
     let least = counts[most];
     all.retain(|_, of| count(of) > least);
     true
+}
+
+/// Returns the smaller of two values; an unknown one does not count.
+pub(super) fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    [one, other].into_iter().flatten().min()
 }

@@ -13,7 +13,7 @@ use chrono::{SubsecRound, Utc};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use tokio::time;
 
-use super::{Snapshot, Survey, octavia, problems::of_moves};
+use super::{Snapshot, Survey, octavia, problems::of_moves, survey::WHOLE};
 use crate::{
     board::{
         Board, BoardError, Health,
@@ -27,8 +27,6 @@ use crate::{
 };
 
 const USUAL: Duration = Duration::from_secs(2);
-
-pub(super) const WHOLE: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 pub(crate) struct Checkup {

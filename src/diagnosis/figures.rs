@@ -8,20 +8,13 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Serialize, Serializer};
 
-use super::{
-    Snapshot, Surveyor,
-    causes::{count, keep_most},
-    holder::Holder,
-};
+use super::{Snapshot, causes::earlier, holder::Holder};
 use crate::{
     duration,
-    job::{ClaimEnd, Departure, Entry, Holding, Job, Owner, State},
+    job::{ClaimEnd, Departure, Entry, Job, Owner},
     output::short,
     problem::Code,
 };
-
-/// The number of owners with exact counts; beyond twice as many, the rarest are dropped.
-const MOST_OWNERS: usize = 10_000;
 
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Figures {
@@ -151,49 +144,6 @@ impl Standing {
     }
 }
 
-impl Surveyor {
-    pub(super) fn add_figures(&mut self, job: &Job) {
-        self.add_to_name(job);
-        let now = self.survey.snapshot.now;
-        let figures = &mut self.survey.figures;
-        note(&mut figures.oldest, job, job.created_on);
-        match &job.holding {
-            Some(holding) => self.add_claimed(job, holding),
-            None => {
-                figures.unclaimed += 1;
-                figures.backing_off += u64::from(job.history.is_held_back(now));
-                note(&mut figures.oldest_unclaimed, job, job.created_on);
-            }
-        }
-    }
-
-    fn add_to_name(&mut self, job: &Job) {
-        count(&mut self.names, job.name.as_str(), |named| {
-            named.jobs += 1;
-            *match job.state() {
-                State::Claimed => &mut named.claimed,
-                _ => &mut named.unclaimed,
-            } += 1;
-            named.failed += u64::from(job.history.has_failed());
-            named.oldest = earlier(named.oldest, job.created_on);
-        });
-        self.survey.has_dropped[0] |= keep_most(&mut self.names, self.most_names, |of| of.jobs);
-    }
-
-    fn add_claimed(&mut self, job: &Job, holding: &Holding) {
-        let survey = &mut self.survey;
-        survey.figures.claimed += 1;
-        note(&mut survey.figures.longest_held, job, job.held_since());
-        count(&mut self.owners, &holding.owner, |owned| {
-            owned.claims += 1;
-            owned.held_since = earlier(owned.held_since, job.held_since());
-            owned.expires_in = earlier(owned.expires_in, holding.expires_in);
-            owned.claim_never_expires += u64::from(holding.lease == ClaimEnd::Never);
-        });
-        survey.has_dropped[1] |= keep_most(&mut self.owners, MOST_OWNERS, |of| of.claims);
-    }
-}
-
 /// Returns the counts, the largest first.
 pub(super) fn by_name(names: HashMap<String, ByName>) -> Vec<ByName> {
     let names = names.into_iter();
@@ -235,12 +185,7 @@ pub(crate) fn age(standing: Option<&Standing>, now: DateTime<Utc>) -> Duration {
     age.unwrap_or_default()
 }
 
-/// Returns the smaller of two values; an unknown one does not count.
-pub(super) fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
-    [one, other].into_iter().flatten().min()
-}
-
-fn note(standing: &mut Option<Standing>, job: &Job, since: Option<DateTime<Utc>>) {
+pub(super) fn note(standing: &mut Option<Standing>, job: &Job, since: Option<DateTime<Utc>>) {
     let Some(since) = since else { return };
     if standing.as_ref().is_none_or(|known| since < known.since) {
         *standing = Some(Standing {
@@ -250,39 +195,5 @@ fn note(standing: &mut Option<Standing>, job: &Job, since: Option<DateTime<Utc>>
             owner: job.owner().cloned(),
             since,
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::board::Capabilities;
-
-    #[test]
-    fn dropped_rare_owners_are_noted() {
-        let capabilities = Capabilities {
-            has_expiring_claims: true,
-            finds_by_uuid: true,
-            peer_order: None,
-        };
-        let mut surveyor = Surveyor::new(Snapshot::new(capabilities, None, Utc::now()));
-        let mut job = Job::named("resize");
-        for number in 0..20_101 {
-            let name = format!("ada-{}", number.max(100));
-            job.holding = Some(Holding {
-                owner: Some(Owner::from_stored(name)),
-                lease: ClaimEnd::Never,
-                expires_in: None,
-                outlives: None,
-                claimed_on: None,
-                fence: None,
-            });
-            surveyor.add_figures(&job);
-        }
-        let survey = surveyor.counted();
-        assert_eq!(survey.has_dropped, [false, true]);
-        let (figures, owners) = (survey.figures, survey.owners);
-        assert_eq!((figures.claimed, owners.len()), (20_101, 1));
-        assert_eq!(owners[0].claims, 101);
     }
 }

@@ -8,7 +8,7 @@ use super::taker::Taker;
 use crate::{
     board::{Board, BoardError, JobRef},
     config::Expiry,
-    job::{ClaimEnd, Conductor, Entry, Holding, MOVER, Owner, Shelf},
+    job::{ClaimEnd, Entry, Holding, MOVER, Owner, Shelf},
     lease::LEASE,
     process::group::has_ended,
 };
@@ -19,16 +19,6 @@ const LEAST_OF_PEERS: Duration = Duration::from_millis(7500);
 const MOST: usize = 1000;
 
 const SHORTEST: Duration = Duration::from_secs(1);
-
-pub(crate) fn is_silent(conductor: &Conductor) -> bool {
-    has_died(conductor) || conductor.is_overdue()
-}
-
-/// Whether the process of a conductor has ended, as far as this machine can see.
-pub(crate) fn has_died(conductor: &Conductor) -> bool {
-    let process = conductor.report.process.as_deref();
-    has_ended(&conductor.host, conductor.pid, process) == Some(true)
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Holder {

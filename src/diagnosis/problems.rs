@@ -10,7 +10,8 @@ use chrono::{TimeDelta, Utc};
 use super::{
     Cause, CauseSubject, ProblemSelector, Survey,
     causes::{CLAIMED, Cases, NO_OWNER},
-    holder::{has_died, has_mover_ended, is_silent},
+    holder::has_mover_ended,
+    taker::{has_died, is_silent},
 };
 use crate::{
     board::{PeerOrder, url::BoardUrl},

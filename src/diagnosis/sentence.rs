@@ -3,9 +3,9 @@
 use super::{
     Cause, CauseSubject, ExplainedJob, Snapshot,
     explain::OCTAVIA,
-    holder::{Holder, is_silent},
+    holder::Holder,
     judge::{ahead, tried},
-    taker::{Taker, TakerAnswer},
+    taker::{Taker, TakerAnswer, is_silent},
 };
 use crate::{
     duration,

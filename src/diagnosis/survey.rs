@@ -6,19 +6,26 @@ use futures_util::TryStreamExt;
 
 use super::{
     Cause, Snapshot,
-    causes::{Cases, count, keep_most},
-    figures::{ByName, ByOwner, Figures, by_name, by_owner},
-    holder::{Recheck, is_silent},
+    causes::{Cases, count, earlier, keep_most},
+    figures::{ByName, ByOwner, Figures, by_name, by_owner, note},
+    holder::Recheck,
     judge::{Judged, ahead},
+    taker::is_silent,
 };
 use crate::{
     board::{Board, BoardError, Detail, Query},
-    job::{Conductor, Entry, Origin, Owner, Shelf},
+    job::{ClaimEnd, Conductor, Entry, Holding, Job, Origin, Owner, Shelf, State},
     problem::Code,
 };
 
 /// The most causes; beyond twice as many, the rarest are dropped from the list, but stay in the counts.
 const MOST_CAUSES: usize = 1000;
+
+/// The time limit for reading all jobs.
+pub(super) const WHOLE: Duration = Duration::from_secs(60);
+
+/// The number of owners with exact counts; beyond twice as many, the rarest are dropped.
+const MOST_OWNERS: usize = 10_000;
 
 /// How long claims are watched for a renewal.
 const PATIENCE: Duration = Duration::from_millis(1500);
@@ -106,6 +113,47 @@ impl Surveyor {
         {
             survey.peer = Some(owner.clone());
         }
+    }
+
+    fn add_figures(&mut self, job: &Job) {
+        self.add_to_name(job);
+        let now = self.survey.snapshot.now;
+        let figures = &mut self.survey.figures;
+        note(&mut figures.oldest, job, job.created_on);
+        match &job.holding {
+            Some(holding) => self.add_claimed(job, holding),
+            None => {
+                figures.unclaimed += 1;
+                figures.backing_off += u64::from(job.history.is_held_back(now));
+                note(&mut figures.oldest_unclaimed, job, job.created_on);
+            }
+        }
+    }
+
+    fn add_to_name(&mut self, job: &Job) {
+        count(&mut self.names, job.name.as_str(), |named| {
+            named.jobs += 1;
+            *match job.state() {
+                State::Claimed => &mut named.claimed,
+                _ => &mut named.unclaimed,
+            } += 1;
+            named.failed += u64::from(job.history.has_failed());
+            named.oldest = earlier(named.oldest, job.created_on);
+        });
+        self.survey.has_dropped[0] |= keep_most(&mut self.names, self.most_names, |of| of.jobs);
+    }
+
+    fn add_claimed(&mut self, job: &Job, holding: &Holding) {
+        let survey = &mut self.survey;
+        survey.figures.claimed += 1;
+        note(&mut survey.figures.longest_held, job, job.held_since());
+        count(&mut self.owners, &holding.owner, |owned| {
+            owned.claims += 1;
+            owned.held_since = earlier(owned.held_since, job.held_since());
+            owned.expires_in = earlier(owned.expires_in, holding.expires_in);
+            owned.claim_never_expires += u64::from(holding.lease == ClaimEnd::Never);
+        });
+        survey.has_dropped[1] |= keep_most(&mut self.owners, MOST_OWNERS, |of| of.claims);
     }
 
     /// Looks again at the claims that may not be renewed, and finishes the counts.
@@ -205,5 +253,41 @@ impl Surveyor {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Utc;
+
+    use super::*;
+    use crate::board::Capabilities;
+
+    #[test]
+    fn dropped_rare_owners_are_noted() {
+        let capabilities = Capabilities {
+            has_expiring_claims: true,
+            finds_by_uuid: true,
+            peer_order: None,
+        };
+        let mut surveyor = Surveyor::new(Snapshot::new(capabilities, None, Utc::now()));
+        let mut job = Job::named("resize");
+        for number in 0..20_101 {
+            let name = format!("ada-{}", number.max(100));
+            job.holding = Some(Holding {
+                owner: Some(Owner::from_stored(name)),
+                lease: ClaimEnd::Never,
+                expires_in: None,
+                outlives: None,
+                claimed_on: None,
+                fence: None,
+            });
+            surveyor.add_figures(&job);
+        }
+        let survey = surveyor.counted();
+        assert_eq!(survey.has_dropped, [false, true]);
+        let (figures, owners) = (survey.figures, survey.owners);
+        assert_eq!((figures.claimed, owners.len()), (20_101, 1));
+        assert_eq!(owners[0].claims, 101);
     }
 }

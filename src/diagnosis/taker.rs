@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::holder::{has_died, is_silent};
 use crate::{
     board::filter::{Filter, Filters},
     conductor::{
@@ -12,8 +11,19 @@ use crate::{
         policy::ExecutionPolicy,
     },
     job::{Conductor, Course, Entry, Job, Run},
+    process::group::has_ended,
     retry::most_attempts,
 };
+
+pub(crate) fn is_silent(conductor: &Conductor) -> bool {
+    has_died(conductor) || conductor.is_overdue()
+}
+
+/// Whether the process of a conductor has ended, as far as this machine can see.
+pub(crate) fn has_died(conductor: &Conductor) -> bool {
+    let process = conductor.report.process.as_deref();
+    has_ended(&conductor.host, conductor.pid, process) == Some(true)
+}
 
 #[derive(Debug)]
 pub(crate) struct Taker {

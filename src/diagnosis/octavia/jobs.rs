@@ -12,7 +12,7 @@ use tokio::time;
 use crate::{
     board::{Board, BoardError, Detail, PeerOrder, Query, examine::Examined},
     config::Sourced,
-    diagnosis::checkup::WHOLE,
+    diagnosis::survey::WHOLE,
     exit::chain,
     job::{Entry, Job, Owner, Shelf, octavia},
     logbook::{Logbook, LogbookError, LogbookUrl},
