@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 
 use serde::Serialize;
 
-use super::{Text, Tone, json, page::styled};
+use super::{Text, Tone, json, style::styled};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {

@@ -38,17 +38,17 @@ pub(crate) use self::{
     html::{Attribute, Html, element, list, tag},
     job::{ColumnChange, JobColumns, JobView, count_jobs, rfc3339, short},
     json::line as json_line,
-    page::{Page, Pieces, Tone, width},
+    page::Page,
     progress::Progress,
     prometheus::{Exposition, timestamp},
     rows::{Report, Row, Rows},
     stderr::{complain, complain_json, complain_of},
-    style::{ColorChoice, Format, Style, Verbosity},
+    style::{ColorChoice, Format, Pieces, Style, Tone, Verbosity, width},
     table::{Cell, Column, Fit, NOTHING, laid_out},
     text::{Text, ends},
 };
 
-use self::page::styled;
+use self::style::styled;
 use crate::watched_fd::WatchedFd;
 
 /// Output waits in at most this much buffer for the next flush: the capacity of a pipe.

@@ -1,13 +1,12 @@
 //! Output for people: lines of safe text, some of it coloured.
 
-use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr;
 
 use super::{
+    style::{Pieces, Tone, styled, trim, width},
     table::{Cell, Column, laid_out},
     text::Text,
 };
-use crate::job::State;
 use crate::suggest::Suggestion;
 
 const INDENT: usize = 14;
@@ -16,50 +15,6 @@ const INDENT: usize = 14;
 const PROSE: usize = 100;
 
 const GAP: &str = "  ";
-
-/// How a piece of text stands out. Meaning never depends on it alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tone {
-    Plain,
-    Strong,
-    Faint,
-    Active,
-    /// Finished work, or a sound state.
-    Good,
-    Warning,
-    Bad,
-}
-
-impl Tone {
-    pub(crate) fn of(state: State) -> Self {
-        match state {
-            State::Unclaimed => Self::Plain,
-            State::Claimed => Self::Active,
-            State::Complete => Self::Good,
-            State::Trashed => Self::Faint,
-            State::Malformed => Self::Bad,
-        }
-    }
-
-    pub(super) fn style(self) -> Style {
-        match self {
-            Self::Plain => Style::new(),
-            Self::Strong => Style::new().bold(),
-            Self::Faint => Style::new().dimmed(),
-            Self::Active => AnsiColor::BrightBlue.on_default(),
-            Self::Good => AnsiColor::Green.on_default(),
-            Self::Warning => AnsiColor::Yellow.on_default(),
-            Self::Bad => AnsiColor::Red.on_default().bold(),
-        }
-    }
-
-    pub(super) fn style_if(self, is_coloured: bool) -> Style {
-        match is_coloured {
-            true => self.style(),
-            false => Style::new(),
-        }
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct Page {
@@ -80,8 +35,6 @@ enum Wrap {
     /// Nowhere: the second line of a command would be another command.
     Nowhere,
 }
-
-pub(crate) type Pieces = Vec<(Tone, Text)>;
 
 impl Page {
     pub(crate) fn new(size: Option<(usize, usize)>) -> Self {
@@ -219,29 +172,6 @@ impl Page {
             Wrap::Anywhere => wrapped(line, (columns, 0), true),
         });
         rows.collect()
-    }
-}
-
-pub(crate) fn width(line: &[(Tone, Text)]) -> usize {
-    line.iter().map(|(_, text)| text.width()).sum()
-}
-
-pub(super) fn styled(line: &[(Tone, Text)], is_coloured: bool) -> String {
-    let parts = line.chunk_by(|(one, _), (other, _)| one == other);
-    let parts = parts.map(|part| {
-        let style = part[0].0.style_if(is_coloured);
-        let text: String = part.iter().map(|(_, text)| text.as_str()).collect();
-        format!("{style}{text}{style:#}")
-    });
-    parts.collect()
-}
-
-pub(super) fn trim(line: &mut Pieces) {
-    while let Some((tone, text)) = line.pop() {
-        let kept = text.as_str().trim_end_matches(' ');
-        if !kept.is_empty() {
-            return line.push((tone, Text::from(kept)));
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use comfy_table::{Cell as TableCell, CellAlignment, ColumnConstraint, Table, Wid
 
 use self::grid::{Grid, NARROWEST};
 use super::{
-    page::{Pieces, Tone, trim},
+    style::{Pieces, Tone, trim},
     text::Text,
 };
 

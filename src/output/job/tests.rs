@@ -11,7 +11,7 @@ use crate::{
         AuditEntry, ClaimEnd, Departure, End, Failure, History, Holding, Job, JobField, JobKey,
         Malformed, Origin, Owner, Shelf,
     },
-    output::{Row, Text, page::styled, table::Layout},
+    output::{Row, Text, style::styled, table::Layout},
 };
 
 fn now() -> DateTime<Utc> {

@@ -1,7 +1,7 @@
 //! Tests of table layout.
 
 use super::*;
-use crate::output::page::styled;
+use crate::output::style::styled;
 
 const COLUMNS: &[Column] = &[
     Column::new("name", Fit::Shrinks),
