@@ -6,8 +6,9 @@ use anyhow::{Context as _, anyhow, ensure};
 
 use super::{
     Environment, Flags, Source, Sourced,
+    environment::OCTAVIA,
     file::{ConfigFiles, FoundTable},
-    octavia::{self, Expiry, Octavia},
+    octavia::{Expiry, Octavia},
 };
 use crate::board::url::{BoardUrl, embedded::EmbeddedUrl};
 
@@ -58,7 +59,7 @@ impl<'a> ChosenTable<'a> {
             !value.is_empty(),
             "{source} is empty; give the URL or the name of a board"
         );
-        if let Some(files) = value.strip_prefix(octavia::SCHEME) {
+        if let Some(files) = value.strip_prefix(OCTAVIA) {
             let octavia = Octavia::read(files, Path::new(""), env);
             let octavia = octavia.with_context(|| source.to_string())?;
             return Ok(Self::by_octavia(octavia, Sourced::new(value, source)));
@@ -152,7 +153,7 @@ type TableUrl = (BoardUrl, Option<Box<Octavia>>, Sourced<bool>);
 /// Returns the URL of a table's board, and whether it is protected: Octavia's is by default.
 fn url_of(found: &FoundTable<'_>, env: &Environment) -> anyhow::Result<TableUrl> {
     let (url, folder) = (&found.table.url, found.file.folder());
-    let files = url.strip_prefix(octavia::SCHEME);
+    let files = url.strip_prefix(OCTAVIA);
     let octavia = files.map(|files| Octavia::read(files, folder, env).map(Box::new));
     let octavia = octavia.transpose()?;
     let url = match &octavia {

@@ -6,12 +6,15 @@ use anyhow::{Context as _, ensure};
 use nix::unistd::{Uid, User};
 use rustix::system::uname;
 
-use super::{Source, Sourced, octavia};
+use super::{Source, Sourced};
 use crate::{
     board::url::BoardUrl,
     process::{job_control, service_manager},
     secret::SECRET_VARIABLES,
 };
+
+/// Begins a board that Octavia's own configuration describes.
+pub(super) const OCTAVIA: &str = "octavia:";
 
 type Lookup = Box<dyn Fn(&str) -> Option<OsString>>;
 
@@ -41,7 +44,7 @@ impl Environment {
         // The name of a board, or a valid address without a password.
         let is_harmless = |text: &str| {
             !text.contains(':')
-                || text.starts_with(octavia::SCHEME)
+                || text.starts_with(OCTAVIA)
                 || text
                     .parse::<BoardUrl>()
                     .is_ok_and(|url| !url.has_password())

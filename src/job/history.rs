@@ -1,4 +1,4 @@
-//! The attempts and failures of a job, and the reading of our own records on a board.
+//! The attempts, failures and audit entries of a job, and the reading of our own records on a board.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,6 @@ use serde::{
 };
 use serde_json::Value;
 
-use super::AuditEntry;
 use crate::secret::covered_text;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,6 +154,39 @@ impl History {
     pub(crate) fn is_in_the_way(&self, now: DateTime<Utc>, keeps_attempts: bool) -> bool {
         let is_counted = self.attempts > 0 || self.postponed > 0;
         self.is_held_back(now) || (is_counted && !keeps_attempts)
+    }
+}
+
+/// An audit entry: a manual intervention, with its author, time and reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AuditEntry {
+    pub(crate) by: String,
+    /// The past form of the verb. Earlier versions stored neither it nor the time, and later ones may add more
+    /// actions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) action: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) on: Option<DateTime<Utc>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+}
+
+impl AuditEntry {
+    pub(crate) const MOVED: &str = "moved";
+
+    pub(crate) const RECEIVED: &str = "received";
+
+    pub(crate) fn now(action: &str, by: &str, reason: Option<&str>) -> Self {
+        Self {
+            by: shortened(by),
+            action: Some(action.to_owned()),
+            on: Some(Utc::now().trunc_subsecs(6)),
+            reason: reason.map(shortened),
+        }
+    }
+
+    pub(crate) fn is_of(&self, action: &str) -> bool {
+        self.action.as_deref().is_none_or(|done| done == action)
     }
 }
 

@@ -31,11 +31,12 @@ pub(crate) use self::{
     draft::{Draft, Edit, Former},
     fields::{FieldKind, FieldSource, FieldValue, JobField},
     history::{
-        CapturedOutput, Failure, History, LONGEST, LONGEST_RECORD, RELEASED, from_json, shortened,
+        AuditEntry, CapturedOutput, Failure, History, LONGEST, LONGEST_RECORD, RELEASED, from_json,
+        shortened,
     },
     key::{JobKey, usual},
     moves::{MOST_RECORDS, MOVER, MoveRecord, Stage},
-    past::{AuditEntry, Departure, End, HISTORY, Identity},
+    past::{Departure, End, HISTORY, Identity},
     pause::{MOST_PAUSES, Pause, Pauses},
     settlement::{Aftermath, Authority, Decision, ExpectedState, Purge, Restore, Settlement},
 };

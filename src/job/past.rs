@@ -1,9 +1,9 @@
 //! The history: records of jobs after they left the board.
 
-use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{Book, Job, Owner, Priority, Shelf, shortened};
+use super::{AuditEntry, Book, Job, Owner, Priority, Shelf, shortened};
 use crate::names::named;
 
 pub(crate) const HISTORY: u32 = 10_000;
@@ -49,39 +49,6 @@ impl From<&Job> for Identity {
             book: job.book.clone(),
             claimed_on: job.held_since(),
         }
-    }
-}
-
-/// An audit entry: a manual intervention, with its author, time and reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct AuditEntry {
-    pub(crate) by: String,
-    /// The past form of the verb. Earlier versions stored neither it nor the time, and later ones may add more
-    /// actions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) action: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) on: Option<DateTime<Utc>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) reason: Option<String>,
-}
-
-impl AuditEntry {
-    pub(crate) const MOVED: &str = "moved";
-
-    pub(crate) const RECEIVED: &str = "received";
-
-    pub(crate) fn now(action: &str, by: &str, reason: Option<&str>) -> Self {
-        Self {
-            by: shortened(by),
-            action: Some(action.to_owned()),
-            on: Some(Utc::now().trunc_subsecs(6)),
-            reason: reason.map(shortened),
-        }
-    }
-
-    pub(crate) fn is_of(&self, action: &str) -> bool {
-        self.action.as_deref().is_none_or(|done| done == action)
     }
 }
 

@@ -6,18 +6,10 @@ use std::time::Duration;
 use super::mysql::Mysql;
 #[cfg(feature = "postgres")]
 use super::postgres::Postgres;
-use super::{LogbookResult, sqlite::Sqlite, url::LogbookUrl};
-
-pub(super) type TextRow = Vec<Option<String>>;
+use super::{Access, LogbookResult, TextRow, sqlite::Sqlite, url::LogbookUrl};
 
 /// In bytes. A larger value is not read.
 pub(super) const LARGEST: usize = 8 << 20;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
-    Read,
-    Write,
-}
 
 pub(super) enum LogbookDatabase {
     Sqlite(Sqlite),

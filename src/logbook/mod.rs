@@ -26,7 +26,7 @@ use std::{
 use thiserror::Error;
 use tokio::time;
 
-use self::database::{Access, LogbookDatabase, TextRow};
+use self::database::LogbookDatabase;
 pub(crate) use self::{
     flow::{Atom, AtomFailure, AtomKind, AtomState, Flow, position},
     octavia::{LoadBalancer, StuckAmphora},
@@ -37,6 +37,14 @@ pub(crate) use self::{
 use crate::duration;
 
 type LogbookResult<T> = std::result::Result<T, LogbookError>;
+
+type TextRow = Vec<Option<String>>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+}
 
 #[derive(Debug, Error)]
 pub(crate) enum LogbookError {

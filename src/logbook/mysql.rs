@@ -8,11 +8,7 @@ use mysql_async::{
 use tokio::sync::Mutex;
 use tokio_rustls::rustls::{RootCertStore, pki_types::CertificateDer};
 
-use super::{
-    LogbookError, LogbookResult,
-    database::{Access, TextRow},
-    url::DatabaseServer,
-};
+use super::{Access, LogbookError, LogbookResult, TextRow, url::DatabaseServer};
 use crate::board::{
     net::{cause::ServerCause, tls::system_roots},
     url::TlsFiles,

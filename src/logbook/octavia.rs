@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{
-    Flow, Logbook, LogbookError, LogbookResult,
-    database::{LARGEST, TextRow},
+    Flow, Logbook, LogbookError, LogbookResult, TextRow,
+    database::LARGEST,
     tables::{BALANCER, INJECTOR, MOST_BOOKS, NAME, SHORT, argument, columns, time},
 };
 use crate::job::Book;

@@ -8,11 +8,7 @@ use tokio_postgres::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{
-    LogbookError, LogbookResult,
-    database::{Access, TextRow},
-    url::DatabaseServer,
-};
+use super::{Access, LogbookError, LogbookResult, TextRow, url::DatabaseServer};
 use crate::board::net::tls;
 
 pub(super) struct Postgres {

@@ -6,10 +6,7 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags, params_from_iter, types::ValueRef};
 use tokio::task;
 
-use super::{
-    LogbookError, LogbookResult,
-    database::{Access, TextRow},
-};
+use super::{Access, LogbookError, LogbookResult, TextRow};
 
 /// The file is read on a blocking thread.
 pub(super) struct Sqlite(Arc<Mutex<Connection>>);

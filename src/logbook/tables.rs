@@ -7,8 +7,8 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use serde_json::Value;
 
 use super::{
-    Atom, AtomFailure, AtomKind, AtomState, Flow, Logbook, LogbookError, LogbookResult,
-    database::{Dialect, TextRow},
+    Atom, AtomFailure, AtomKind, AtomState, Flow, Logbook, LogbookError, LogbookResult, TextRow,
+    database::Dialect,
 };
 use crate::job::{Job, octavia};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{LoadBalancer, Logbook, LogbookError, LogbookResult, LogbookUrl, database::Access};
+use super::{Access, LoadBalancer, Logbook, LogbookError, LogbookResult, LogbookUrl};
 
 /// Holds the lock of one row of `load_balancer`; nothing changes unless it is committed.
 pub(crate) struct BalancerTransaction {

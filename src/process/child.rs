@@ -1,21 +1,18 @@
 //! A command in its own process group: it is awaited, and ended as a whole.
 
-use std::{fmt, future, io, sync::Arc, time::Duration};
+use std::{fmt, future, io, time::Duration};
 
 #[cfg(test)]
 use super::simulation;
 use super::{
     clock::{self, Boottime},
     command::{CommandSpec, NotRun},
-    group::ProcessGroup,
+    group::{ProcessEnd, ProcessGroup},
     guard::Guard,
     leash::StartAnswer,
     spawn::{Bonds, Pipes, Spawned, Spawner},
 };
-use crate::watched_fd::WatchedFd;
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, pidfd_open, waitid,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, waitid};
 use tokio::time;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,29 +40,6 @@ impl fmt::Display for Ended {
         match self {
             Self::Exit(code) => write!(f, "exit {code}"),
             Self::Signal(signal) => write!(f, "signal {signal}"),
-        }
-    }
-}
-
-#[derive(Debug, Clone)]
-pub(crate) enum ProcessEnd {
-    Kernel(Arc<WatchedFd>),
-    #[cfg(test)]
-    Simulated(simulation::End),
-}
-
-impl ProcessEnd {
-    /// Opens a process that cannot be reaped meanwhile, so its pid is safe to use.
-    pub(super) fn of(pid: Pid) -> io::Result<Self> {
-        let end = WatchedFd::new(pidfd_open(pid, PidfdFlags::empty())?)?;
-        Ok(Self::Kernel(Arc::new(end)))
-    }
-
-    pub(super) async fn wait(&self) {
-        match self {
-            Self::Kernel(end) => end.wait().await,
-            #[cfg(test)]
-            Self::Simulated(end) => _ = end.clone().wait_for(Option::is_some).await,
         }
     }
 }
@@ -359,8 +333,8 @@ mod tests {
     async fn drop_kills_the_group() {
         let process = start("exec sleep 60");
         let leader = process.group().leader();
-        let end = pidfd_open(leader, PidfdFlags::empty()).unwrap();
+        let end = ProcessEnd::of(leader).unwrap();
         drop(process);
-        WatchedFd::new(end).unwrap().wait().await;
+        end.wait().await;
     }
 }

@@ -1,19 +1,22 @@
 //! Process groups, and the kernel's data about processes.
 
-use std::{cmp::Ordering, fs, time::Duration};
+use std::{cmp::Ordering, fs, io, sync::Arc, time::Duration};
 
 use rustix::{
     buffer::spare_capacity,
     fs::{Mode, OFlags, open},
     io::{Errno, read},
     param::page_size,
-    process::{Pid, Signal, getpgid, getpid, kill_process_group, test_kill_process},
+    process::{
+        Pid, PidfdFlags, Signal, getpgid, getpid, kill_process_group, pidfd_open, test_kill_process,
+    },
     time::{ClockId, clock_gettime},
 };
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 use super::simulation;
+use crate::watched_fd::WatchedFd;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "i32", try_from = "i32")]
@@ -70,6 +73,29 @@ impl TryFrom<i32> for ProcessGroup {
         // A negative number would address a group of another process, or all processes.
         let leader = Some(number).filter(|it| *it > 0).and_then(Pid::from_raw);
         leader.and_then(Self::led_by).ok_or("not a process group")
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum ProcessEnd {
+    Kernel(Arc<WatchedFd>),
+    #[cfg(test)]
+    Simulated(simulation::End),
+}
+
+impl ProcessEnd {
+    /// Opens a process that cannot be reaped meanwhile, so its pid is safe to use.
+    pub(super) fn of(pid: Pid) -> io::Result<Self> {
+        let end = WatchedFd::new(pidfd_open(pid, PidfdFlags::empty())?)?;
+        Ok(Self::Kernel(Arc::new(end)))
+    }
+
+    pub(super) async fn wait(&self) {
+        match self {
+            Self::Kernel(end) => end.wait().await,
+            #[cfg(test)]
+            Self::Simulated(end) => _ = end.clone().wait_for(Option::is_some).await,
+        }
     }
 }
 

@@ -126,6 +126,16 @@ impl World {
         Some(next)
     }
 
+    /// Whether a step needs no fault and fixes none.
+    pub(super) fn is_ordinary(&self, step: Step) -> bool {
+        match step {
+            Step::Continues(_) | Step::GuardContinues(_) | Step::IsRestarted(_) => false,
+            // A conductor that can keep its session does so, even for an unknown claim.
+            Step::SessionEnds => self.hold.is_none_or(|it| !self.is_up(it.owner)),
+            _ => !step.is_fault(),
+        }
+    }
+
     /// Whether a second fault follows before any process could react.
     ///
     /// A conductor may be stopped between its last check of the claim and the start of the command, for longer than

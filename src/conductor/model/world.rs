@@ -1,7 +1,5 @@
 //! The state of the model: two conductors, their guards and commands, an operator, and a board with one job.
 
-use super::step::Step;
-
 /// In ticks.
 pub(super) const TERM: u8 = 4;
 /// The guard ends a command this many ticks before its deadline.
@@ -228,16 +226,6 @@ impl World {
     /// Whether no work is left, or no one to do it.
     pub(super) fn is_settled(&self) -> bool {
         self.is_ended || self.conductors.iter().all(|it| it.life != Life::Up)
-    }
-
-    /// Whether a step needs no fault and fixes none.
-    pub(super) fn is_ordinary(&self, step: Step) -> bool {
-        match step {
-            Step::Continues(_) | Step::GuardContinues(_) | Step::IsRestarted(_) => false,
-            // A conductor that can keep its session does so, even for an unknown claim.
-            Step::SessionEnds => self.hold.is_none_or(|it| !self.is_up(it.owner)),
-            _ => !step.is_fault(),
-        }
     }
 
     pub(super) fn is_up(&self, owner: usize) -> bool {

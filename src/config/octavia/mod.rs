@@ -19,8 +19,6 @@ use self::oslo::{Oslo, Said};
 use super::{Environment, Setting, Source, Sourced};
 use crate::{board::url::BoardUrl, logbook::LogbookUrl, secret::Secret};
 
-pub(super) const SCHEME: &str = "octavia:";
-
 const GROUP: &str = "task_flow";
 
 const LOGBOOK: &str = "persistence_connection";

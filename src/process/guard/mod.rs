@@ -44,7 +44,11 @@ pub(crate) use self::{
 use self::{line::GuardLine, strays::Adopted};
 #[cfg(test)]
 use super::simulation;
-use super::{child::ProcessEnd, group::ProcessGroup, label::Label, own_pid};
+use super::{
+    group::{ProcessEnd, ProcessGroup},
+    label::Label,
+    own_pid,
+};
 
 pub(crate) const WORD: &str = "__guard";
 

@@ -14,7 +14,8 @@ use tokio::{
 use super::{
     End,
     machine::machine,
-    program::{current, guard_of, part_of},
+    part::part_of,
+    program::{current, guard_of},
 };
 use crate::process::child::Ended;
 

@@ -5,6 +5,7 @@
 mod dice;
 mod guard;
 mod machine;
+mod part;
 mod planted;
 mod processes;
 mod program;
@@ -19,8 +20,9 @@ pub(crate) use self::{
     dice::Dice,
     guard::{Mailbox, start_guard},
     machine::{Machine, MachineScope},
+    part::{part, part_of},
     planted::Planted,
-    program::{Standing, guard_of, part, part_of},
+    program::{Standing, guard_of},
 };
 use self::{
     machine::machine,
@@ -28,9 +30,9 @@ use self::{
     program::current,
 };
 use super::{
-    child::{Ended, ProcessEnd},
+    child::Ended,
     command::CommandSpec,
-    group::{ProcessGroup, Stat},
+    group::{ProcessEnd, ProcessGroup, Stat},
     guard::Orphan,
     label::{JOB, Label},
     spawn::Bonds,

@@ -1,13 +1,6 @@
 //! Programs that can be stopped and killed: conductors and their guards.
 
-use std::{
-    cell::Cell,
-    future::Future,
-    pin::Pin,
-    task::{Context, Poll},
-};
-
-use super::machine::machine;
+use std::cell::Cell;
 
 thread_local! {
     /// The program that is being polled.
@@ -32,52 +25,11 @@ pub(crate) fn guard_of(conductor: u32) -> u32 {
     conductor | 1 << 31
 }
 
-/// Makes a future part of the current program.
-pub(crate) fn part<F: Future>(future: F) -> ProgramPart<F> {
-    part_of(current(), future)
-}
-
-pub(crate) fn part_of<F: Future>(program: Option<u32>, future: F) -> ProgramPart<F> {
-    ProgramPart {
-        program,
-        future: Some(Box::pin(future)),
-    }
-}
-
-pub(crate) struct ProgramPart<F> {
-    program: Option<u32>,
-    future: Option<Pin<Box<F>>>,
-}
-
-impl<F: Future> Future for ProgramPart<F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let program = self.program;
-        if let (Some(program), Some(machine)) = (program, machine())
-            && !machine.lets_run(program, context.waker())
-        {
-            return Poll::Pending;
-        }
-        let _inside = Inside::of(program);
-        match &mut self.future {
-            Some(future) => future.as_mut().poll(context),
-            None => Poll::Pending,
-        }
-    }
-}
-
-impl<F> Drop for ProgramPart<F> {
-    fn drop(&mut self) {
-        let _inside = Inside::of(self.program);
-        self.future = None;
-    }
-}
-
-struct Inside(Option<u32>);
+/// Until it is dropped, this program is the current one.
+pub(super) struct Inside(Option<u32>);
 
 impl Inside {
-    fn of(program: Option<u32>) -> Self {
+    pub(super) fn of(program: Option<u32>) -> Self {
         Self(CURRENT.replace(program))
     }
 }
