@@ -1,6 +1,12 @@
 //! The order of the modules, as ARCHITECTURE.md draws it.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+const SRC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 
 /// From the ground up: a module may import only modules before it. `lib.rs` alone imports all.
 const ORDER: [&str; 28] = [
@@ -44,27 +50,34 @@ const OF_TESTS: [&str; 6] = [
     "untrusted",
 ];
 
-/// Adds each upward import of the files in this directory.
-fn add_upward(module: Option<&str>, folder: &Path, upward: &mut Vec<String>) {
+/// Adds each file of this directory: its module and its code.
+fn add_files(folder: &Path, files: &mut BTreeMap<String, String>) {
     for file in fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
-        let stem = path.file_stem().unwrap().to_str().unwrap();
-        let module = module.unwrap_or(stem);
-        if OF_TESTS.contains(&stem) || matches!(module, "lib" | "main") {
+        if OF_TESTS.contains(&path.file_stem().unwrap().to_str().unwrap()) {
             continue;
         }
         if path.is_dir() {
-            add_upward(Some(module), &path, upward);
+            add_files(&path, files);
         } else if path.extension().is_some_and(|it| it == "rs") {
-            let text = fs::read_to_string(&path).unwrap();
-            let floor = |name: &str| ORDER.iter().position(|it| *it == name);
-            let own = floor(module).unwrap_or_else(|| panic!("{module} has no place in the order"));
-            let code = code(&text);
-            let above = imports(&code).into_iter();
-            let above = above.filter(|it| floor(it).is_some_and(|other| other > own));
-            upward.extend(above.map(|other| format!("{} imports {other}", path.display())));
+            let name = path.strip_prefix(SRC).unwrap().with_extension("");
+            let name = name.to_str().unwrap().replace('/', "::");
+            let name = name.strip_suffix("::mod").unwrap_or(&name);
+            files.insert(name.to_owned(), code(&fs::read_to_string(&path).unwrap()));
         }
     }
+}
+
+/// Returns each file but the roots, with the paths that it names.
+fn files() -> BTreeMap<String, BTreeSet<String>> {
+    let mut files = BTreeMap::new();
+    add_files(Path::new(SRC), &mut files);
+    files.retain(|file, _| !matches!(file.as_str(), "lib" | "main"));
+    let files = files.into_iter().map(|(file, code)| {
+        let paths = paths(&file, &code);
+        (file, paths)
+    });
+    files.collect()
 }
 
 /// Returns a file without its comments and its inline tests.
@@ -79,55 +92,100 @@ fn code(text: &str) -> String {
     lines.copied().collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the modules of the crate that this code names.
-fn imports(code: &str) -> BTreeSet<&str> {
-    let name = |text: &'_ str| text.find(|it: char| it != '_' && !it.is_alphanumeric());
-    let name = |text| &text[..name(text).unwrap_or(text.len())];
-    let mut found = BTreeSet::new();
-    for rest in code.split("crate::").skip(1) {
-        let Some(group) = rest.strip_prefix('{') else {
-            // Code outside of tests names the simulation only where a test compiles it.
-            if !rest.starts_with("process::simulation") {
-                found.insert(name(rest));
-            }
-            continue;
-        };
-        let (mut depth, mut is_next) = (0, true);
-        for (at, letter) in group.char_indices() {
-            match letter {
-                '{' => depth += 1,
-                '}' if depth == 0 => break,
-                '}' => depth -= 1,
-                ',' if depth == 0 => is_next = true,
-                letter if is_next && letter.is_alphabetic() => {
-                    found.insert(name(&group[at..]));
-                    is_next = false;
+/// Returns the paths inside the crate that a file names, from the root.
+fn paths(file: &str, code: &str) -> BTreeSet<String> {
+    let parent = file.rsplit_once("::").map_or("", |(parent, _)| parent);
+    let mut paths = BTreeSet::new();
+    for (word, place) in [("crate::", ""), ("super::", parent), ("self::", file)] {
+        for tree in code.split(word).skip(1) {
+            let mut path = if place.is_empty() {
+                String::new()
+            } else {
+                format!("{place}::")
+            };
+            let mut groups = vec![path.clone()];
+            for letter in tree.chars() {
+                match letter {
+                    '{' if path.ends_with("::") || path.is_empty() => groups.push(path.clone()),
+                    ',' | '}' if groups.len() > 1 => {
+                        paths.insert(path);
+                        groups.truncate(groups.len() - usize::from(letter == '}'));
+                        path = groups[groups.len() - 1].clone();
+                    }
+                    ':' | '_' => path.push(letter),
+                    letter if letter.is_alphanumeric() => path.push(letter),
+                    letter if letter.is_whitespace() && groups.len() > 1 => {}
+                    _ => break,
                 }
-                _ => {}
             }
+            paths.insert(path);
         }
     }
-    found
+    // What remains of a group after its last comma names nothing.
+    paths.retain(|it| !it.is_empty() && !it.ends_with(':'));
+    paths
 }
 
 #[test]
 fn imports_are_found_in_paths_and_groups() {
     let text = "//! crate::exit\nuse crate::{\n    board::{self, url::BoardUrl},\n    job::Job,\n};\n\
-        fn at(now: crate::output::Now) {}\n#[cfg(test)]\nmod tests {\nuse crate::commands::Cli;\n}";
-    let code = code(text);
-    let found = Vec::from_iter(imports(&code));
-    assert_eq!(found, ["board", "job", "output"]);
+        fn at(now: crate::output::Now, it: super::It) {}\n#[cfg(test)]\nmod tests {\nuse crate::commands::Cli;\n}";
+    let found = Vec::from_iter(paths("lease::ledger", &code(text)));
+    let expected = [
+        "board::self",
+        "board::url::BoardUrl",
+        "job::Job",
+        "lease::It",
+        "output::Now",
+    ];
+    assert_eq!(found, expected);
 }
 
 #[test]
 fn no_module_imports_one_above_it() {
+    let floor = |path: &str| {
+        ORDER
+            .iter()
+            .position(|it| path.split("::").next() == Some(it))
+    };
     let mut upward = Vec::new();
-    add_upward(
-        None,
-        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")),
-        &mut upward,
-    );
+    for (file, paths) in files() {
+        let own = floor(&file).unwrap_or_else(|| panic!("{file} has no place in the order"));
+        // Code outside of tests names the simulation only where a test compiles it.
+        let paths = paths
+            .iter()
+            .filter(|it| !it.starts_with("process::simulation"));
+        let above = paths.filter(|it| floor(it).is_some_and(|other| other > own));
+        upward.extend(above.map(|path| format!("{file} imports {path}")));
+    }
     assert!(upward.is_empty(), "{upward:#?}");
+}
+
+/// Names that the face of a folder passes on, its `mod.rs`, count as its own; a file may use what is around it.
+#[test]
+fn no_files_import_each_other_in_a_loop() {
+    let files = files();
+    let file_of = |mut path: &str| loop {
+        match files.get_key_value(path) {
+            Some((file, _)) => return Some(file.as_str()),
+            None => path = path.rsplit_once("::")?.0,
+        }
+    };
+    let imports = |file: &str| {
+        let all = files[file].iter().filter_map(|it| file_of(it));
+        all.filter(|it| !format!("{file}::").starts_with(&format!("{it}::")))
+            .collect::<Vec<_>>()
+    };
+    let imports: BTreeMap<_, _> = files.keys().map(|it| (it.as_str(), imports(it))).collect();
+    let is_looped = |file: &&&str| {
+        let (mut seen, mut next) = (BTreeSet::new(), vec![**file]);
+        while let Some(it) = next.pop() {
+            next.extend(imports[it].iter().filter(|it| seen.insert(**it)));
+        }
+        seen.contains(**file)
+    };
+    let looped: Vec<_> = imports.keys().filter(is_looped).collect();
+    assert!(looped.is_empty(), "{looped:#?}");
 }
 
 #[test]
