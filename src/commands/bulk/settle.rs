@@ -1,6 +1,6 @@
 //! The end of claims: abandon, consume and trash, and when conductors may retry a job released by force.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -139,8 +139,8 @@ pub(super) enum Release {
     /// Conductors wait unless the owner's process and all processes of the command are gone.
     Checked {
         snapshot: Box<Snapshot>,
-        /// The jobs whose labelled processes run on this machine.
-        running: HashSet<u32>,
+        /// The labelled processes on this machine, by job.
+        running: HashMap<u32, BTreeSet<i32>>,
     },
 }
 
@@ -174,8 +174,11 @@ impl Release {
         let mut snapshot = snapshot.with_conductors(conductors);
         snapshot.sees_conductors = sees;
         // After the registry: a dead conductor starts no command.
-        let labelled = Processes::now().bearers(|_| true);
-        let running = labelled.into_iter().map(|(_, label)| label.job()).collect();
+        let mut running = HashMap::<_, BTreeSet<_>>::new();
+        for (pid, label) in Processes::now().bearers(|_| true) {
+            let processes = running.entry(label.job()).or_default();
+            processes.insert(pid.as_raw_nonzero().get());
+        }
         let snapshot = Box::new(snapshot);
         Self::Checked { snapshot, running }
     }
@@ -216,8 +219,10 @@ impl Release {
             Holder::Dead {
                 is_certain: true, ..
             } => {
-                let is_running = running.contains(&Label::of_job(&job.uuid));
-                is_running.then(|| format!("a process of {} is still running", job.name))
+                let pids = running.get(&Label::of_job(&job.uuid))?;
+                let pids: Vec<_> = pids.iter().take(SAMPLE).map(i32::to_string).collect();
+                let pids = pids.join(", ");
+                Some(format!("{} is still running (process {pids})", job.name))
             }
             Holder::Conductor(_) => Some(format!("{owner} is still running")),
             _ => Some(format!("{owner}'s process cannot be checked from here")),
@@ -250,7 +255,7 @@ impl Release {
         };
         Some(match is_trash {
             true => format!("{doubt}: `restore` and `retry` refuse{jobs} until {until}"),
-            false => format!("{doubt}: conductors wait{jobs} until {until}; --now ends the wait"),
+            false => format!("{doubt}: conductors wait{jobs} until {until}; `--now`, here or with `retry`, ends the wait"),
         })
     }
 }
