@@ -135,12 +135,13 @@ impl CanaryArgs {
                 }
                 // What the conductors accept is unknown.
                 Code::Unavailable => continue,
-                _ if will_run || self.timeout.is_some() => continue,
+                _ if self.timeout.is_some() => continue,
                 Code::Paused => {
                     let hint =
                         "`jobboard resume {}` ends the pause; --timeout 10m waits for its end";
                     (format!("{name} is paused"), Hint::new(hint, [&[&*about]]))
                 }
+                _ if will_run => continue,
                 Code::NoConductor => ("no conductor is running".to_owned(), NO_CONDUCTOR.into()),
                 Code::ConductorRefuses => (about, NO_CONDUCTOR.into()),
                 code => (format!("{name}: {}", code.name()), NO_CONDUCTOR.into()),
