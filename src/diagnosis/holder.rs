@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::{self, Instant};
 
 use super::taker::Taker;
@@ -15,6 +16,9 @@ use crate::{
 
 /// The least time left on a renewed claim of a peer: a quarter of the expiry that TaskFlow's users choose by default.
 const LEAST_OF_PEERS: Duration = Duration::from_millis(7500);
+
+/// A move on another machine counts as ended after this long: its process cannot be checked from here.
+const LONGEST_MOVE: TimeDelta = TimeDelta::minutes(10);
 
 const MOST: usize = 1000;
 
@@ -70,6 +74,16 @@ pub(crate) fn has_mover_ended(owner: &Owner) -> Option<bool> {
     let text = owner.text();
     let (host, pid) = process_of(text.strip_prefix(MOVER)?)?;
     has_ended(host, pid, None)
+}
+
+/// Whether a move counts as ended: its process has, or it ran on another machine and began long ago.
+pub(crate) fn is_move_over(
+    owner: &Owner,
+    began: Option<DateTime<Utc>>,
+    now: DateTime<Utc>,
+) -> bool {
+    let is_old = began.is_none_or(|began| now - began > LONGEST_MOVE);
+    has_mover_ended(owner).unwrap_or(is_old)
 }
 
 pub(crate) fn is_of_broken_move(owner: &Owner) -> bool {

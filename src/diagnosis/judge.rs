@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::{
     Cause, CauseSubject, Snapshot,
     causes::{CLAIMED, NO_OWNER},
-    holder::{Holder, has_mover_ended, is_copy_of_move, least_left},
+    holder::{Holder, is_copy_of_move, is_move_over, least_left},
     signature::signature,
     taker::{Taker, TakerAnswer},
 };
@@ -24,9 +24,6 @@ use crate::{
 
 /// The clock difference that is ignored.
 pub(crate) const SKEW: TimeDelta = TimeDelta::seconds(5);
-
-/// A move on another machine is unfinished if it holds a copy for longer than this.
-const MOVING: TimeDelta = TimeDelta::minutes(1);
 
 /// The time left of a claim by hand that is worth a word.
 const SOON: Duration = Duration::from_secs(10);
@@ -129,8 +126,7 @@ impl Snapshot {
             };
         };
         if is_copy_of_move(holding) {
-            let is_old = holding.claimed_on.is_none_or(|on| self.now - on > MOVING);
-            return match has_mover_ended(owner).unwrap_or(is_old) {
+            return match is_move_over(owner, holding.claimed_on, self.now) {
                 true => {
                     let from = job.moved_from().unwrap_or_default();
                     (Cause::text(Code::UnfinishedMove, from), false)

@@ -23,8 +23,8 @@ pub(crate) use self::{
     explain::{ExplainedJob, Explanation},
     figures::{ByName, ByOwner, Departures, Figures, Standing, age},
     holder::{
-        Holder, Recheck, has_mover_ended, is_copy_of_move, is_left_by_move, is_of_broken_move,
-        process_of,
+        Holder, Recheck, has_mover_ended, is_copy_of_move, is_left_by_move, is_move_over,
+        is_of_broken_move, process_of,
     },
     judge::{Judged, SKEW},
     octavia::{Asked, BalancerReport, JudgedBalancer, OctaviaReader, Verdict, Workers},

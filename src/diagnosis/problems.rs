@@ -10,7 +10,7 @@ use chrono::{TimeDelta, Utc};
 use super::{
     Cause, CauseSubject, ProblemSelector, Survey,
     causes::{CLAIMED, Cases, NO_OWNER},
-    holder::has_mover_ended,
+    holder::is_move_over,
     taker::{has_died, is_silent},
 };
 use crate::{
@@ -33,9 +33,6 @@ const LONGEST: usize = 30;
 
 /// A claim without expiry that is older than this is a cause for worry.
 const LONG: TimeDelta = TimeDelta::hours(1);
-
-/// A move on another machine counts as interrupted after this long.
-const MOVED: TimeDelta = TimeDelta::hours(1);
 
 pub(super) const REFUSED: &str = "allow it on the conductor's machine; options need a restart";
 
@@ -421,7 +418,7 @@ pub(crate) fn of_moves(records: &[MoveRecord]) -> Vec<Problem> {
     let mut targets = BTreeSet::new();
     for record in records {
         if let Stage::Begun { to, on } = &record.stage
-            && has_mover_ended(&record.owner).unwrap_or(Utc::now() - *on > MOVED)
+            && is_move_over(&record.owner, Some(*on), Utc::now())
         {
             targets.insert(to);
         }

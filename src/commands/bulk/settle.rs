@@ -255,7 +255,9 @@ impl Release {
         };
         Some(match is_trash {
             true => format!("{doubt}: `restore` and `retry` refuse{jobs} until {until}"),
-            false => format!("{doubt}: conductors wait{jobs} until {until}; `--now`, here or with `retry`, ends the wait"),
+            false => format!(
+                "{doubt}: conductors wait{jobs} until {until}; `--now`, here or with `retry`, ends the wait"
+            ),
         })
     }
 }

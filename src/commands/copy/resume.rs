@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use chrono::{TimeDelta, Utc};
+use chrono::Utc;
 use futures_util::TryStreamExt;
 
 use super::{
@@ -11,16 +11,13 @@ use super::{
 };
 use crate::{
     board::{self, BoardError, BoardExt, Detail, JobRef, Query},
-    diagnosis::{has_mover_ended, is_copy_of_move, is_of_broken_move},
+    diagnosis::{has_mover_ended, is_copy_of_move, is_move_over, is_of_broken_move},
     exit::CommandError,
     job::{Entry, Job, MoveRecord, Owner, Shelf, Stage},
     suggest::Hint,
 };
 
 const BATCH: usize = 200;
-
-/// A move on another machine counts as ended after this long.
-const LONGEST: TimeDelta = TimeDelta::minutes(10);
 
 /// Releases each copy that the source board has handed over, and removes each copy whose job the source still has or
 /// has run.
@@ -60,7 +57,7 @@ pub(super) async fn resume(route: &Route<'_>) -> board::Result<Vec<CopyResult>> 
     };
     let over = records.iter().filter_map(|record| match &record.stage {
         Stage::Begun { to, on } if *to == route.target => {
-            let is_over = is_of_broken_move(&record.owner) || Utc::now() - *on > LONGEST;
+            let is_over = is_move_over(&record.owner, Some(*on), Utc::now());
             Some(&record.owner).filter(|owner| is_over && !is_busy(owner))
         }
         _ => None,

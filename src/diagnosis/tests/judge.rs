@@ -165,6 +165,13 @@ fn claimed_job_is_judged_by_its_owner() {
         let copy = entry(held(job("resize"), &mover, ClaimEnd::Never));
         assert_eq!(judged(&night(), &copy), code);
     }
+    for (age, code) in [(9, "running runs"), (11, "unfinished-move stays")] {
+        let mover = "move:elsewhere.:1:c0ffee01";
+        let copy = edited(held(job("resize"), mover, ClaimEnd::Never), |job| {
+            job.holding.as_mut().unwrap().claimed_on = Some(ago(age * 60));
+        });
+        assert_eq!(judged(&night(), &copy), code);
+    }
 }
 
 #[test]
