@@ -204,3 +204,22 @@ fn architecture_names_files_that_exist() {
         .collect();
     assert!(missing.is_empty(), "{missing:#?}");
 }
+
+#[test]
+fn architecture_names_each_method_of_the_board() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let code = fs::read_to_string(root.join("src/board/mod.rs")).unwrap();
+    let (_, methods) = code.split_once("trait Board:").unwrap();
+    let methods = methods.split("fn ").skip(1);
+    let methods: BTreeSet<_> = methods
+        .filter_map(|it| it.split(['(', '<']).next())
+        .collect();
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let (_, table) = text.split_once("| the board |").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    let named = table.split('`').skip(1).step_by(2);
+    let named: BTreeSet<_> = named
+        .filter(|it| it.starts_with(char::is_lowercase))
+        .collect();
+    assert_eq!(named, methods);
+}
