@@ -1,7 +1,7 @@
--- Claims the first jobs of a list that nobody has, as many as are wanted and fit into a reply, for an owner.
--- is_attempt: "1" to count it as one; respects_not_before: "1" to pass over postponed jobs; at_once: how many of them are
--- begun at once, while the others count as attempts when they are settled; not_ahead: until when one is postponed that may
--- not be claimed ahead of its turn again (text); needs_side: "1" to pass over one whose record cannot be read.
+-- Claims the first unclaimed jobs of a list for an owner, as many as are wanted and fit into a reply.
+-- is_attempt: "1" to count attempts; respects_not_before: "1" to skip postponed jobs; at_once: how many of the jobs start at
+-- once, while the attempts of the others count when they are settled; not_ahead (text): until when to postpone a job that
+-- may not be claimed ahead of its turn again; needs_side: "1" to skip jobs with an unreadable sidecar.
 -- Returns, for each job that was tried, {"ok", fence, posting, side}, {"no-such-job"},
 -- {"already-claimed", owner}, {"postponed", until}, {"unreadable", side} or {"failed", why}.
 local MOST_BYTES = 4 * 1024 * 1024
@@ -13,12 +13,12 @@ permit({ "GET" }, owned)
 permit({ "SET" }, fences, "1")
 permit({ "SET" }, owned, owner)
 
--- Without a hash none of them can be claimed.
+-- If the key holds another type, no job can be claimed.
 redis.call("HGET", listings, "")
 local won, bytes = 0, 0
 
 return for_each_job(function()
-  -- A reply that is too large for its reader says nothing of the claims in it.
+  -- A client that cannot read a reply of this size would not learn of its claims.
   if won == tonumber(wanted) or bytes > MOST_BYTES then return nil end
   local posting = redis.call("HGET", listings, field)
   if not posting then return { "no-such-job" } end

@@ -1,21 +1,20 @@
--- Begins every script that changes jobs. Before it come the names of what it is given (see `Call`), and `turn_to`, which
--- gives those of a job the values of the next one. Wherever they are there, they are:
+-- Starts every script that changes jobs. `Call` (scripts.rs) puts the argument names before it, and `turn_to`, which loads
+-- the arguments of one job. The names that several scripts have:
 --   keys    listings, trash (hashes); sequence, fences (counters); of each job: owned, modified, sidecar
 --   values  channel; now (msgpack), time (text) of the change; life, the time to live of a claim in ms, "" for none;
 --           of each job: field
---           past (stream), history (its length); of each job: remembered, what is kept of it there, "" for nothing
--- The record beside a job ("side") is JSON; one that cannot be read, or is of a version that is not known here, is left
--- as it is. All times are text of one form, so that they compare as text.
+--           past (stream), history (its length); of each job: remembered, its history entry, "" for none
+-- The sidecar of a job ("side") is JSON. One that is unreadable, or of an unknown version, stays as it is. All times are
+-- text of one form, so they compare as text.
 
 local SIDE_LIFE = 7 * 24 * 3600 * 1000
 local LARGEST_SIDE = 256 * 1024
 
--- Replicas get what a script did, and not the script, which asks for the time: before Redis 7 that
--- has to be said.
+-- Before Redis 7, replicas may run the script again unless told to copy its effects; this script reads the clock.
 if redis.replicate_commands then redis.replicate_commands() end
 
--- Fails before anything is changed if the user may not do all that the script may have to do.
--- Before Redis 7 there is no asking; a script then stops at the first command that is denied.
+-- Fails before any change if the user lacks a right that the script may need. Redis before 7 cannot tell; a denied command
+-- then fails when the script reaches it.
 local function permit(commands, ...)
   if not redis.acl_check_cmd then return end
   for _, command in ipairs(commands) do
@@ -27,8 +26,8 @@ end
 
 local function digits(number) return string.format("%.0f", number) end
 
--- Counts up, and returns where a counter is now; from 2^53 on Lua's numbers are not exact. Where there is no count, or
--- none that it can go on from, it changes nothing, and returns nothing and an error.
+-- Increments a counter and returns it. Returns nil and an error, and changes nothing, if the key holds no counter or the
+-- result reaches 2^53, where Lua's integers are no longer exact.
 local function count_up(key, by)
   local now = redis.pcall("INCRBY", key, by)
   if type(now) == "table" then
@@ -40,11 +39,11 @@ local function count_up(key, by)
   return nil, redis.error_reply((now < by and "NOCOUNT " or "TOOMANY ") .. key)
 end
 
--- Returns the last of so many new fences: they are greater than all before, also than those that a server has forgotten
--- which came back with less than it had, as long as its clock did not step back.
+-- Returns the last of count new fences. Each exceeds all earlier ones, even if the server lost its counter, unless its
+-- clock stepped back.
 local clock
 local function last_fence(count)
-  -- One answer will do for all claims of a call: each fence is greater than the one before.
+  -- One reading is enough for all claims of a call, since the counter grows.
   clock = clock or redis.call("TIME")
   local least = clock[1] * 1000000 + clock[2] + count - 1
   local last, problem = count_up(fences, count)
@@ -53,16 +52,15 @@ local function last_fence(count)
   return least
 end
 
--- In these states a server takes no writes at all, which it says at the first one.
+-- In these states a server refuses every write, from the first one on.
 local REFUSES_ALL = { READONLY = true, MISCONF = true, NOREPLICAS = true, MASTERDOWN = true }
 
--- Does one job's part of a batch: what fails in it is the answer for that job, and for no other; but
--- where the server takes no writes it is the answer for all, and nothing was done.
+-- Runs the change of one job. An error becomes that job's result; an error that concerns the whole server ends the call.
 local function alone(part)
   local is_done, answer = pcall(part)
   if is_done then return answer end
   local text = tostring(type(answer) == "table" and answer.err or answer)
-  -- Before Redis 7 it begins with a place in the script.
+  -- Before Redis 7, the text begins with a place in the script.
   local said = text:gsub("^@user_script: ?%d+: *%-?", "")
   if REFUSES_ALL[said:match("^%u+")] then
     error(redis.acl_check_cmd and redis.error_reply(said) or said, 0)
@@ -70,15 +68,14 @@ local function alone(part)
   return { "failed", text }
 end
 
--- Returns the text under a key, and whether there is something else instead, which somebody put
--- there by hand: it must not stop what is done to other jobs.
+-- Returns the text under a key, and whether the key holds another type; that must not stop the changes of other jobs.
 local function text_under(key)
   local found = redis.pcall("GET", key)
   if type(found) == "table" then return nil, true end
   return found, false
 end
 
--- Returns who holds the job, "" for an owner that cannot be read; nothing, if nobody does.
+-- Returns the owner, "" if unreadable, false if the job is unclaimed.
 local function holder_now()
   local holder, is_other = text_under(owned)
   return is_other and "" or holder
@@ -92,7 +89,7 @@ local function is_count(value) return is_number(value) and value < 2 ^ 32 end
 
 local function is_flag(value) return type(value) == "boolean" end
 
--- Returns what each member of the record has to be; the same as the program itself requires of it.
+-- Returns the type of each sidecar member: the same rules as `Sidecar::read`.
 local function rules_of_side()
   local DAYS = { 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 }
 
@@ -150,12 +147,12 @@ local function rules_of_side()
   }
 end
 
--- Made for the first record that has to be sound: most calls come to none.
+-- Built for the first sidecar: most calls read none.
 local rules
 
 local REMARK = { by = true, reason = true, action = true, on = true }
 
--- Has nothing in a value that can be read and not be written again: numbers beyond all numbers.
+-- Replaces infinite and NaN numbers, which cjson reads but cannot write.
 local function make_writable(value)
   for name, member in pairs(value) do
     if type(member) == "table" then
@@ -166,7 +163,7 @@ local function make_writable(value)
   end
 end
 
--- The record beside the job whose turn it is, once it has been read: its text, or that there is something else.
+-- The sidecar of the current job, once read: its text, and whether the key holds another type.
 local beside
 
 local function text_beside()
@@ -174,14 +171,14 @@ local function text_beside()
   return beside[1], beside[2]
 end
 
--- Returns what the text of a record says, sound or not; nothing, if it is no record of this version.
+-- Decodes a sidecar without checking its members; nil if it is no sidecar of this version.
 local function decoded(raw)
   if not raw or #raw > LARGEST_SIDE then return nil end
   local ok, side = pcall(cjson.decode, raw)
   return ok and type(side) == "table" and side.v == 1 and side or nil
 end
 
--- Returns the place behind a string in a sound JSON text.
+-- Returns the place after a string in valid JSON.
 local function behind_string(text, at)
   repeat
     at = text:find('["\\]', at + 1)
@@ -191,7 +188,7 @@ local function behind_string(text, at)
   return at + 1
 end
 
--- Returns the texts of the members of a sound JSON object, by their names.
+-- Returns the texts of the members of a valid JSON object, by their names.
 local function texts_of_members(text)
   local texts, at = {}, text:find('"', 1, true)
   while at do
@@ -211,11 +208,10 @@ local function texts_of_members(text)
   return texts
 end
 
--- The members of a record that other versions may have written: their texts and their values. The codec would change
--- empty lists and long numbers.
+-- The members of a sidecar with unknown ones, as text and as values: cjson would change empty lists and long numbers.
 local kept
 
--- Returns the record beside the job; false for one that is not ours to change, and its text.
+-- Returns the sidecar, empty if the job has none; false and its text if it is unreadable.
 local function read_side()
   kept = nil
   local raw, is_other = text_beside()
@@ -241,13 +237,13 @@ local function read_side()
   if has_unknown then
     kept = { texts = texts_of_members(raw), values = {} }
     for name, value in pairs(side) do kept.values[name] = value end
-    -- Its list grows in place.
+    -- This list grows in place.
     kept.texts.failures = nil
   end
   return side, raw
 end
 
--- Returns the text of a record, "" for one that is not ours.
+-- Returns the text of a sidecar, "" for an unreadable one.
 local function text_of_side(side)
   if not side then return "" end
   if side.failures and #side.failures == 0 then side.failures = nil end
@@ -260,7 +256,7 @@ local function text_of_side(side)
   return "{" .. table.concat(members, ",") .. "}"
 end
 
--- Writes the record beside the job by its text; nothing is written over one that is not ours.
+-- Writes the sidecar; an empty text keeps an unreadable one.
 local function write_side(text, is_kept)
   if text == "" then return end
   if is_kept then
@@ -270,12 +266,12 @@ local function write_side(text, is_kept)
   end
 end
 
--- Gives the job to an owner, with the record that says so, and returns the text of that.
+-- Makes this owner the owner of the job, and returns the text of the sidecar.
 local function give_to(owner, side)
   local text = text_of_side(side)
   write_side(text)
   redis.call("SET", modified, now)
-  -- The deciding write comes last: what is beside a job that nobody has says nothing yet.
+  -- Write the owner last: until then the job is unclaimed.
   if life == "" then
     redis.call("SET", owned, owner)
   else
@@ -284,7 +280,7 @@ local function give_to(owner, side)
   return text
 end
 
--- Returns the texts with which a posting begins, by their names: its uuid, its name, and its priority if it has one.
+-- Returns the first members of a posting that are text: uuid, name and, if it has one, priority.
 local function texts_of(posting)
   local texts, head = {}, posting:byte(1) or 0
   if head < 0x80 or head > 0x8f then return texts end
@@ -299,8 +295,7 @@ local function texts_of(posting)
   return texts
 end
 
--- Keeps what is to be remembered of a job that goes, with what was beside it. The job is gone by now: that it cannot be
--- kept is no reason to fail, and returned.
+-- Adds the job to the history. The job is already gone, so an error is returned as text.
 local function remember(side)
   if remembered == "" then return "" end
   if not side or #side > LARGEST_SIDE then side = "" end
@@ -310,7 +305,7 @@ end
 
 local events = {}
 
--- Notes what happened to the job. Names and owners need not be text, hence msgpack.
+-- Records an event of the job. Names and owners need not be text, hence msgpack.
 local function note(kind, posting, more)
   local texts, noted = texts_of(posting or ""), more or {}
   noted.event, noted.time, noted.field = kind, time, field
@@ -318,12 +313,12 @@ local function note(kind, posting, more)
   events[#events + 1] = noted
 end
 
--- Tells who listens what happened. It is done by now, and nothing may fail it any more.
+-- Publishes the events. The change is done, so errors are ignored.
 local function tell()
   if #events > 0 then redis.pcall("PUBLISH", channel, cmsgpack.pack(events)) end
 end
 
--- Does a part for each job until it returns nothing, tells of it, and returns the answers.
+-- Runs a change for each job until it returns nil, publishes the events, and returns the results.
 local function for_each_job(part)
   local replies = {}
   for job = 1, jobs do
@@ -337,13 +332,13 @@ local function for_each_job(part)
   return replies
 end
 
--- Returns the fence of the claim that an owner holds, "" if it is not one of ours.
+-- Returns the fence of this owner's claim, "" if the sidecar has none.
 local function fence_of(owner)
   local side = decoded(text_beside())
   return side and side.owner == owner and is_text(side.fence) and side.fence or ""
 end
 
--- Returns what keeps an owner from acting on a claim of a job that is there; nothing, if it is theirs.
+-- Returns the refusal if this owner, or this fence, does not hold the claim.
 local function refusal_of(owner, fence)
   local holder = holder_now()
   if not holder then return { "not-claimed" } end

@@ -1,7 +1,7 @@
--- Puts trashed jobs back, or has jobs tried at once that nobody has and that are held back.
--- Of each job: is_trashed, "1" if it is in the trash; keeps_attempts, "1" if it is not as if it had never been tried;
--- remark (JSON, "" for none). Its failures are remembered in any case. wanted, what the posting of one on the board becomes if it
--- still is seen, and then all else about it stays; "" for none.
+-- Returns trashed jobs to the board, makes delayed unclaimed jobs ready now, or edits unclaimed jobs.
+-- Of each job: is_trashed, "1" if it is in the trash; keeps_attempts, "1" to keep the number of attempts (failures are always
+-- kept); remark (JSON, "" for none); wanted, the new posting of a job on the board whose posting is still seen, "" for no
+-- edit. An edit changes nothing else.
 -- Returns for each job {"ok"}, {"no-such-job"}, {"exists"}, {"already-claimed", owner}, {"unreadable", side},
 -- {"not-held-back"}, {"changed"} or {"failed", why}.
 permit({ "HGET", "HDEL" }, trash, "field")
@@ -11,7 +11,7 @@ permit({ "GET" }, sidecar)
 permit({ "GET", "DEL" }, owned)
 permit({ "SET" }, modified, "value")
 
--- Returns what keeps a job on the board from being tried at once; nothing, if nothing does.
+-- Returns the refusal if a job on the board cannot be retried or edited.
 local function refusal(side, raw, posting)
   local holder = holder_now()
   if holder then return { "already-claimed", holder } end

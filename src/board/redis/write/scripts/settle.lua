@@ -18,7 +18,7 @@ local FAILURES = 3
 local TOLD = { abandon = "abandoned", consume = "consumed", ["give-up"] = "consumed", trash = "trashed" }
 local ENDED = { consume = "consumed", ["give-up"] = "failed" }
 
--- Returns what keeps somebody from settling the job; nothing, if nothing does.
+-- Returns the refusal if the authority does not cover the job as it is.
 local function refusal()
   if authority == "owner" then return refusal_of(owner, fence) end
   local holder = holder_now()
@@ -30,12 +30,12 @@ local function refusal()
   if fence ~= "" and fence_of(owner) ~= fence then return { "changed" } end
 end
 
--- Returns a count that is changed, and still one that can be read.
+-- Returns the changed count, within the bounds that `is_count` accepts.
 local function count(number, by)
   return math.min(math.max(0, (number or 0) + tonumber(by)), 2 ^ 32 - 1)
 end
 
--- Puts into the record beside the job what came of an attempt.
+-- Records the result of an attempt in the sidecar.
 local function record(side)
   side.owner, side.claimed_on, side.fence = nil, nil, nil
   -- It was an attempt, if anything came of it.
