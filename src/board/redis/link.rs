@@ -49,10 +49,27 @@ mod tests;
 /// Time limit for connecting, or for Sentinels to name the server.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The operation of requests that are resent if their reply is lost.
-pub(super) const READ: &str = "read";
+/// What a request does with the board, for error messages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Doing {
+    pub(super) text: &'static str,
+    /// Whether the request is resent if its reply is lost.
+    is_resent: bool,
+}
 
-pub(super) const WRITE: &str = "write to";
+impl Doing {
+    pub(super) const fn once(text: &'static str) -> Self {
+        let is_resent = false;
+        Self { text, is_resent }
+    }
+}
+
+pub(super) const READ: Doing = Doing {
+    text: "read",
+    is_resent: true,
+};
+
+pub(super) const WRITE: Doing = Doing::once("write to");
 
 pub(super) type CommandReply = Result<Value, ServerError>;
 
@@ -95,7 +112,7 @@ impl RedisClient {
 
     pub(super) async fn ask<T: FromRedisValue>(
         &self,
-        doing: &'static str,
+        doing: Doing,
         command: &Cmd,
     ) -> Result<T, BoardError> {
         Ok(self.ask_on(doing, command).await?.0)
@@ -107,7 +124,7 @@ impl RedisClient {
 
     pub(super) async fn ask_on<T: FromRedisValue>(
         &self,
-        doing: &'static str,
+        doing: Doing,
         command: &Cmd,
     ) -> Result<(T, Arc<Connection>), BoardError> {
         let (mut answers, connection) = self.exchange_on(doing, &single(command)).await?;
@@ -115,7 +132,7 @@ impl RedisClient {
             Ok(answer) => Ok((answer, connection)),
             Err(problem) => {
                 let problem = problem.under(&key_of(command));
-                Err(problem.into_error(doing, &self.name))
+                Err(problem.into_error(doing.text, &self.name))
             }
         }
     }
@@ -123,7 +140,7 @@ impl RedisClient {
     /// Uses no transaction: one refused command does not disturb the others. [`refusal`](Self::refusal) explains it.
     pub(super) async fn exchange(
         &self,
-        doing: &'static str,
+        doing: Doing,
         commands: &Pipeline,
     ) -> Result<Vec<CommandReply>, RequestFailure> {
         if commands.is_empty() {
@@ -135,13 +152,13 @@ impl RedisClient {
     /// Resends read-only commands once if the connection breaks before the reply.
     async fn exchange_on(
         &self,
-        doing: &'static str,
+        doing: Doing,
         commands: &Pipeline,
     ) -> Result<(Vec<CommandReply>, Arc<Connection>), RequestFailure> {
         let mut connection = self.connection(doing).await?;
         let mut answers = connection.exchange(commands).await;
         if let Err(problem) = &answers
-            && doing == READ
+            && doing.is_resent
             && *problem.cause() == ServerCause::ConnectionLost
         {
             connection = self.connection(doing).await?;
@@ -149,23 +166,25 @@ impl RedisClient {
         }
         match answers {
             Ok(answers) => Ok((answers, connection)),
-            Err(problem) => Err(RequestFailure::Lost(problem.into_error(doing, &self.name))),
+            Err(problem) => Err(RequestFailure::Lost(
+                problem.into_error(doing.text, &self.name),
+            )),
         }
     }
 
     pub(super) async fn at_once(
         &self,
-        doing: &'static str,
+        doing: Doing,
         commands: &Pipeline,
     ) -> Result<Vec<Value>, BoardError> {
         let (answers, connection) = self.exchange_on(doing, &transaction(commands)).await?;
         let answers = connection.executed(answers);
-        answers.map_err(|problem| problem.into_error(doing, &self.name))
+        answers.map_err(|problem| problem.into_error(doing.text, &self.name))
     }
 
     pub(super) fn refusal(
         &self,
-        doing: &'static str,
+        doing: Doing,
         error: &ServerError,
         key: Option<&str>,
     ) -> BoardError {
@@ -173,26 +192,26 @@ impl RedisClient {
         self.error(doing, cause.under(key.unwrap_or_default()))
     }
 
-    pub(super) fn refusal_in_script(&self, doing: &'static str, text: &str) -> BoardError {
+    pub(super) fn refusal_in_script(&self, doing: Doing, text: &str) -> BoardError {
         self.error(doing, meaning_in_script(text, self.url.user.as_deref()))
     }
 
-    pub(super) fn error(&self, doing: &'static str, cause: ServerCause) -> BoardError {
-        ServerProblem::new(self.place(), cause).into_error(doing, &self.name)
+    pub(super) fn error(&self, doing: Doing, cause: ServerCause) -> BoardError {
+        ServerProblem::new(self.place(), cause).into_error(doing.text, &self.name)
     }
 
-    pub(super) async fn software(&self, doing: &'static str) -> Result<String, BoardError> {
+    pub(super) async fn software(&self, doing: Doing) -> Result<String, BoardError> {
         Ok(self.connection(doing).await?.server.software.clone())
     }
 
     /// Servers older than 6 cannot push, which is `Unsupported`.
-    pub(super) async fn listen(&self, doing: &'static str) -> Result<PushListener, RequestFailure> {
+    pub(super) async fn listen(&self, doing: Doing) -> Result<PushListener, RequestFailure> {
         let (pusher, pushes) = pushes();
         let connection = self.in_time(|deadline| self.open(Some(pusher), deadline));
         match connection.await {
             Ok(connection) => Ok(PushListener::new(&self.name, connection, pushes)),
             Err(problem) => Err(RequestFailure::NotSent(
-                problem.into_error(doing, &self.name),
+                problem.into_error(doing.text, &self.name),
             )),
         }
     }
@@ -208,7 +227,7 @@ impl RedisClient {
         self.connection.lock().await.take();
     }
 
-    async fn connection(&self, doing: &'static str) -> Result<Arc<Connection>, RequestFailure> {
+    async fn connection(&self, doing: Doing) -> Result<Arc<Connection>, RequestFailure> {
         // A command on a broken connection is lost, with an unknown outcome.
         turns(TURNS_TO_LOOK).await;
         let connection = self.in_time(async |deadline| {
@@ -226,7 +245,7 @@ impl RedisClient {
         });
         connection
             .await
-            .map_err(|problem| RequestFailure::NotSent(problem.into_error(doing, &self.name)))
+            .map_err(|problem| RequestFailure::NotSent(problem.into_error(doing.text, &self.name)))
     }
 
     async fn open(

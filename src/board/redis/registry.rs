@@ -19,7 +19,7 @@ use super::{
     Redis,
     events::message::announcement,
     keys::Keys,
-    link::{READ, RedisClient},
+    link::{Doing, READ, RedisClient},
 };
 use crate::{
     board::{
@@ -30,7 +30,7 @@ use crate::{
     job::{Conductor, ConductorReport, Owner, from_json},
 };
 
-const DOING: &str = "register with";
+const DOING: Doing = Doing::once("register with");
 
 #[derive(Debug, Serialize, Deserialize)]
 struct RegistryEntry {

@@ -10,7 +10,11 @@ use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use redis::{Cmd, cmd};
 
-use super::{Redis, link::WRITE, read::scan::Scan};
+use super::{
+    Redis,
+    link::{Doing, WRITE},
+    read::scan::Scan,
+};
 use crate::{
     board::{
         BoardError, Result,
@@ -19,7 +23,7 @@ use crate::{
     job::Shelf,
 };
 
-const REMOVING: &str = "remove the remains of";
+const REMOVING: Doing = Doing::once("remove the remains of");
 
 /// Time limit for a scan of all keys of a server, and its page size.
 const WALK: Duration = Duration::from_secs(3);

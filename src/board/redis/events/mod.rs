@@ -19,10 +19,13 @@ use futures_util::{StreamExt, stream};
 use redis::{Cmd, Value, cmd};
 
 use self::watcher::RedisWatcher;
-use super::{Redis, link::PushListener};
+use super::{
+    Redis,
+    link::{Doing, PushListener},
+};
 use crate::board::{BoardError, Events, Onlooker, Result};
 
-const DOING: &str = "subscribe to";
+const DOING: Doing = Doing::once("subscribe to");
 
 struct Subscription {
     /// `None` if the server pushes nothing.

@@ -2,7 +2,7 @@
 
 use redis::{Cmd, FromRedisValue, Pipeline, Value};
 
-use super::{connection::Connection, pushes::Pushed, single, transaction};
+use super::{Doing, connection::Connection, pushes::Pushed, single, transaction};
 use crate::board::{BoardError, net::cause::ServerCause};
 
 pub(crate) struct PushListener {
@@ -22,27 +22,27 @@ impl PushListener {
 
     pub(crate) async fn ask<T: FromRedisValue>(
         &self,
-        doing: &'static str,
+        doing: Doing,
         command: &Cmd,
     ) -> Result<T, BoardError> {
         let answers = self.connection.exchange(&single(command)).await;
         let answer = answers.and_then(|mut answers| self.connection.only(answers.pop()));
-        answer.map_err(|problem| problem.into_error(doing, &self.name))
+        answer.map_err(|problem| problem.into_error(doing.text, &self.name))
     }
 
     /// By the time this returns, all messages pushed before the transaction are queued.
     pub(crate) async fn at_once(
         &self,
-        doing: &'static str,
+        doing: Doing,
         commands: &Pipeline,
     ) -> Result<Vec<Value>, BoardError> {
         let answers = self.connection.exchange(&transaction(commands)).await;
         let answers = answers.and_then(|answers| self.connection.executed(answers));
-        answers.map_err(|problem| problem.into_error(doing, &self.name))
+        answers.map_err(|problem| problem.into_error(doing.text, &self.name))
     }
 
-    pub(crate) fn broken(&self, doing: &'static str) -> BoardError {
+    pub(crate) fn broken(&self, doing: Doing) -> BoardError {
         let problem = self.connection.problem(ServerCause::ConnectionLost);
-        problem.into_error(doing, &self.name)
+        problem.into_error(doing.text, &self.name)
     }
 }

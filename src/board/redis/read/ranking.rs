@@ -133,7 +133,10 @@ mod tests {
     use redis::Cmd;
 
     use super::*;
-    use crate::{board::redis::testing::Server, job::Draft};
+    use crate::{
+        board::redis::{link::WRITE, testing::Server},
+        job::Draft,
+    };
 
     fn posting(priority: Priority, sequence: u64) -> Vec<u8> {
         let draft = Draft {
@@ -165,7 +168,7 @@ mod tests {
             expected.push(((priority == Priority::Low, at), posting));
         }
         fill.arg("empty").arg("");
-        board.client.ask::<()>("fill", &fill).await.unwrap();
+        board.client.ask::<()>(WRITE, &fill).await.unwrap();
         expected.sort();
         let mut expected: Vec<_> = expected.into_iter().map(|(_, posting)| posting).collect();
         let size = expected.iter().map(Vec::len).sum();

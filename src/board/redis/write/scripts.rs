@@ -153,7 +153,7 @@ impl Call {
         })?;
         Reply::all(answer).ok_or_else(|| {
             let source = "the script returned an unexpected reply";
-            RequestFailure::Lost(BoardError::failed(WRITE, client.name(), source))
+            RequestFailure::Lost(BoardError::failed(WRITE.text, client.name(), source))
         })
     }
 

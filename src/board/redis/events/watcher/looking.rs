@@ -147,7 +147,7 @@ impl RedisWatcher<'_> {
 
     pub(super) fn strange(&self) -> BoardError {
         let source = "the server sent an unexpected reply";
-        BoardError::failed(DOING, self.board.name(), source)
+        BoardError::failed(DOING.text, self.board.name(), source)
     }
 }
 

@@ -90,12 +90,12 @@ async fn denied_command_is_reported() {
         .cmd("EVAL")
         .arg("return redis.call('GET', KEYS[1])");
     commands.arg(1).arg("taskflow:a");
-    let answers = client.exchange("read", &commands).await.unwrap();
+    let answers = client.exchange(READ, &commands).await.unwrap();
     let texts: Vec<_> = answers
         .into_iter()
         .map(|answer| {
             answer.map_or_else(
-                |error| summary(client.refusal("read", &error, None)),
+                |error| summary(client.refusal(READ, &error, None)),
                 |_| "ok".into(),
             )
         })
@@ -122,12 +122,12 @@ async fn refused_command_does_not_affect_the_others() {
     commands.cmd("HGET").arg("text").arg("field");
     commands.cmd("EVALSHA").arg("0".repeat(40)).arg(0);
     commands.cmd("GET").arg("text");
-    let answers = client.exchange("read", &commands).await.unwrap();
+    let answers = client.exchange(READ, &commands).await.unwrap();
     assert_eq!(answers[0], Ok(Value::Okay));
     let wrong = answers[1].as_ref().unwrap_err();
     let port = server.port();
     assert_eq!(
-        summary(client.refusal("read", wrong, None)),
+        summary(client.refusal(READ, wrong, None)),
         format!(
             "failed: 127.0.0.1:{port} stores a value of the wrong type under a key; rename or \
              delete that key"
@@ -137,7 +137,7 @@ async fn refused_command_does_not_affect_the_others() {
     assert_eq!(answers[3], Ok(Value::BulkString(b"x".to_vec())));
     assert!(
         client
-            .exchange("read", &redis::pipe())
+            .exchange(READ, &redis::pipe())
             .await
             .unwrap()
             .is_empty()
@@ -150,8 +150,8 @@ async fn unwritable_server_reports_the_reason() {
     let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
     let mut write = cmd("SET");
     write.arg("a").arg("b");
-    client.ask::<()>("write to", &write).await.unwrap();
-    let refused = async || summary(client.ask::<()>("write to", &write).await.unwrap_err());
+    client.ask::<()>(WRITE, &write).await.unwrap();
+    let refused = async || summary(client.ask::<()>(WRITE, &write).await.unwrap_err());
     let peer = server.host();
     server.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
     assert_eq!(
@@ -179,11 +179,11 @@ async fn busy_server_is_reported() {
         server.port()
     );
     let busy = async {
-        let stopped = busy.ask::<()>("read", &script).await;
+        let stopped = busy.ask::<()>(READ, &script).await;
         summary(stopped.unwrap_err())
     };
     let asking = async {
-        while asking.ask::<()>("read", &cmd("PING")).await.is_ok() {
+        while asking.ask::<()>(READ, &cmd("PING")).await.is_ok() {
             task::yield_now().await;
         }
         let told = failure(&asking).await;

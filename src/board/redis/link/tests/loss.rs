@@ -22,7 +22,7 @@ async fn client_reconnects_to_a_restarted_server() {
     }
     ping(&client).await;
     server.kill();
-    let refused = client.exchange("write to", &increment()).await;
+    let refused = client.exchange(WRITE, &increment()).await;
     assert_matches!(refused, Err(RequestFailure::NotSent(_)));
     server.start_again();
     ping(&client).await;
@@ -43,8 +43,7 @@ async fn swallowed_reply_is_lost_and_not_sent_again() {
         ping(&client).await;
         server.run::<()>(&["SET", "counter", "0"]);
         proxy.set(mood);
-        let Err(RequestFailure::Lost(error)) = client.exchange("write to", &increment()).await
-        else {
+        let Err(RequestFailure::Lost(error)) = client.exchange(WRITE, &increment()).await else {
             panic!("{mood:?}: it is not lost");
         };
         assert_eq!(summary(error), format!("unreachable: {peer} {expected}"));
@@ -60,7 +59,7 @@ async fn late_reply_is_not_taken_for_another() {
     let client = RedisClient::new(&server.url(""), None, Duration::from_millis(300));
     ping(&client).await;
     server.freeze();
-    let lost = client.exchange("write to", &increment()).await;
+    let lost = client.exchange(WRITE, &increment()).await;
     assert_matches!(lost, Err(RequestFailure::Lost(_)));
     server.thaw();
     ping(&client).await;
@@ -93,13 +92,13 @@ async fn client_leaves_a_server_that_stops_accepting_writes() {
     let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
     let id = async || {
         client
-            .ask::<u64>("read", cmd("CLIENT").arg("ID"))
+            .ask::<u64>(READ, cmd("CLIENT").arg("ID"))
             .await
             .unwrap()
     };
     let first = id().await;
     server.run::<()>(&["REPLICAOF", "127.0.0.1", "1"]);
-    let answers = client.exchange("write to", &increment()).await.unwrap();
+    let answers = client.exchange(WRITE, &increment()).await.unwrap();
     assert_eq!(answers[0].as_ref().unwrap_err().code(), "READONLY");
     assert_ne!(id().await, first);
 }
@@ -110,7 +109,7 @@ async fn concurrent_requests_share_the_connection() {
     let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
     let asks = (0..100).map(async |number: u32| {
         client
-            .ask::<u32>("read", cmd("ECHO").arg(number))
+            .ask::<u32>(READ, cmd("ECHO").arg(number))
             .await
             .unwrap()
     });
@@ -124,7 +123,7 @@ async fn concurrent_requests_share_the_connection() {
 async fn listener_receives_messages_until_the_server_stops() {
     need!(mut server = Server::start(&[]));
     let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
-    let mut listener = client.listen("watch").await.unwrap();
+    let mut listener = client.listen(Doing::once("watch")).await.unwrap();
     let mut track = cmd("CLIENT");
     track
         .arg("TRACKING")
@@ -132,15 +131,18 @@ async fn listener_receives_messages_until_the_server_stops() {
         .arg("BCAST")
         .arg("PREFIX")
         .arg("a");
-    listener.ask::<()>("watch", &track).await.unwrap();
+    listener
+        .ask::<()>(Doing::once("watch"), &track)
+        .await
+        .unwrap();
     client
-        .ask::<()>("write to", cmd("SET").arg("ab").arg(1))
+        .ask::<()>(WRITE, cmd("SET").arg("ab").arg(1))
         .await
         .unwrap();
     let pushed = listener.pushed.recv().await.unwrap();
     assert_eq!(pushed.kind, redis::PushKind::Invalidate);
     listener
-        .ask::<Value>("watch", cmd("SUBSCRIBE").arg("channel"))
+        .ask::<Value>(Doing::once("watch"), cmd("SUBSCRIBE").arg("channel"))
         .await
         .unwrap();
     let subscribed = listener.pushed.recv().await.unwrap();
@@ -159,7 +161,7 @@ async fn refused_listener_is_an_error() {
     need!(server = Server::start(&["--rename-command", "HELLO", ""]));
     let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
     ping(&client).await;
-    let Err(RequestFailure::NotSent(error)) = client.listen("watch").await else {
+    let Err(RequestFailure::NotSent(error)) = client.listen(Doing::once("watch")).await else {
         panic!("it listens");
     };
     assert_eq!(

@@ -24,11 +24,11 @@ fn link_with(url: &RedisUrl, password: &str) -> RedisClient {
 }
 
 async fn failure(client: &RedisClient) -> String {
-    summary(client.ask::<()>("read", &cmd("PING")).await.unwrap_err())
+    summary(client.ask::<()>(READ, &cmd("PING")).await.unwrap_err())
 }
 
 async fn ping(client: &RedisClient) {
-    let answer: String = client.ask("read", &cmd("PING")).await.unwrap();
+    let answer: String = client.ask(READ, &cmd("PING")).await.unwrap();
     assert_eq!(answer, "PONG");
 }
 
@@ -52,7 +52,7 @@ fn is_send<T: Send>(_: &T) {}
 #[test]
 fn requests_are_send() {
     let client = client("redis://localhost");
-    is_send(&client.ask::<()>("read", &cmd("PING")));
-    is_send(&client.exchange("read", &redis::pipe()));
-    is_send(&client.listen("read"));
+    is_send(&client.ask::<()>(READ, &cmd("PING")));
+    is_send(&client.exchange(READ, &redis::pipe()));
+    is_send(&client.listen(READ));
 }

@@ -27,7 +27,7 @@ async fn server_is_reached_by_its_socket() {
     need!(server = Server::start(&[]));
     let client = client(&format!("redis+unix://{}?db=3", server.socket().display()));
     client
-        .ask::<()>("write to", cmd("SET").arg("a").arg("b"))
+        .ask::<()>(WRITE, cmd("SET").arg("a").arg("b"))
         .await
         .unwrap();
     let keys: String = server.run(&["INFO", "keyspace"]);
@@ -38,15 +38,15 @@ async fn server_is_reached_by_its_socket() {
 async fn connection_is_named_and_reused() {
     need!(server = Server::start(&[]));
     let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
-    let first: u64 = client.ask("read", cmd("CLIENT").arg("ID")).await.unwrap();
-    let again: u64 = client.ask("read", cmd("CLIENT").arg("ID")).await.unwrap();
+    let first: u64 = client.ask(READ, cmd("CLIENT").arg("ID")).await.unwrap();
+    let again: u64 = client.ask(READ, cmd("CLIENT").arg("ID")).await.unwrap();
     assert_eq!(first, again);
     let name: String = client
-        .ask("read", cmd("CLIENT").arg("GETNAME"))
+        .ask(READ, cmd("CLIENT").arg("GETNAME"))
         .await
         .unwrap();
     assert_eq!(name, "jobboard");
-    assert!(client.software("read").await.unwrap().starts_with("Redis "));
+    assert!(client.software(READ).await.unwrap().starts_with("Redis "));
     assert_eq!(
         client.name(),
         format!("redis://127.0.0.1:{}/0", server.port())
@@ -167,7 +167,7 @@ async fn server_without_hello_is_supported() {
     for (answers, expected) in cases {
         let (port, impostor) = impostor(answers).await;
         let client = client(&format!("redis://127.0.0.1:{port}"));
-        assert_eq!(client.software("read").await.unwrap(), expected);
+        assert_eq!(client.software(READ).await.unwrap(), expected);
         ping(&client).await;
         impostor.abort();
     }
@@ -190,9 +190,7 @@ async fn replica_is_readable_and_explains_refused_writes() {
     need!(server = Server::start(&["--replicaof", "127.0.0.1", "1"]));
     let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
     ping(&client).await;
-    let refused = client
-        .ask::<()>("write to", cmd("SET").arg("a").arg("b"))
-        .await;
+    let refused = client.ask::<()>(WRITE, cmd("SET").arg("a").arg("b")).await;
     let port = server.port();
     assert_eq!(
         summary(refused.unwrap_err()),

@@ -13,7 +13,7 @@ async fn write(client: &RedisClient) -> Vec<String> {
     let mut command = cmd("SET");
     command.arg("a").arg("b");
     let end = Instant::now() + Duration::from_secs(20);
-    while let Err(error) = client.ask::<()>("write to", &command).await {
+    while let Err(error) = client.ask::<()>(WRITE, &command).await {
         failures.push(summary(error));
         assert!(Instant::now() < end, "{failures:?}");
         time::sleep(Duration::from_millis(20)).await;
