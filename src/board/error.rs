@@ -167,6 +167,16 @@ impl BoardError {
         )
     }
 
+    /// Whether the changes of a refused call may have been made, or may still be.
+    pub(crate) fn may_have_taken_effect(&self) -> bool {
+        matches!(self, Self::Unknown { .. } | Self::Failed { .. })
+    }
+
+    /// Whether the error concerns the board or the connection, not the job.
+    pub(crate) fn is_about_the_board(&self) -> bool {
+        self.is_retryable() || self.is_final() || self.may_have_taken_effect()
+    }
+
     /// Whether no retry can fix the error: the board denies access.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::Denied { .. })

@@ -6,7 +6,7 @@ use tokio::time::{self, Instant};
 
 use crate::{
     backoff::Backoff,
-    board::{self, Board, BoardError, BoardExt, ClaimRules, filter::Filters},
+    board::{self, Board, BoardExt, ClaimRules, filter::Filters},
     commands::{
         parts::{
             unconfirmed::claim_first,
@@ -140,7 +140,7 @@ impl<'a> Search<'a> {
         for (job, answer) in jobs.into_iter().zip(answers) {
             match answer {
                 Ok(claimed) => return Ok(Some(WonJob { claimed, asked })),
-                Err(error) if is_about_the_board(&error) => trouble = Some(error),
+                Err(error) if error.is_about_the_board() => trouble = Some(error),
                 // An event announces the end of any of these reasons.
                 Err(_) => _ = self.skipped.insert(job.key),
             }
@@ -178,15 +178,4 @@ impl<'a> Search<'a> {
             }
         }
     }
-}
-
-fn is_about_the_board(error: &BoardError) -> bool {
-    matches!(
-        error,
-        BoardError::Unreachable { .. }
-            | BoardError::Misdirected { .. }
-            | BoardError::Denied { .. }
-            | BoardError::Unknown { .. }
-            | BoardError::Failed { .. }
-    )
 }

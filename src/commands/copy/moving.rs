@@ -183,7 +183,7 @@ impl Mover<'_> {
             .post(&drafts.collect::<Vec<_>>(), Some(&by))
             .await
         {
-            Err(error @ (BoardError::Unknown { .. } | BoardError::Failed { .. })) => {
+            Err(error) if error.may_have_taken_effect() => {
                 let unheard = open.iter().map(|_| Err(repeated(self.route.to, &error)));
                 unheard.collect()
             }
@@ -430,11 +430,9 @@ async fn settle_once(board: &dyn Board, settlements: &[Settlement]) -> Vec<board
 
 fn repeated(board: &dyn Board, error: &BoardError) -> BoardError {
     let (board, source) = (board.name().to_owned(), error.cause().into());
-    match error {
-        BoardError::Unknown { .. } | BoardError::Failed { .. } => {
-            BoardError::Unknown { board, source }
-        }
-        _ => BoardError::Unreachable { board, source },
+    match error.may_have_taken_effect() {
+        true => BoardError::Unknown { board, source },
+        false => BoardError::Unreachable { board, source },
     }
 }
 

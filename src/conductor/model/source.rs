@@ -112,7 +112,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "an unconfirmed claim is noticed",
         "conductor/picker/claim.rs",
         &["unanswered", "let_slip", "heed_claim"],
-        "2dbca4d4",
+        "a3d89df6",
     ),
 ];
 

@@ -93,11 +93,7 @@ impl Picker<'_> {
     }
 
     fn unanswered(&mut self, keys: &[JobKey], error: BoardError) -> ClaimedBatch {
-        let may_be_made = matches!(
-            error,
-            BoardError::Unknown { .. } | BoardError::Failed { .. }
-        );
-        if may_be_made {
+        if error.may_have_taken_effect() {
             keys.iter().for_each(|key| self.let_slip(key));
         }
         ClaimedBatch::none(error)
@@ -120,11 +116,7 @@ impl Picker<'_> {
                 self.let_slip(&key);
                 self.backlog.remove(&key);
             }
-            BoardError::Unknown { .. }
-            | BoardError::Unreachable { .. }
-            | BoardError::Misdirected { .. }
-            | BoardError::Denied { .. }
-            | BoardError::Failed { .. } => {
+            error if error.is_about_the_board() => {
                 self.let_slip(&key);
                 return Some(error);
             }
