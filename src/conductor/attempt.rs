@@ -15,14 +15,14 @@ use self::capture::Capture;
 use super::{
     policy::ExecutionPlan,
     progress::{Note, Tag},
-    shared::{GRACE, Shared, Shutdown, aborted, changed, ending},
+    shared::{Shared, Shutdown, aborted, changed, ending},
     slots::{PATIENCE, Slot},
 };
 use crate::{
     job::{CapturedOutput, Decision},
     lease::Lost,
     process::{
-        child::{Ended, Process},
+        child::{Ended, GRACE, Process},
         clock::{self, Boottime},
         command::NotRun,
     },

@@ -15,7 +15,7 @@ use crate::{
     board::{Board, BoardError, Result},
     duration,
     job::{Conductor, ConductorReport, Course, Takes},
-    process::group::this_process,
+    process::group::process_start,
 };
 
 /// A dead conductor's entry is gone after this long.
@@ -34,7 +34,7 @@ pub(super) fn initial_entry(settings: &Settings) -> ConductorReport {
     };
     ConductorReport {
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-        process: this_process(),
+        process: process_start(),
         slots: Some(settings.jobs),
         lease: Some(settings.lease.as_secs_f64()),
         running: Some(0),

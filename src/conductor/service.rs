@@ -12,9 +12,9 @@ use tokio::time::{self, Instant};
 use super::{
     policy::{ExecutionPolicy, excerpt},
     progress::Note,
-    shared::{GRACE, Shared, Shutdown},
+    shared::{Shared, Shutdown},
 };
-use crate::process::signal::Signals;
+use crate::process::{child::GRACE, signal::Signals};
 
 const READY: &str = "READY=1";
 

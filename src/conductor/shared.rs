@@ -1,6 +1,6 @@
 //! The state that all parts of a conductor share, and its shutdown.
 
-use std::{convert::Infallible, io, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, sync::Arc};
 
 use tokio::sync::watch;
 
@@ -59,9 +59,6 @@ impl Shared {
         self.worker.guard.tend(report).await
     }
 }
-
-/// How long a command may take to exit after a request.
-pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shutdown {

@@ -14,7 +14,7 @@ use super::{
     progress::{Note, Tag},
     registration::{self, LeaseTerm},
     settler::{Settler, releaser::Releaser},
-    shared::{GRACE, Shared, Shutdown, may_claim, may_not_claim},
+    shared::{Shared, Shutdown, may_claim, may_not_claim},
 };
 use crate::{
     board::{self, BoardError},
@@ -22,6 +22,7 @@ use crate::{
     job::ConductorReport,
     lease::Keeper,
     process::{
+        child::GRACE,
         clock::{self, Boottime},
         guard::BEFORE_FIRST,
         part,

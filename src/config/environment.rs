@@ -4,12 +4,11 @@ use std::{ffi::OsString, path::PathBuf};
 
 use anyhow::{Context as _, ensure};
 use nix::unistd::{Uid, User};
-use rustix::system::uname;
 
 use super::{Source, Sourced};
 use crate::{
     board::url::BoardUrl,
-    process::{job_control, service_manager},
+    process::{host_name, job_control, service_manager},
     secret::SECRET_VARIABLES,
 };
 
@@ -127,7 +126,7 @@ impl Environment {
             .or_else(|| self.variable("USER")?.into_string().ok())
             .filter(|user| !user.is_empty())
             .unwrap_or_else(|| Uid::effective().to_string());
-        format!("{user}@{}", uname().nodename().to_string_lossy())
+        format!("{user}@{}", host_name())
     }
 }
 

@@ -191,9 +191,8 @@ impl Recheck {
 
 #[cfg(test)]
 mod tests {
-    use rustix::system::uname;
-
     use super::*;
+    use crate::process::host_name;
 
     #[test]
     fn process_is_recognised_in_an_owner_name() {
@@ -211,7 +210,7 @@ mod tests {
 
     #[test]
     fn dead_owners_are_detected_by_process_or_expired_claim() {
-        let here = uname().nodename().to_string_lossy().into_owned();
+        let here = host_name();
         let ours = std::process::id();
         let dead = |host: &str, is_certain| Holder::Dead {
             host: host.to_owned(),

@@ -35,10 +35,15 @@ pub(crate) struct Conductor {
 
 impl Conductor {
     /// This process, under this name from now on.
-    pub(crate) fn of_this_process(name: String, owner: Owner, report: ConductorReport) -> Self {
+    pub(crate) fn of_this_process(
+        name: String,
+        host: String,
+        owner: Owner,
+        report: ConductorReport,
+    ) -> Self {
         Self {
             name,
-            host: rustix::system::uname().nodename().to_string_lossy().into(),
+            host,
             pid: std::process::id(),
             since: Utc::now().trunc_subsecs(6),
             owner,

@@ -15,6 +15,9 @@ use super::{
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, waitid};
 use tokio::time;
 
+/// How long a command may take to exit after a request.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     Exit(i32),

@@ -14,6 +14,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::host_name;
 #[cfg(test)]
 use super::simulation;
 use crate::watched_fd::WatchedFd;
@@ -173,11 +174,12 @@ pub(crate) fn own_group() -> Option<Pid> {
     Stat::of(getpid())?.group
 }
 
-pub(crate) fn this_process() -> Option<String> {
+/// Identifies this process by its pid namespace and its start time.
+pub(crate) fn process_start() -> Option<String> {
     Some(format!("{} {}", space()?, Stat::of(getpid())?.started))
 }
 
-/// `None` if the process is not visible from here. `process` is its own result of [`this_process`].
+/// `None` if the process is not visible from here. `process` is its own result of [`process_start`].
 pub(crate) fn has_ended(host: &str, pid: u32, process: Option<&str>) -> Option<bool> {
     let started = match process {
         Some(process) => {
@@ -186,7 +188,7 @@ pub(crate) fn has_ended(host: &str, pid: u32, process: Option<&str>) -> Option<b
             Some(started)
         }
         None => {
-            let here = rustix::system::uname().nodename().to_string_lossy() == host;
+            let here = host_name() == host;
             here.then_some(None)?
         }
     };
@@ -276,7 +278,7 @@ mod tests {
 
     #[test]
     fn process_state_is_detected_without_guessing() {
-        let (us, pid) = (this_process().unwrap(), std::process::id());
+        let (us, pid) = (process_start().unwrap(), std::process::id());
         let gone = std::process::Command::new("true").spawn().unwrap();
         let gone_pid = gone.id();
         gone.wait_with_output().unwrap();
@@ -287,11 +289,7 @@ mod tests {
         assert_eq!(has_ended("h", pid, Some(&format!("{space} 1"))), Some(true));
         assert_eq!(has_ended("h", gone_pid, Some("another boot 1")), None);
         assert_eq!(has_ended("elsewhere", gone_pid, None), None);
-        let host = rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned();
-        assert_eq!(has_ended(&host, gone_pid, None), Some(true));
+        assert_eq!(has_ended(&host_name(), gone_pid, None), Some(true));
     }
 
     #[test]

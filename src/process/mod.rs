@@ -17,7 +17,10 @@ pub(crate) mod spawn;
 pub(crate) mod stand;
 pub(crate) mod terminal;
 
-use rustix::process::{Pid, getpid};
+use rustix::{
+    process::{Pid, getpid},
+    system::uname,
+};
 
 #[cfg(test)]
 pub(crate) use self::simulation::part;
@@ -29,6 +32,10 @@ pub(crate) fn own_pid() -> Pid {
         return pid;
     }
     getpid()
+}
+
+pub(crate) fn host_name() -> String {
+    uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Marks a future as part of this program, so that a simulation can stop or kill the whole program.

@@ -1,6 +1,6 @@
 //! Runs a command in the foreground, on the terminal if possible.
 
-use std::{io, time::Duration};
+use std::io;
 
 use rustix::process::Signal;
 
@@ -8,7 +8,7 @@ use super::{HeldJob, NotPerformed, Worker};
 use crate::{
     lease::KeptLease,
     process::{
-        child::{Ended, Process},
+        child::{Ended, GRACE, Process},
         clock::Boottime,
         command::CommandSpec,
         guard::Guard,
@@ -16,9 +16,6 @@ use crate::{
         terminal::Terminal,
     },
 };
-
-/// How long a command may take to exit after its terminal is gone.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// Runs a command, and returns how it ended once none of its processes remains, and whether we passed an ending signal
 /// on.

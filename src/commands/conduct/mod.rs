@@ -19,7 +19,7 @@ use self::{
 };
 use super::parts::{
     octavia::refuse_to_perform,
-    under_claim::{lease, this_process},
+    under_claim::{lease, unique_process_name},
 };
 use crate::{
     atomic_file::{on_file, refuse_foreign_link},
@@ -36,6 +36,7 @@ use crate::{
     lease::LEASE,
     output::short,
     process::{
+        host_name,
         service_manager::ServiceManager,
         signal::{ENDING, ENDING_TOO, STEERING, Signals},
         terminal::is_controlled,
@@ -284,7 +285,7 @@ fn summary(ctx: &Context, done: &WorkSummary) -> Note {
 }
 
 fn settings(ctx: &Context, args: &ConductArgs, reporter: &Reporter) -> anyhow::Result<Settings> {
-    let process = this_process();
+    let process = unique_process_name();
     let name = args.name.clone().unwrap_or_else(|| process.clone());
     let owner =
         Owner::new(&name).map_err(|error| CommandError::usage(format!("--name: {error}")))?;
@@ -294,7 +295,7 @@ fn settings(ctx: &Context, args: &ConductArgs, reporter: &Reporter) -> anyhow::R
         idle: args.idle_exit,
     };
     Ok(Settings {
-        conductor: Conductor::of_this_process(name, owner, ConductorReport::default()),
+        conductor: Conductor::of_this_process(name, host_name(), owner, ConductorReport::default()),
         mark: process,
         jobs: args.jobs,
         lease: args.lease.unwrap_or(LEASE),

@@ -18,7 +18,7 @@ const PROGRAMS: [&str; 2] = ["/bin/sleep", "/usr/bin/sleep"];
 const IDLE: &str = "2m";
 
 /// How long conductors may take to release their jobs at the end.
-const GRACE: Duration = Duration::from_secs(5);
+const RELEASE: Duration = Duration::from_secs(5);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 
 pub(super) struct Conductors<'a> {
@@ -98,7 +98,7 @@ impl<'a> Conductors<'a> {
             let _ = kill_process(Pid::from_child(child), Signal::TERM);
             let _ = kill_process(Pid::from_child(child), Signal::CONT);
         }
-        let (deadline, mut pauses) = (Instant::now() + GRACE, Backoff::after_one(PAUSES));
+        let (deadline, mut pauses) = (Instant::now() + RELEASE, Backoff::after_one(PAUSES));
         let is_there = |child: &mut Child| matches!(child.try_wait(), Ok(None));
         while self.children.iter_mut().any(is_there) && Instant::now() < deadline {
             time::sleep(pauses.exact_pause()).await;

@@ -20,6 +20,7 @@ use crate::{
         child::Ended,
         clock::Boottime,
         command::{CommandSpec, NotRun},
+        host_name,
         signal::Signals,
     },
     retry::{AttemptContext, AttemptEnd, RetryPolicy, own_max_attempts},
@@ -63,14 +64,14 @@ pub(crate) struct WonJob {
 ///
 /// The name is unique, so that two runs of one command line are two owners.
 pub(crate) fn kept_owner(who: &Owner) -> anyhow::Result<Owner> {
-    Ok(Owner::new(&format!("{who}:{}", this_process()))?)
+    Ok(Owner::new(&format!("{who}:{}", unique_process_name()))?)
 }
 
 /// Returns `host:pid:random`, unique per process.
-pub(crate) fn this_process() -> String {
+pub(crate) fn unique_process_name() -> String {
     format!(
         "{}:{}:{}",
-        rustix::system::uname().nodename().to_string_lossy(),
+        host_name(),
         std::process::id(),
         &Uuid::new_v4().simple().to_string()[..8]
     )

@@ -12,12 +12,12 @@ use crate::{
         scratch::{Testable, made_on, new_name},
         url::BoardUrl,
     },
-    commands::parts::under_claim::this_process,
+    commands::parts::under_claim::unique_process_name,
     context::Opener,
     diagnosis::has_died,
     exit::{CommandError, chain},
     job::{Conductor, ConductorReport, Owner},
-    process::group,
+    process::{group::process_start, host_name},
 };
 
 const CLEANING: Duration = Duration::from_secs(10);
@@ -101,14 +101,14 @@ impl Scratch {
     }
 
     pub(super) fn user(&self) -> Conductor {
-        let name = this_process();
+        let name = unique_process_name();
         let owner = Owner::from_stored(name.as_str());
         let report = ConductorReport {
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-            process: group::this_process(),
+            process: process_start(),
             ..ConductorReport::default()
         };
-        Conductor::of_this_process(name, owner, report)
+        Conductor::of_this_process(name, host_name(), owner, report)
     }
 
     pub(super) async fn left(

@@ -1,6 +1,6 @@
 //! Runs the handler command for each event, one at a time and in order.
 
-use std::{collections::VecDeque, ffi::OsString, time::Duration};
+use std::{collections::VecDeque, ffi::OsString};
 
 use super::printed_event::PrintedEvent;
 use crate::{
@@ -9,16 +9,13 @@ use crate::{
     exit::{CommandError, chain},
     output::{Text, complain},
     process::{
-        child::{Ended, Process},
+        child::{Ended, GRACE, Process},
         clock::Boottime,
         command::{CommandSpec, Input},
     },
 };
 
 const WAITING: usize = 10_000;
-
-/// How long a command may take to end when `watch` ends.
-const GRACE: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) struct Handler {

@@ -18,7 +18,7 @@ fn defaults_apply_without_any_setting() {
     assert_eq!(config.op_timeout, Sourced::default(Duration::from_secs(5)));
     assert_eq!(text(&config.max_details), pair("1048576", "default"));
     assert_eq!(config.password().unwrap(), None);
-    let host = uname().nodename().to_string_lossy().into_owned();
+    let host = host_name();
     assert_eq!(text(&config.who), pair(format!("ada@{host}"), "default"));
 }
 

@@ -7,10 +7,11 @@ mod values;
 
 use std::{collections::BTreeMap, ffi::OsString, fs, path::Path};
 
-use rustix::{process::geteuid, system::uname};
+use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use super::{environment::Account, *};
+use crate::process::host_name;
 
 impl Environment {
     /// Makes a test environment, with a directory in place of `/etc`.

@@ -6,8 +6,8 @@ use chrono::TimeDelta;
 use serde_json::json;
 
 use super::{
-    NO_PID, ago, board, conductor, entry, exhausted, held, here, job, now, trashed, unreadable,
-    with,
+    NO_PID, ago, board, conductor, entry, exhausted, held, host_name, job, now, trashed,
+    unreadable, with,
 };
 use crate::{
     config::Expiry,
@@ -137,8 +137,8 @@ fn job_that_no_conductor_accepts_is_judged_by_their_reasons() {
 
 #[test]
 fn claimed_job_is_judged_by_its_owner() {
-    let gone = format!("ada:{}:{NO_PID}:c0ffee01", here());
-    let living = format!("{}:{}:c0ffee01", here(), std::process::id());
+    let gone = format!("ada:{}:{NO_PID}:c0ffee01", host_name());
+    let living = format!("{}:{}:c0ffee01", host_name(), std::process::id());
     let elsewhere = "h9:1:c0ffee01";
     for (owner, timed, forever) in [
         ("night", "running runs", "running runs"),
@@ -161,7 +161,7 @@ fn claimed_job_is_judged_by_its_owner() {
         (NO_PID, "unfinished-move stays"),
         (std::process::id(), "running runs"),
     ] {
-        let mover = format!("move:{}:{pid}:c0ffee01", here());
+        let mover = format!("move:{}:{pid}:c0ffee01", host_name());
         let copy = entry(held(job("resize"), &mover, ClaimEnd::Never));
         assert_eq!(judged(&night(), &copy), code);
     }

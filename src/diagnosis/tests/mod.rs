@@ -6,7 +6,6 @@ mod survey;
 use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
-use rustix::system::uname;
 use serde_json::{Value, json};
 
 use super::Snapshot;
@@ -16,6 +15,7 @@ use crate::{
         ClaimEnd, Conductor, ConductorReport, Entry, Failure, Fence, Holding, Job, JobKey,
         Malformed, Origin, Owner, Shelf, Takes,
     },
+    process::host_name,
 };
 
 /// A pid that no process has.
@@ -27,10 +27,6 @@ fn now() -> DateTime<Utc> {
 
 fn ago(seconds: i64) -> DateTime<Utc> {
     now() - TimeDelta::seconds(seconds)
-}
-
-fn here() -> String {
-    uname().nodename().to_string_lossy().into_owned()
 }
 
 fn board(has_peers: bool) -> Snapshot {

@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use serde_json::json;
 
 use super::{
-    NO_PID, ago, board, conductor, entry, exhausted, held, here, job, trashed, unreadable, with,
+    NO_PID, ago, board, conductor, entry, exhausted, held, host_name, job, trashed, unreadable,
+    with,
 };
 use crate::{
     diagnosis::{ProblemSelector, Survey, Surveyor},
@@ -47,7 +48,7 @@ fn sums(problems: &[Problem]) -> BTreeMap<Code, u64> {
 }
 
 fn mixed() -> Vec<Entry> {
-    let gone = |pid: u32| format!("ada:{}:{pid}:c0ffee01", here());
+    let gone = |pid: u32| format!("ada:{}:{pid}:c0ffee01", host_name());
     let texts = HOSTILE.into_iter().flat_map(|text| {
         [
             exhausted(job("resize"), text),
@@ -104,7 +105,7 @@ fn silent_conductor_without_claims_is_a_problem_while_it_is_registered() {
     let conductors = vec![
         named("alive", &|_| {}),
         named("late", &|it| it.silence = late),
-        named("gone", &|it| (it.host, it.pid) = (here(), NO_PID)),
+        named("gone", &|it| (it.host, it.pid) = (host_name(), NO_PID)),
         named("holds", &|it| it.silence = late),
         named("left", &|it| (it.silence, it.has_left) = (late, true)),
     ];
@@ -173,7 +174,7 @@ fn selector_of_a_cause_selects_exactly_its_jobs() {
 
 #[test]
 fn certain_and_uncertain_deaths_on_one_machine_are_two_problems() {
-    let owner = format!("ada:{}:{NO_PID}:c0ffee01", here());
+    let owner = format!("ada:{}:{NO_PID}:c0ffee01", host_name());
     let claims =
         [ClaimEnd::Never, ClaimEnd::Timed].map(|lease| entry(held(job("a"), &owner, lease)));
     let mut fixes: Vec<_> = survey(&claims)
@@ -185,7 +186,8 @@ fn certain_and_uncertain_deaths_on_one_machine_are_two_problems() {
         })
         .collect();
     fixes.sort();
-    let command = |verb: &str, how: &str| format!("{verb} --problem owner-dead={}:{how}", here());
+    let command =
+        |verb: &str, how: &str| format!("{verb} --problem owner-dead={}:{how}", host_name());
     assert_eq!(
         fixes,
         [
@@ -226,7 +228,7 @@ fn rare_causes_are_one_problem_with_the_oldest_examples() {
 #[test]
 fn moves_from_many_boards_have_no_common_command() {
     let copies = (0..6).map(|number| {
-        let owner = format!("{MOVER}ada:{}:{NO_PID}:c0ffee01", here());
+        let owner = format!("{MOVER}ada:{}:{NO_PID}:c0ffee01", host_name());
         let mut copy = held(job(&format!("copy-{number}")), &owner, ClaimEnd::Never);
         let from = format!("{}sqlite:/srv/{number}.db", Job::MOVED_FROM);
         copy.history.remark = Some(AuditEntry::now(AuditEntry::RECEIVED, "ada", Some(&from)));
@@ -246,7 +248,7 @@ fn moves_from_many_boards_have_no_common_command() {
 /// The command would send the file to that server.
 #[test]
 fn address_that_names_a_file_is_in_no_command() {
-    let owner = format!("{MOVER}ada:{}:{NO_PID}:c0ffee01", here());
+    let owner = format!("{MOVER}ada:{}:{NO_PID}:c0ffee01", host_name());
     let mut copy = held(job("copy"), &owner, ClaimEnd::Never);
     let url = "redis-sentinel://eve/m?sentinel_password_file=/etc/shadow";
     let from = format!("{}{url}", Job::MOVED_FROM);

@@ -21,7 +21,7 @@ use rustix::{
 };
 
 use super::{
-    NAME,
+    GRACE, NAME,
     line::GuardLine,
     schedule::{KillSchedule, KillStep, PAUSE, PERSISTENCE},
 };
@@ -34,7 +34,6 @@ use crate::process::{
 
 /// How long a guard searches for commands after its conductor died.
 const SWEEP: Duration = Duration::from_secs(2);
-const GRACE: Duration = Duration::from_millis(500);
 
 /// How long new lines wait after the guard has read.
 ///

@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, getpid};
 use tokio::{sync::Mutex, time};
 
 use super::{
-    WORD,
+    GRACE, WORD,
     schedule::{PAUSE, PERSISTENCE},
 };
 #[cfg(test)]
@@ -23,8 +23,6 @@ use crate::process::{
 /// A later process would mean that its job ended and came back under the same uuid. But no other conductor can end a
 /// job before its lease has expired, and no lease is shorter than this.
 pub(crate) const BEFORE_FIRST: Duration = Duration::from_secs(1);
-
-const GRACE: Duration = Duration::from_millis(500);
 
 /// The jobs with processes on this machine, as of the last scan.
 ///

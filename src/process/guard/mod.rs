@@ -61,6 +61,9 @@ pub(crate) const CONDUCTOR: &str = "JOBBOARD_CONDUCTOR";
 /// Room for some thousand unread commands.
 const PIPE_SIZE: usize = 1 << 18;
 
+/// How long a command without a conductor may take to exit after a request.
+const GRACE: Duration = Duration::from_millis(500);
+
 #[derive(Debug, Clone)]
 pub(crate) struct Launch {
     pub(crate) program: PathBuf,

@@ -25,6 +25,7 @@ use crate::{
     },
     job::{MOVER, Owner, Shelf},
     lease::Keeper,
+    process::host_name,
     transfer::{loader::Loader, record},
 };
 
@@ -33,10 +34,7 @@ const B: usize = 1;
 
 /// A process on a machine that does not exist, so that its claims count as dead.
 fn owner(number: usize) -> Owner {
-    let host = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
+    let host = host_name();
     Owner::new(&format!("{MOVER}ada:{host}:{}:c0ffee0{number}", i32::MAX)).unwrap()
 }
 
