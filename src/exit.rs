@@ -32,14 +32,14 @@ use crate::{
 const FAILED: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 const NOT_FOUND: u8 = 3;
-const AGAINST_THE_RULES: u8 = 4;
+const REJECTED: u8 = 4;
 const UNREACHABLE: u8 = 5;
-pub(crate) const NOTHING: u8 = 6;
+pub(crate) const NO_JOB: u8 = 6;
 const PARTLY: u8 = 7;
-const UNSAFE: u8 = 8;
-const TRASHED: u8 = 9;
+const REFUSED: u8 = 8;
+const JOB_FAILED: u8 = 9;
 const TIMED_OUT: u8 = 124;
-const OURS: u8 = 125;
+const BOARD_FAILED: u8 = 125;
 
 /// The command with the exit codes of monitoring plugins.
 const PLUGIN: &str = "check";
@@ -54,11 +54,11 @@ pub(crate) enum CommandError {
     #[error("the job is claimed, but its owner is unreadable")]
     UnreadableOwner,
     #[error("you already hold the claim, as {owner}")]
-    Yours { owner: Owner, hint: Hint },
+    AlreadyYours { owner: Owner, hint: Hint },
     #[error("the job is not claimed by {0}")]
     NotHeldBy(Owner),
     #[error("{what}")]
-    Unheard {
+    MaybeClaimed {
         what: String,
         job: String,
         source: BoardError,
@@ -76,7 +76,7 @@ pub(crate) enum CommandError {
     #[error("{message}")]
     Refused { message: String, hint: Option<Hint> },
     #[error("{message}")]
-    InVain {
+    JobFailed {
         message: String,
         job: Option<String>,
     },
@@ -106,7 +106,7 @@ pub(crate) enum CommandError {
     Command(u8),
     /// An error of this process, not of the command that it should run.
     #[error(transparent)]
-    Ours(anyhow::Error),
+    OwnError(anyhow::Error),
 }
 
 fn place(shelf: Shelf) -> &'static str {
@@ -241,7 +241,7 @@ impl ErrorPrinter {
         }
         let mark = match error.downcast_ref() {
             // The code marks our own errors; the kind names them.
-            Some(CommandError::Ours(_)) => format!("error ({}):", told.kind),
+            Some(CommandError::OwnError(_)) => format!("error ({}):", told.kind),
             _ => "error:".to_owned(),
         };
         complain_of(Tone::Bad, &mark, &told.message, self.is_coloured);
@@ -286,15 +286,15 @@ fn judge(error: &anyhow::Error) -> ErrorClass {
         kind: "failed",
         way_out: None,
     });
-    if matches!(error.downcast_ref(), Some(CommandError::Ours(_))) {
-        judged.code = OURS;
+    if matches!(error.downcast_ref(), Some(CommandError::OwnError(_))) {
+        judged.code = BOARD_FAILED;
     }
     judged
 }
 
 fn trying(error: &anyhow::Error) -> Option<&Trying> {
     match error.downcast_ref() {
-        Some(CommandError::Ours(error)) => error.downcast_ref(),
+        Some(CommandError::OwnError(error)) => error.downcast_ref(),
         _ => error.downcast_ref(),
     }
 }
@@ -352,7 +352,7 @@ fn judge_cause(cause: &(dyn StdError + 'static), trying: Option<&Trying>) -> Opt
     match cause.downcast_ref::<Lost>() {
         // Another client may hold the claim by then.
         Some(Lost::Expired { last: None, .. }) => Some(ErrorClass {
-            code: AGAINST_THE_RULES,
+            code: REJECTED,
             kind: "changed",
             way_out: hint::of_board(&BoardError::Changed, trying),
         }),
@@ -363,28 +363,28 @@ fn judge_cause(cause: &(dyn StdError + 'static), trying: Option<&Trying>) -> Opt
 fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<ErrorClass> {
     let (code, kind) = match error {
         CommandError::Usage { .. } => (USAGE, "usage"),
-        CommandError::Nothing(_) => (NOTHING, "not-found"),
+        CommandError::Nothing(_) => (NO_JOB, "not-found"),
         CommandError::NotKnown { .. }
         | CommandError::Elsewhere(_)
         | CommandError::NoConductor(_)
         | CommandError::NoSuchName { .. } => (NOT_FOUND, "not-found"),
         CommandError::Namesakes { .. } => (NOT_FOUND, "ambiguous"),
-        CommandError::UnreadableOwner => (AGAINST_THE_RULES, "malformed"),
-        CommandError::Yours { .. } => (AGAINST_THE_RULES, "already-claimed"),
-        CommandError::NotHeldBy(_) => (AGAINST_THE_RULES, "changed"),
+        CommandError::UnreadableOwner => (REJECTED, "malformed"),
+        CommandError::AlreadyYours { .. } => (REJECTED, "already-claimed"),
+        CommandError::NotHeldBy(_) => (REJECTED, "changed"),
         CommandError::Mend { end, .. } => match end {
-            MendEnd::Changed => (AGAINST_THE_RULES, "changed"),
-            MendEnd::Failed => (TRASHED, "failed"),
+            MendEnd::Changed => (REJECTED, "changed"),
+            MendEnd::Failed => (JOB_FAILED, "failed"),
             MendEnd::TimedOut => (TIMED_OUT, "timeout"),
         },
-        CommandError::Unheard { .. } => (FAILED, "unknown"),
+        CommandError::MaybeClaimed { .. } => (FAILED, "unknown"),
         CommandError::Partly { .. } | CommandError::Canary { .. } => (PARTLY, "failed"),
-        CommandError::Refused { .. } => (UNSAFE, "refused"),
-        CommandError::InVain { .. } => (TRASHED, "failed"),
+        CommandError::Refused { .. } => (REFUSED, "refused"),
+        CommandError::JobFailed { .. } => (JOB_FAILED, "failed"),
         CommandError::TimedOut(_) => (TIMED_OUT, "timeout"),
         CommandError::Command(code) => (*code, "failed"),
         // The subject is among its own causes.
-        CommandError::Ours(error) => {
+        CommandError::OwnError(error) => {
             return error.chain().find_map(|cause| judge_cause(cause, trying));
         }
     };
@@ -400,25 +400,23 @@ fn sort(error: &BoardError) -> (u8, &'static str) {
     match error {
         BoardError::NoSuchJob => (NOT_FOUND, "not-found"),
         BoardError::Ambiguous { .. } => (NOT_FOUND, "ambiguous"),
-        BoardError::AlreadyClaimed { .. } => (AGAINST_THE_RULES, "already-claimed"),
-        BoardError::NotClaimed => (AGAINST_THE_RULES, "not-claimed"),
-        BoardError::MayStillRun { .. } => (AGAINST_THE_RULES, "already-claimed"),
-        BoardError::NotHeldBack => (AGAINST_THE_RULES, "not-delayed"),
-        BoardError::NotOwner { .. } => (AGAINST_THE_RULES, "not-owner"),
-        BoardError::Postponed { .. } | BoardError::Changed => (AGAINST_THE_RULES, "changed"),
+        BoardError::AlreadyClaimed { .. } => (REJECTED, "already-claimed"),
+        BoardError::NotClaimed => (REJECTED, "not-claimed"),
+        BoardError::MayStillRun { .. } => (REJECTED, "already-claimed"),
+        BoardError::NotHeldBack => (REJECTED, "not-delayed"),
+        BoardError::NotOwner { .. } => (REJECTED, "not-owner"),
+        BoardError::Postponed { .. } | BoardError::Changed => (REJECTED, "changed"),
         BoardError::Exists { .. }
         | BoardError::NumberTaken { .. }
         | BoardError::TrashTaken { .. }
-        | BoardError::NameTaken { .. } => (AGAINST_THE_RULES, "exists"),
-        BoardError::Malformed { .. } | BoardError::Unclaimable { .. } => {
-            (AGAINST_THE_RULES, "malformed")
-        }
-        BoardError::Unsupported { .. } => (AGAINST_THE_RULES, "unsupported"),
+        | BoardError::NameTaken { .. } => (REJECTED, "exists"),
+        BoardError::Malformed { .. } | BoardError::Unclaimable { .. } => (REJECTED, "malformed"),
+        BoardError::Unsupported { .. } => (REJECTED, "unsupported"),
         BoardError::Unreachable { .. }
         | BoardError::Misdirected { .. }
         | BoardError::NoFolder { .. } => (UNREACHABLE, "unreachable"),
         BoardError::Denied { .. } => (UNREACHABLE, "denied"),
-        BoardError::NotOpened { .. } => (UNSAFE, "refused"),
+        BoardError::NotOpened { .. } => (REFUSED, "refused"),
         BoardError::Unknown { .. } => (FAILED, "unknown"),
         BoardError::Occupied { .. } | BoardError::Crowded { .. } | BoardError::Failed { .. } => {
             (FAILED, "failed")

@@ -9,7 +9,7 @@ use crate::{
     backoff::{doubled, jittered},
     board::chain,
     duration,
-    job::{Aftermath, CapturedOutput, Decision, Details, Failure, History, Owner},
+    job::{Aftermath, CapturedOutput, Decision, Failure, History, Job, Owner},
     process::{child::Ended, clock, command::NotRun},
 };
 
@@ -56,7 +56,7 @@ pub(crate) struct RetryPolicy {
 }
 
 /// Returns the retry limit: the job's own or `usual`, at most `most`.
-pub(crate) fn most_attempts(own: Option<u32>, usual: u32, most: Option<u32>) -> u32 {
+pub(crate) fn retry_limit(own: Option<u32>, usual: u32, most: Option<u32>) -> u32 {
     own.unwrap_or(usual).min(most.unwrap_or(u32::MAX))
 }
 
@@ -83,15 +83,15 @@ pub(crate) struct AttemptContext<'a> {
 
 impl RetryPolicy {
     pub(crate) fn is_spent(&self, history: &History, own: Option<u32>) -> bool {
-        history.attempts > self.most(own)
+        history.attempts > self.limit(own)
     }
 
-    pub(crate) fn most_attempts(&self) -> (u32, Option<u32>) {
+    pub(crate) fn limits(&self) -> (u32, Option<u32>) {
         (self.max_attempts, self.max_attempts_max)
     }
 
-    pub(crate) fn most(&self, own: Option<u32>) -> u32 {
-        most_attempts(own, self.max_attempts, self.max_attempts_max)
+    pub(crate) fn limit(&self, own: Option<u32>) -> u32 {
+        retry_limit(own, self.max_attempts, self.max_attempts_max)
     }
 
     pub(crate) fn judge(&self, course: &AttemptEnd, case: AttemptContext<'_>) -> Decision {
@@ -116,7 +116,7 @@ impl RetryPolicy {
 
     fn fail(&self, reason: String, ended: Option<Ended>, case: AttemptContext<'_>) -> Decision {
         let attempts = case.history.attempts;
-        let is_spent = attempts >= self.most(case.max_attempts);
+        let is_spent = attempts >= self.limit(case.max_attempts);
         let failure = failure(reason, ended, case);
         match self.on_failure {
             OnFailure::Consume => Decision::GiveUp(failure),
@@ -180,8 +180,11 @@ fn failure(reason: String, ended: Option<Ended>, case: AttemptContext<'_>) -> Fa
     }
 }
 
-pub(crate) fn own_max_attempts(details: &Details) -> Option<u32> {
-    max_attempts(details.get("max_attempts")?.as_ref())
+impl Job {
+    /// Returns the retry limit that the job sets.
+    pub(crate) fn own_max_attempts(&self) -> Option<u32> {
+        max_attempts(self.details.as_ref()?.get("max_attempts")?.as_ref())
+    }
 }
 
 pub(crate) fn max_attempts(value: &Value) -> Option<u32> {

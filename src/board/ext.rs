@@ -105,7 +105,7 @@ pub(crate) trait BoardExt: Board {
     ///
     /// Results come in any order, each with the job if it may be claimable. An error means that the owner may still
     /// hold it. No one may claim for this owner meanwhile.
-    async fn give_back(
+    async fn release_held(
         &self,
         jobs: Vec<(JobKey, Aftermath)>,
         owner: &Owner,

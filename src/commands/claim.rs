@@ -14,7 +14,7 @@ use super::{
     },
     parts::{
         octavia::{refuse_to_hold, refuse_to_perform},
-        unconfirmed::claim_one,
+        unconfirmed::claim_confirmed,
         under_claim::{Performer, WonJob, expiry, kept_owner, lease, ours},
     },
 };
@@ -26,7 +26,7 @@ use crate::{
     config::Source,
     context::Context,
     duration,
-    exit::{CommandError, NOTHING},
+    exit::{CommandError, NO_JOB},
     job::{Aftermath, Authority, Claimant, Claimed, Decision, Settlement, Shelf, Term},
     lease::{Keeper, LEASE},
     process::{clock::Boottime, signal::Signals},
@@ -118,7 +118,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()
         }
         (Err(error), None) if ctx.out.is_quiet() && !ctx.out.is_json() => {
             match error.downcast_ref() {
-                Some(CommandError::Nothing(_)) => Err(CommandError::Command(NOTHING).into()),
+                Some(CommandError::Nothing(_)) => Err(CommandError::Command(NO_JOB).into()),
                 _ => Err(error),
             }
         }
@@ -255,7 +255,7 @@ fn yours(ctx: &Context, board: &dyn Board, by: &Claimant, error: anyhow::Error) 
         false => Hint::new("`jobboard consume JOB {}` completes the job", [&who]),
     };
     let owner = by.owner.clone();
-    CommandError::Yours { owner, hint }.into()
+    CommandError::AlreadyYours { owner, hint }.into()
 }
 
 fn no_expiry() -> BoardError {
@@ -336,7 +336,7 @@ async fn win_named(
         ..ClaimRules::BY_HAND
     };
     let asked = Boottime::now();
-    let claimed = claim_one(board, &entry, wish.by, rules).await;
+    let claimed = claim_confirmed(board, &entry, wish.by, rules).await;
     let claimed = claimed.map_err(|error| yours(ctx, board, wish.by, error));
     let trying = || ctx.trying("claim", entry.name()).with(entry.reference());
     let claimed = claimed.with_context(trying)?;

@@ -167,7 +167,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
         .transpose()
         .with_context(|| ctx.trying("post", name))?;
     let began = Utc::now();
-    let report = post_one(&*board, &draft, args.draft.is_unique())
+    let report = post_and_report(&*board, &draft, args.draft.is_unique())
         .await
         .with_context(|| ctx.trying("post", name).with(draft.uuid))?;
     // Without a uuid the poster may well post the job again.
@@ -299,7 +299,7 @@ fn kept_trace(ctx: &Context) -> Vec<(String, Value)> {
     Vec::new()
 }
 
-async fn post_one(board: &dyn Board, draft: &Draft, is_unique: bool) -> Result<PostReport> {
+async fn post_and_report(board: &dyn Board, draft: &Draft, is_unique: bool) -> Result<PostReport> {
     let answer = board.post_one(draft, None).await;
     report(draft, answer, is_unique)
 }

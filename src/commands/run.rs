@@ -8,7 +8,7 @@ use chrono::Utc;
 use super::parts::{
     draft::DraftArgs,
     octavia::warn_of_workers,
-    unconfirmed::{claim_one, may_have, posted_claim},
+    unconfirmed::{claim_confirmed, may_have, posted_claim},
     under_claim::{Performer, WonJob, lease, ours},
 };
 use crate::{
@@ -184,7 +184,7 @@ async fn claim_left(
     };
     let asked = Boottime::now();
     let name = entry.name();
-    match claim_one(board, &entry, by, rules).await {
+    match claim_confirmed(board, &entry, by, rules).await {
         Ok(claimed) => {
             ctx.out.note(format!(
                 "retrying {name}, which an earlier run left on the board"

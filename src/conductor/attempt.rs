@@ -69,7 +69,7 @@ impl JobAttempt {
         let start = Instant::now();
         let max_attempts = plan.as_ref().ok().and_then(|plan| plan.limits.max_attempts);
         let retry = &shared.settings.retry;
-        self.max_attempts = retry.most(max_attempts);
+        self.max_attempts = retry.limit(max_attempts);
         let span = Span::of(self.held.job.details.as_ref(), shared.spans.is_some());
         let mut run = JobRun {
             shared,
@@ -295,7 +295,7 @@ async fn turn<'a>(
         () = ending(shutdown) => None,
         turn = slot.turn() => turn,
         () = time::sleep(PATIENCE) => {
-            slot.waited_too_long();
+            slot.stop_claiming_ahead();
             None
         }
     }

@@ -180,16 +180,13 @@ impl Settler {
         self.shared.in_flight.let_slip(key, Aftermath::None);
     }
 
-    fn give_back(&self, attempt: &JobAttempt, not_before: Option<DateTime<Utc>>) {
-        let key = &attempt.held.job.key;
-        self.shared.in_flight.put_down(key);
+    fn offer_again(&self, attempt: &JobAttempt, not_before: Option<DateTime<Utc>>) {
+        self.shared.in_flight.put_down(&attempt.held.job.key);
         // No picker runs while the conductor shuts down.
         let _ = self.returned.send(Candidate {
-            key: key.clone(),
-            rank: attempt.held.job.rank(),
             not_before,
             // The key may belong to another posting by now.
-            is_vetted: false,
+            ..Candidate::unvetted(&attempt.held.job)
         });
     }
 
@@ -293,7 +290,7 @@ impl Settler {
         }
         self.shared.status.log(note);
         match decision {
-            Decision::Abandon(_) => self.give_back(&attempt, decision.not_before()),
+            Decision::Abandon(_) => self.offer_again(&attempt, decision.not_before()),
             _ => self.shared.in_flight.put_down(key),
         }
     }

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 const SHORT_JOBS: u32 = 8;
 
 /// The longest expected wait of a job that is claimed ahead.
-const AHEAD: Duration = Duration::from_millis(40);
+const LONGEST_WAIT_AHEAD: Duration = Duration::from_millis(40);
 
 /// A job that waits longer is released.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
@@ -87,8 +87,7 @@ impl Slot {
         state.seen = state.seen.saturating_add(1);
     }
 
-    /// Records that a job waited too long, and stops claiming ahead for a while.
-    pub(super) fn waited_too_long(&self) {
+    pub(super) fn stop_claiming_ahead(&self) {
         self.0.stop_claiming_ahead();
     }
 }
@@ -110,7 +109,7 @@ impl SlotUsage {
     }
 
     fn are_short(&self) -> bool {
-        self.seen >= SHORT_JOBS && self.pace < AHEAD
+        self.seen >= SHORT_JOBS && self.pace < LONGEST_WAIT_AHEAD
     }
 
     fn ahead(&self, jobs: usize) -> usize {
@@ -118,7 +117,7 @@ impl SlotUsage {
             return 0;
         }
         let pace = self.pace.max(Duration::from_micros(100));
-        let turns = AHEAD.as_micros() / pace.as_micros();
+        let turns = LONGEST_WAIT_AHEAD.as_micros() / pace.as_micros();
         usize::try_from(turns)
             .unwrap_or(MOST_AHEAD)
             .saturating_mul(jobs)

@@ -19,7 +19,7 @@ use crate::{
     config::Expiry,
     job::{ClaimEnd, Departure, Entry, Holding, Job, MOST_RUNS, Malformed, Shelf},
     problem::Code,
-    retry::{MAX_ATTEMPTS, own_max_attempts},
+    retry::MAX_ATTEMPTS,
 };
 
 /// The clock difference that is ignored.
@@ -76,7 +76,7 @@ impl Answers {
 pub(super) fn tried(job: &Job) -> (u32, u32) {
     // A running attempt has not failed.
     let under_way = u32::from(job.holding.is_some());
-    let most = job.details.as_ref().and_then(own_max_attempts);
+    let most = job.own_max_attempts();
     let tried = job.history.attempts.saturating_sub(under_way);
     (tried, most.unwrap_or(MAX_ATTEMPTS))
 }
@@ -260,7 +260,7 @@ impl Snapshot {
             also.push(exhausted(job));
         }
         also.extend(self.blocks_posters(job));
-        if ahead(job, self.now).is_some() {
+        if time_ahead_of_clock(job, self.now).is_some() {
             also.push(Cause::of(Code::ClockSkew));
         }
         also
@@ -276,7 +276,10 @@ impl Snapshot {
 }
 
 /// Returns the job's time that is the furthest ahead of our clock, beyond what is ignored.
-pub(super) fn ahead(job: &Job, now: DateTime<Utc>) -> Option<(&'static str, DateTime<Utc>)> {
+pub(super) fn time_ahead_of_clock(
+    job: &Job,
+    now: DateTime<Utc>,
+) -> Option<(&'static str, DateTime<Utc>)> {
     let times = [
         ("posted", job.created_on),
         ("modified", job.last_modified),

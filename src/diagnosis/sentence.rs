@@ -4,7 +4,7 @@ use super::{
     Cause, CauseSubject, ExplainedJob, Snapshot,
     explain::OCTAVIA,
     holder::Holder,
-    judge::{ahead, tried},
+    judge::{time_ahead_of_clock, tried},
     taker::{Taker, TakerAnswer, is_silent},
 };
 use crate::{
@@ -26,7 +26,8 @@ impl Snapshot {
             }
             Code::BlocksPosters => "Octavia refuses new jobs because of this one".to_owned(),
             Code::ClockSkew => {
-                let (what, time) = ahead(job, self.now).unwrap_or(("posted", self.now));
+                let (what, time) =
+                    time_ahead_of_clock(job, self.now).unwrap_or(("posted", self.now));
                 let by = duration::between(self.now, time);
                 format!("the job was {what} {by} ahead of this machine's clock")
             }

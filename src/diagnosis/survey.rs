@@ -9,7 +9,7 @@ use super::{
     causes::{Cases, count, earlier, keep_most},
     figures::{ByName, ByOwner, Figures, by_name, by_owner, note},
     holder::Recheck,
-    judge::{Judged, ahead},
+    judge::{Judged, time_ahead_of_clock},
     taker::is_silent,
 };
 use crate::{
@@ -198,7 +198,7 @@ impl Survey {
         count(&mut self.causes, cause, |cases| {
             cases.add(entry, now);
             if cause.code == Code::ClockSkew {
-                let ahead = entry.job().and_then(|job| ahead(job, now));
+                let ahead = entry.job().and_then(|job| time_ahead_of_clock(job, now));
                 cases.ahead = cases.ahead.max(ahead.map(|(_, time)| time - now));
             }
         });

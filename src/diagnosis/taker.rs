@@ -12,7 +12,7 @@ use crate::{
     },
     job::{Conductor, Course, Entry, Job, Run},
     process::group::has_ended,
-    retry::most_attempts,
+    retry::retry_limit,
 };
 
 pub(crate) fn is_silent(conductor: &Conductor) -> bool {
@@ -151,7 +151,7 @@ impl Taker {
         let takes = self.conductor.report.takes.as_ref()?;
         let own = policy.plan(job).ok();
         let own = own.and_then(|plan| plan.limits.max_attempts);
-        let most = most_attempts(own, takes.max_attempts, takes.max_attempts_max);
+        let most = retry_limit(own, takes.max_attempts, takes.max_attempts_max);
         (job.history.attempts >= most).then_some(most)
     }
 }

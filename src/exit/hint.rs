@@ -34,12 +34,12 @@ impl WayOut {
 pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Option<WayOut> {
     let hint: Hint = match error {
         CommandError::Usage { hint, .. } | CommandError::Refused { hint, .. } => hint.clone()?,
-        CommandError::Unheard { .. } => {
+        CommandError::MaybeClaimed { .. } => {
             "`jobboard owner JOB` shows who holds the claim; `jobboard abandon --force JOB` \
              releases the job"
                 .into()
         }
-        CommandError::Yours { hint, .. } | CommandError::Mend { hint, .. } => hint.clone(),
+        CommandError::AlreadyYours { hint, .. } | CommandError::Mend { hint, .. } => hint.clone(),
         CommandError::Nothing(_) => match verb(trying) {
             "claim" => "add `--wait 1m` to wait for a job".into(),
             "show the flow of" => "`jobboard explain JOB` shows its state and the reason".into(),
@@ -64,10 +64,10 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
                 .into()
         }
         CommandError::Canary { .. } => "`jobboard show --output JOB` prints its output".into(),
-        CommandError::InVain { job: Some(_), .. } => {
+        CommandError::JobFailed { job: Some(_), .. } => {
             "`jobboard explain JOB` shows the reason and the fix".into()
         }
-        CommandError::InVain { job: None, .. } => {
+        CommandError::JobFailed { job: None, .. } => {
             "`jobboard list --trash` and `jobboard list --history` show how the jobs ended".into()
         }
         CommandError::TimedOut(_) if trying.is_some_and(|it| it.job.is_some()) => {
@@ -75,16 +75,16 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         }
         CommandError::TimedOut(_) => "`jobboard list` shows the jobs on the board".into(),
         // Each failure was reported separately, and a command prints its own errors.
-        CommandError::Partly { .. } | CommandError::Command(_) | CommandError::Ours(_) => {
+        CommandError::Partly { .. } | CommandError::Command(_) | CommandError::OwnError(_) => {
             return None;
         }
     };
     let mut way_out = WayOut::new(hint, trying);
     match error {
-        CommandError::Unheard { job, .. } | CommandError::Canary { job, .. } => {
+        CommandError::MaybeClaimed { job, .. } | CommandError::Canary { job, .. } => {
             way_out.job = Some(job.clone());
         }
-        CommandError::InVain { job, .. } => way_out.job.clone_from(job),
+        CommandError::JobFailed { job, .. } => way_out.job.clone_from(job),
         _ => {}
     }
     Some(way_out)

@@ -55,6 +55,14 @@ impl Decision {
         matches!(self, Self::Trash(_) | Self::Spent(_))
     }
 
+    pub(crate) fn verb(&self) -> &'static str {
+        match self {
+            Self::Abandon(_) => "abandon",
+            Self::Consume | Self::GiveUp(_) => "consume",
+            Self::Trash(_) | Self::Spent(_) => "trash",
+        }
+    }
+
     pub(crate) fn is_end(&self) -> bool {
         matches!(self, Self::Consume | Self::GiveUp(_))
     }

@@ -9,7 +9,7 @@ use crate::{
     board::{self, Board, BoardExt, ClaimRules, filter::Filters},
     commands::{
         parts::{
-            unconfirmed::claim_first,
+            unconfirmed::claim_first_confirmed,
             under_claim::{WonJob, code},
         },
         wait::{out_of_time, waiter},
@@ -135,7 +135,7 @@ impl<'a> Search<'a> {
     async fn claim(&mut self, jobs: Vec<Job>) -> anyhow::Result<Option<WonJob>> {
         let asked = Boottime::now();
         let wanted: Vec<_> = jobs.iter().collect();
-        let answers = claim_first(self.board, &wanted, self.by, self.rules).await?;
+        let answers = claim_first_confirmed(self.board, &wanted, self.by, self.rules).await?;
         let mut trouble = None;
         for (job, answer) in jobs.into_iter().zip(answers) {
             match answer {

@@ -21,7 +21,7 @@ const TRIES: usize = 3;
 ///
 /// Without a reply a lease is released and claimed again, since its owner name is unique. A claim by hand cannot be
 /// recognised, so the error reports it.
-pub(crate) async fn claim_first(
+pub(crate) async fn claim_first_confirmed(
     board: &dyn Board,
     jobs: &[&Job],
     by: &Claimant,
@@ -47,7 +47,7 @@ pub(crate) async fn claim_first(
             true => Aftermath::Interrupted,
             false => Aftermath::None,
         };
-        if !give_back(board, &keys, &by.owner, &undo).await {
+        if !release_until_answered(board, &keys, &by.owner, &undo).await {
             return Err(may_have(&jobs[0].reference(), &jobs[0].name, &by.owner, error).into());
         }
         if tries_left == 0 {
@@ -57,14 +57,14 @@ pub(crate) async fn claim_first(
     Ok(Vec::new())
 }
 
-pub(crate) async fn claim_one(
+pub(crate) async fn claim_confirmed(
     board: &dyn Board,
     entry: &Entry,
     by: &Claimant,
     rules: ClaimRules,
 ) -> anyhow::Result<Claimed> {
     let answers = match entry {
-        Entry::Job(job) => claim_first(board, &[job], by, rules).await?,
+        Entry::Job(job) => claim_first_confirmed(board, &[job], by, rules).await?,
         Entry::Malformed(record) => vec![Err(record.into())],
     };
     let answer = answers.into_iter().next();
@@ -83,7 +83,7 @@ fn is_unheard(answer: &board::Result<Claimed>, by: &Claimant) -> bool {
 }
 
 /// Releases a lease that may exist; returns whether the board answered.
-async fn give_back(
+async fn release_until_answered(
     board: &dyn Board,
     keys: &[JobKey],
     owner: &Owner,
@@ -96,7 +96,7 @@ async fn give_back(
         .collect();
     let given_back = async {
         loop {
-            let answers = board.give_back(jobs.clone(), owner).await;
+            let answers = board.release_held(jobs.clone(), owner).await;
             if answers.is_ok_and(|answers| answers.iter().all(|(_, answer)| answer.is_ok())) {
                 return;
             }
@@ -127,7 +127,7 @@ async fn perhaps_claimed(
 }
 
 pub(crate) fn may_have(job: &str, name: &str, owner: &Owner, source: BoardError) -> CommandError {
-    CommandError::Unheard {
+    CommandError::MaybeClaimed {
         what: format!("{name} ({job}) may now be claimed by {owner}"),
         job: job.to_owned(),
         source,

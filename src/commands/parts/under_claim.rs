@@ -23,7 +23,7 @@ use crate::{
         host_name,
         signal::Signals,
     },
-    retry::{AttemptContext, AttemptEnd, RetryPolicy, own_max_attempts},
+    retry::{AttemptContext, AttemptEnd, RetryPolicy},
     trace::Span,
     worker::{HeldJob, NotPerformed, Worker, foreground::perform_here, settle_kept},
 };
@@ -200,7 +200,7 @@ impl Performer {
         board: &dyn Board,
         Claimed { job, fence, .. }: &Claimed,
     ) -> anyhow::Result<bool> {
-        if !self.retry.is_spent(&job.history, max_attempts(job)) {
+        if !self.retry.is_spent(&job.history, job.own_max_attempts()) {
             return Ok(false);
         }
         let end = (&AttemptEnd::Spent, None);
@@ -218,7 +218,7 @@ impl Performer {
     ) -> anyhow::Result<Decision> {
         let context = AttemptContext {
             history: &job.history,
-            max_attempts: max_attempts(job),
+            max_attempts: job.own_max_attempts(),
             conductor: &self.by.owner,
             // The command writes straight to the terminal.
             said: &CapturedOutput::default,
@@ -233,10 +233,6 @@ impl Performer {
         }
         Ok(decision)
     }
-}
-
-fn max_attempts(job: &Job) -> Option<u32> {
-    job.details.as_ref().and_then(own_max_attempts)
 }
 
 fn report(ctx: &Context, job: &Job, decision: &Decision, ended: Option<Ended>) {
@@ -288,7 +284,7 @@ pub(crate) fn ours(error: anyhow::Error) -> anyhow::Error {
     use CommandError::{Command, Nothing, TimedOut, Usage};
     match error.downcast_ref() {
         Some(Command(_) | Usage { .. } | Nothing(_) | TimedOut(_)) => error,
-        _ => CommandError::Ours(error).into(),
+        _ => CommandError::OwnError(error).into(),
     }
 }
 

@@ -68,7 +68,7 @@ impl BadEnds {
             remarks => format!(", by {}", remarks.join(", by ")),
         };
         let message = format!("{}{by}{why}", ends.join("; "));
-        Err(CommandError::InVain { message, job }.into())
+        Err(CommandError::JobFailed { message, job }.into())
     }
 }
 

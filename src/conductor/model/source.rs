@@ -105,8 +105,8 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
     (
         "possible claims are released",
         "board/ext.rs",
-        &["give_back"],
-        "364b5d7c",
+        &["release_held"],
+        "59a3bcc7",
     ),
     (
         "an unconfirmed claim is noticed",

@@ -151,7 +151,7 @@ impl Forbidden {
 impl ExecutionPolicy {
     pub(crate) fn published(&self, retry: &RetryPolicy) -> Takes {
         let texts = |globs: &[Glob]| globs.iter().map(Glob::to_string).collect();
-        let (max_attempts, max_attempts_max) = retry.most_attempts();
+        let (max_attempts, max_attempts_max) = retry.limits();
         let mut takes = Takes {
             programs: match &self.programs {
                 Programs::None => Some(Vec::new()),

@@ -9,7 +9,7 @@ use crate::{
     backoff::Backoff,
     board::{BoardError, chain},
     conductor::{progress::Note, status::ConductorStatus},
-    job::{Decision, JobKey, Unsettled},
+    job::{JobKey, Unsettled},
 };
 
 /// The shortest and the longest pause before a retry, doubled each time.
@@ -124,14 +124,9 @@ impl Settler {
 }
 
 fn refusal(due: &DueSettlement, reason: &str, error: &BoardError) -> Note {
-    let wanted = match due.decision {
-        Decision::Abandon(_) => "abandon",
-        Decision::Consume | Decision::GiveUp(_) => "consume",
-        Decision::Trash(_) | Decision::Spent(_) => "trash",
-    };
     let note = Note::new("not_settled")
         .of(&due.attempt.tag)
-        .with("wanted", wanted)
+        .with("wanted", due.decision.verb())
         .with("reason", reason);
     match error {
         BoardError::Occupied { remedy, .. } => note.with("hint", remedy.to_string()),

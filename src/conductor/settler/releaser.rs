@@ -61,7 +61,7 @@ impl Releaser {
             ..
         } = &*self.shared;
         let mut failure = None;
-        for (key, answer) in board.give_back(in_flight.adrift(), owner).await? {
+        for (key, answer) in board.release_held(in_flight.adrift(), owner).await? {
             match answer {
                 Ok(job) => {
                     in_flight.put_down(&key);

@@ -6,7 +6,7 @@ use tokio::time::{Duration, Instant};
 const REST: u32 = 20;
 
 /// Credit for idle time: a few cheap reads may follow each other, expensive ones may not.
-const AHEAD: Duration = Duration::from_millis(50);
+const IDLE_CREDIT: Duration = Duration::from_millis(50);
 
 /// The shortest and the longest pause between reads of a board without pushed events.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
@@ -44,7 +44,7 @@ impl ReadPace {
     }
 
     pub(super) fn next(self) -> Instant {
-        self.rested.checked_sub(AHEAD).unwrap_or(self.rested)
+        self.rested.checked_sub(IDLE_CREDIT).unwrap_or(self.rested)
     }
 
     pub(super) fn spent(&mut self, began: Instant) {
@@ -118,7 +118,11 @@ mod tests {
             now += COST;
         }
         assert_eq!(looks[2], 2 * COST);
-        assert!(looks[99] + AHEAD >= 99 * REST * COST, "{:?}", looks[99]);
+        assert!(
+            looks[99] + IDLE_CREDIT >= 99 * REST * COST,
+            "{:?}",
+            looks[99]
+        );
     }
 
     #[test]

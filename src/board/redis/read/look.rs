@@ -7,7 +7,7 @@ use futures_util::{Stream, StreamExt};
 use super::{
     ranking::ranked,
     record::{Reading, complete, posted, read},
-    scan::{AHEAD, RawPosting, Scan},
+    scan::{PAGES_READ_AHEAD, RawPosting, Scan},
 };
 use crate::{
     board::{
@@ -47,7 +47,7 @@ impl Redis {
                 }
                 Ok(entries)
             })
-            .buffered(AHEAD)
+            .buffered(PAGES_READ_AHEAD)
     }
 
     pub(crate) async fn page(&self, query: Query, page: Vec<RawPosting>) -> Result<Vec<Entry>> {

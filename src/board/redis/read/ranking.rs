@@ -4,7 +4,7 @@ use std::{collections::VecDeque, ops::Range, pin::pin};
 
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 
-use super::scan::{AHEAD, FIRST_PAGE, RawPosting, first_postings, page_after, parts};
+use super::scan::{FIRST_PAGE, PAGES_READ_AHEAD, RawPosting, first_postings, page_after, parts};
 use crate::{
     board::{
         BoardError, Order, Result,
@@ -65,7 +65,7 @@ impl Ranking {
             give_way().await;
             page
         });
-        let mut pages = pin!(pages.buffered(AHEAD));
+        let mut pages = pin!(pages.buffered(PAGES_READ_AHEAD));
         let mut ranking = Self::default();
         while let Some(page) = pages.try_next().await? {
             for (field, posting) in page {

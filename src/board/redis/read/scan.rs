@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// Pages requested together: each needs as many exchanges one after another.
-pub(crate) const AHEAD: usize = 3;
+pub(crate) const PAGES_READ_AHEAD: usize = 3;
 
 pub(crate) const FIRST_PAGE: usize = 128;
 

@@ -83,7 +83,7 @@ impl Redis {
             let needs_all = rules.need_record(by.term);
             let answer = match answer {
                 Ok(claimed) if needs_all && claimed.job.is_unfit => {
-                    self.give_back(claimed, by).await
+                    self.refuse_unfit(claimed, by).await
                 }
                 answer => answer,
             };
@@ -123,7 +123,7 @@ impl Redis {
         }
     }
 
-    async fn give_back(&self, claimed: Claimed, by: &Claimant) -> Result<Claimed> {
+    async fn refuse_unfit(&self, claimed: Claimed, by: &Claimant) -> Result<Claimed> {
         self.release(claimed.job.key, by, claimed.fence).await?;
         Err(BoardError::Unclaimable {
             problem: claimed.job.problem.unwrap_or_default(),

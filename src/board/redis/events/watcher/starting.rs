@@ -18,7 +18,7 @@ use crate::{
                 recheck::{RecheckQueue, Urgency},
                 survey::{AnnouncedNumbers, Numbers},
             },
-            read::scan::AHEAD,
+            read::scan::PAGES_READ_AHEAD,
         },
     },
     job::Shelf,
@@ -86,7 +86,7 @@ impl RedisWatcher<'_> {
             let answered = Instant::now();
             Ok::<_, BoardError>((page, Looked { asked, answered }))
         });
-        let mut pages = pin!(pages.buffered(AHEAD));
+        let mut pages = pin!(pages.buffered(PAGES_READ_AHEAD));
         while sees.is_some() || !self.has_lost {
             let Some((page, looked)) = pages.try_next().await? else {
                 break;
