@@ -70,7 +70,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()>
         .progress("dumping", Some(health.jobs + health.trashed));
     let (mut trailer, mut seen, mut unread) = (Trailer::default(), 0, 0);
     let now = Utc::now();
-    for shelf in [Shelf::Board, Shelf::Trash] {
+    for shelf in Shelf::LIVE {
         let mut entries = board.entries(Query {
             order: Order::Posted,
             ..Query::all(shelf, Detail::Stored)

@@ -171,7 +171,7 @@ async fn explain(
 }
 
 async fn suggest_key(board: &dyn Board, start: &str) -> Result<Option<Suggestion>, BoardError> {
-    for shelf in [Shelf::Board, Shelf::Trash] {
+    for shelf in Shelf::LIVE {
         let mut entries = board.entries(Query::all(shelf, Detail::Brief));
         while let Some(entry) = entries.try_next().await? {
             if entry.key().text().starts_with(start) {

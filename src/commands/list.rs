@@ -165,7 +165,7 @@ impl ListArgs {
 
     fn shelves(&self) -> Vec<Shelf> {
         match self.failed {
-            true => vec![Shelf::Board, Shelf::Trash],
+            true => Shelf::LIVE.to_vec(),
             false => vec![self.shelf()],
         }
     }

@@ -119,7 +119,7 @@ pub(crate) async fn look_everywhere(
     board: &dyn Board,
     wanted: &[JobRef],
 ) -> Result<Vec<Result<Entry, BoardError>>, BoardError> {
-    let shelves = [Shelf::Board, Shelf::Trash];
+    let shelves = Shelf::LIVE;
     let mut found = board.resolve_on(&shelves, wanted).await?;
     // A job in the trash may have been posted again under its uuid, and have ended since.
     let may_have_ended = |entry: &Result<Entry, _>| match entry {

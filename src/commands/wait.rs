@@ -69,7 +69,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     }
     let board = ctx.board()?;
     let scope = Scope {
-        shelves: &[Shelf::Board, Shelf::Trash],
+        shelves: &Shelf::LIVE,
         ..Scope::board("wait")
     };
     let wanted = references(ctx, &*board, scope, &args.jobs).await?;
@@ -163,7 +163,7 @@ pub(crate) async fn awaited_by_uuid(
     at: DateTime<Utc>,
 ) -> board::Result<Awaited> {
     let wanted = [JobRef::Uuid(uuid.to_owned())];
-    let found = board.resolve_on(&[Shelf::Board, Shelf::Trash], &wanted);
+    let found = board.resolve_on(&Shelf::LIVE, &wanted);
     match found.await?.into_iter().next() {
         // The history entry of this uuid may belong to an earlier job.
         None | Some(Err(BoardError::NoSuchJob)) => Ok(Awaited {

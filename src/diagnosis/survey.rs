@@ -222,7 +222,7 @@ impl Survey {
 
     pub(crate) async fn take(board: &dyn Board, snapshot: Snapshot) -> Result<Self, BoardError> {
         let mut surveyor = Surveyor::new(snapshot);
-        for shelf in [Shelf::Board, Shelf::Trash] {
+        for shelf in Shelf::LIVE {
             surveyor.read(board, shelf, Some).await?;
         }
         surveyor.finish(board).await

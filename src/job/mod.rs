@@ -77,6 +77,11 @@ pub(crate) enum Shelf {
     Past,
 }
 
+impl Shelf {
+    /// The places of jobs that have not ended.
+    pub(crate) const LIVE: [Self; 2] = [Self::Board, Self::Trash];
+}
+
 /// The board of a trashed record, where several boards share a trash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Origin {

@@ -15,8 +15,6 @@ use crate::{
     suggest::Hint,
 };
 
-pub(crate) const SHELVES: [Shelf; 2] = [Shelf::Board, Shelf::Trash];
-
 type StoredJob = (u64, Shelf);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +106,7 @@ impl<'a> Loader<'a> {
     }
 
     async fn each(&self, detail: Detail, mut see: impl FnMut(Entry)) -> board::Result<()> {
-        for shelf in SHELVES {
+        for shelf in Shelf::LIVE {
             let mut entries = self.board.entries(Query::all(shelf, detail));
             while let Some(entry) = entries.try_next().await? {
                 // A sibling board may have put it into the shared trash.
@@ -229,7 +227,7 @@ impl<'a> Loader<'a> {
             .iter()
             .map(|(_, draft)| JobRef::Uuid(draft.uuid.to_string()))
             .collect();
-        let found = self.board.resolve_on(&SHELVES, &wanted).await?;
+        let found = self.board.resolve_on(&Shelf::LIVE, &wanted).await?;
         let stored = found.into_iter().map(|found| match found {
             Ok(Entry::Job(job)) => Ok(Some((fingerprint(&job), job.shelf))),
             // Any record takes the name.
@@ -258,7 +256,11 @@ impl<'a> Loader<'a> {
         };
         let keys: Vec<_> = drafts.iter().map(|draft| key(draft)).collect();
         let wanted: Vec<_> = keys.iter().flatten().cloned().collect();
-        let mut found = self.board.resolve_on(&SHELVES, &wanted).await?.into_iter();
+        let mut found = self
+            .board
+            .resolve_on(&Shelf::LIVE, &wanted)
+            .await?
+            .into_iter();
         let found = keys.iter().map(|key| {
             let found = key.as_ref().and_then(|_| found.next());
             found.unwrap_or(Err(BoardError::NoSuchJob))

@@ -298,7 +298,7 @@ impl<'a> History<'a> {
             .jobs
             .each_ref()
             .map(|it| it.uuid.to_string().parse::<JobRef>().unwrap());
-        for shelf in [Shelf::Board, Shelf::Trash] {
+        for shelf in Shelf::LIVE {
             let found = self.board.find(shelf, &wanted).await.unwrap();
             for (it, found) in self.jobs.iter().zip(&found) {
                 it.compare(shelf, found.first())?;

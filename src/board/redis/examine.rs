@@ -270,7 +270,7 @@ impl Redis {
         let of_jobs: Vec<_> = of_jobs.collect();
         let mut commands = Pipeline::new();
         for (name, field) in &of_jobs {
-            for shelf in [Shelf::Board, Shelf::Trash] {
+            for shelf in Shelf::LIVE {
                 let hash = self.keys.hash(shelf);
                 commands.cmd("HEXISTS").arg(hash).arg(field);
             }

@@ -86,7 +86,7 @@ impl Testable for Redis {
 
     async fn erase(&self) -> Result<()> {
         require_scratch(self.keys.base().0)?;
-        for shelf in [Shelf::Board, Shelf::Trash] {
+        for shelf in Shelf::LIVE {
             self.delete_beside(shelf).await?;
         }
         let keys = &self.keys;

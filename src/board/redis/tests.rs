@@ -131,7 +131,7 @@ async fn reading_changes_no_key() {
     server.run::<()>(&["SET", "taskflow:gone.owned", "ada"]);
     let before = everything(&server);
     let reader = board_of(&server, None);
-    for shelf in [Shelf::Board, Shelf::Trash] {
+    for shelf in Shelf::LIVE {
         for detail in [Detail::Brief, Detail::Whole] {
             let query = Query {
                 shelf,

@@ -68,7 +68,7 @@ impl NodeWatcher<'_> {
     async fn look(&mut self) -> Result<()> {
         // Free the old picture first; memory may not fit both.
         self.picture = NodePicture::default();
-        for shelf in [Shelf::Board, Shelf::Trash] {
+        for shelf in Shelf::LIVE {
             let mut reader = PageReader::new(Query::all(shelf, Detail::Brief));
             let mut asked = Instant::now();
             while let Some(page) = reader.next(&self.board).await? {

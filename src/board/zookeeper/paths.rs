@@ -262,7 +262,7 @@ mod tests {
                 paths.folder(NodeKind::Entity),
                 text("entity_path") + "/conductor"
             );
-            for shelf in [Shelf::Board, Shelf::Trash] {
+            for shelf in Shelf::LIVE {
                 let node = paths.job(shelf, &key);
                 let child = node.strip_prefix(&(paths.folder(shelf) + "/")).unwrap();
                 assert_eq!(paths.key_of(shelf, child), Some(key.clone()), "{node}");

@@ -42,7 +42,7 @@ impl BoardSession<'_> {
         };
         let (marked, _) = self.session.read_below(&markers, usize::MAX, read).await?;
         let (mut known, mut locks) = (HashSet::new(), Vec::new());
-        for shelf in [Shelf::Board, Shelf::Trash] {
+        for shelf in Shelf::LIVE {
             let children = self.session.children(&self.paths.folder(shelf)).await?;
             let keys = children.iter();
             known.extend(keys.filter_map(|child| self.paths.key_of(shelf, child)));

@@ -62,7 +62,7 @@ impl Action {
             | Self::Change(_)
             | Self::Move(_) => &[Shelf::Board],
             Self::Restore | Self::Purge => &[Shelf::Trash],
-            Self::Retry { .. } => &[Shelf::Board, Shelf::Trash],
+            Self::Retry { .. } => &Shelf::LIVE,
         }
     }
 

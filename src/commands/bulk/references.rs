@@ -102,8 +102,7 @@ fn parsed(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
 }
 
 /// On the board and in the trash; no job with a name is better than another.
-pub(crate) const ANYWHERE: (&[Shelf], fn(&Entry) -> bool) =
-    (&[Shelf::Board, Shelf::Trash], |_| false);
+pub(crate) const ANYWHERE: (&[Shelf], fn(&Entry) -> bool) = (&Shelf::LIVE, |_| false);
 
 /// Parses references or names for a command that only reads; also returns how many names it reported as unknown.
 ///

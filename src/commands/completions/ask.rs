@@ -53,10 +53,10 @@ impl JobRange {
             }),
             "abandon" | "extend" | "owner" => (&[Shelf::Board], Which::All, claimed),
             "restore" | "purge" => (&[Shelf::Trash], Which::All, |_| true),
-            "retry" => (&[Shelf::Board, Shelf::Trash], Which::All, |entry| {
+            "retry" => (&Shelf::LIVE, Which::All, |entry| {
                 retry::judge(entry, Utc::now(), (false, false)).is_ok()
             }),
-            "show" | "explain" => (&[Shelf::Board, Shelf::Trash], Which::All, |_| true),
+            "show" | "explain" => (&Shelf::LIVE, Which::All, |_| true),
             _ => (&[Shelf::Board], Which::All, |_| true),
         };
         Self {

@@ -19,7 +19,7 @@ use crate::{
     diagnosis::is_left_by_move,
     exit::CommandError,
     job::{Entry, Shelf},
-    transfer::loader::{Loaded, Loader, SHELVES},
+    transfer::loader::{Loaded, Loader},
 };
 
 pub(super) struct CopyRun<'a> {
@@ -61,7 +61,7 @@ impl CopyRun<'_> {
 
     pub(super) async fn all(&mut self, ctx: &mut Context) -> anyhow::Result<()> {
         let is_planned = self.choice.planned.is_some();
-        for shelf in SHELVES {
+        for shelf in Shelf::LIVE {
             if is_planned && shelf == Shelf::Trash {
                 break;
             }
@@ -110,7 +110,7 @@ impl CopyRun<'_> {
         let loader = Loader::new(to, true).await;
         let mut loader = loader
             .with_context(|| format!("cannot compare the copy with the board {}", to.name()))?;
-        for shelf in SHELVES {
+        for shelf in Shelf::LIVE {
             let mut batches = self.choice.batches(from, (shelf, Order::Any));
             loop {
                 let mut batch = batches.next(drop).await?;

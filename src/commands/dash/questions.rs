@@ -70,7 +70,7 @@ impl<'a> Questions<'a> {
 
     async fn found(self, places: &[RowPlace]) -> Result<Vec<(RowPlace, Option<Entry>)>> {
         let mut found = Vec::with_capacity(places.len());
-        for shelf in [Shelf::Board, Shelf::Trash] {
+        for shelf in Shelf::LIVE {
             let there: Vec<_> = places.iter().filter(|place| place.0 == shelf).collect();
             let wanted: Vec<_> = (there.iter().map(|(_, key)| JobRef::Key(key.clone()))).collect();
             if !wanted.is_empty() {

@@ -30,7 +30,7 @@ pub(super) async fn add(
     let explained = explanations.iter_mut();
     let with_refs = explained.filter_map(|it| Some((it.job.parse::<JobRef>().ok()?, it)));
     let (wanted, mut explanations): (Vec<_>, Vec<_>) = with_refs.unzip();
-    let shelves = [Shelf::Board, Shelf::Trash];
+    let shelves = Shelf::LIVE;
     let found = match board.resolve_on(&shelves, &wanted).await {
         Ok(found) => found,
         Err(error) => {

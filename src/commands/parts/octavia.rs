@@ -84,7 +84,7 @@ impl AboutArgs {
     ) -> anyhow::Result<Vec<JobRef>> {
         let filters = Filters::new(self.filters(ctx).await?);
         let (now, mut jobs) = (Utc::now(), Vec::new());
-        for shelf in [Shelf::Board, Shelf::Trash] {
+        for shelf in Shelf::LIVE {
             let mut entries = board.entries(Query {
                 order: Order::Rank,
                 ..Query::all(shelf, Detail::Whole)

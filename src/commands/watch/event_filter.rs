@@ -101,7 +101,7 @@ impl EventFilter {
                 return Ok((None, false));
             }
             EventKind::Trashed => [Shelf::Trash, Shelf::Board],
-            _ => [Shelf::Board, Shelf::Trash],
+            _ => Shelf::LIVE,
         };
         let found = look_up(board, subject, shelves).await?;
         let is_gone = found.is_none();

@@ -103,7 +103,7 @@ impl Jobs {
         untold: &mut Vec<Entry>,
     ) -> Result<usize, BoardError> {
         let mut unreadable = 0;
-        for shelf in [Shelf::Board, Shelf::Trash] {
+        for shelf in Shelf::LIVE {
             let mut entries = board.entries(Query::all(shelf, Detail::Whole));
             while let Some(entry) = entries.try_next().await? {
                 let Entry::Job(mut job) = entry else {

@@ -274,7 +274,7 @@ mod tests {
             let Some(posting) = node(parts.next(), 7) else {
                 return refused("there is none");
             };
-            let shelves = [Shelf::Board, Shelf::Trash];
+            let shelves = Shelf::LIVE;
             let (lock, side) = (node(parts.next(), 8), node(parts.next(), 8));
             let (shelf, key) = (shelves[input.len() % 2], JobKey::new("job0000000042"));
             let record = JobNodes::new(shelf, key, posting, lock, side);

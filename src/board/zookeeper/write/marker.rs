@@ -54,9 +54,7 @@ impl Whereabouts {
 
     /// Whether it names none of these jobs; a later version may contain more.
     pub(crate) fn is_void(&self, jobs: &HashSet<JobKey>) -> bool {
-        let mut named = [Shelf::Board, Shelf::Trash]
-            .into_iter()
-            .filter_map(|shelf| self.on(shelf));
+        let mut named = Shelf::LIVE.into_iter().filter_map(|shelf| self.on(shelf));
         self.v <= VERSION && !named.any(|key| jobs.contains(&key))
     }
 }

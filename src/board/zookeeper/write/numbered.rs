@@ -102,7 +102,7 @@ impl BoardSession<'_> {
         let named = chosen.zip(&markers).map(|((draft, _), marker)| {
             let known = marker.as_ref().map(Whereabouts::read).unwrap_or_default();
             let shelves = match draft.former {
-                Some(_) => &[Shelf::Board, Shelf::Trash][..],
+                Some(_) => &Shelf::LIVE[..],
                 None => &[Shelf::Board],
             };
             let places = shelves

@@ -72,7 +72,7 @@ impl RedisWatcher<'_> {
         mut traces: Traces,
         looked: Looked,
     ) -> Option<(Option<i64>, Vec<Event>)> {
-        let is_known = [Shelf::Board, Shelf::Trash]
+        let is_known = Shelf::LIVE
             .into_iter()
             .any(|shelf| self.picture.has(shelf, key));
         if !is_known && place.board.is_none() && place.trash.is_none() {
