@@ -60,7 +60,7 @@ pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Capabilities {
     pub(crate) has_expiring_claims: bool,
-    /// Whether [`Board::find`] looks a uuid up, instead of reading the whole board.
+    /// Whether [`Board::find`] looks up a uuid directly. Otherwise it reads the whole board.
     pub(crate) finds_by_uuid: bool,
     /// The order in which TaskFlow's own readers list this kind of board, if they support it.
     pub(crate) peer_order: Option<PeerOrder>,
@@ -122,7 +122,9 @@ impl ClaimRules {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Settled {
+    /// Whether a job with the same uuid left the trash.
     pub(crate) replaced_namesake: bool,
+    /// Why the history lacks the job.
     pub(crate) forgotten: Option<String>,
 }
 
@@ -203,6 +205,7 @@ pub(crate) trait Board: Send + Sync {
     /// claimed or not delayed. An edited job stays delayed; readers see the whole edit or none of it.
     async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>>;
 
+    /// Deletes trashed jobs for good and adds them to the history.
     async fn purge(&self, jobs: &[Purge]) -> Result<Vec<Result<Settled>>>;
 
     /// Subscribes; after this returns, no later event is missed.
@@ -232,6 +235,8 @@ pub(crate) trait Board: Send + Sync {
     async fn pause(&self, pause: &Pause) -> Result<()>;
 
     /// Ends the pause of exactly these names; false if there is none.
+    ///
+    /// The event, if the backend sends one, contains the remark.
     async fn resume(&self, names: &str, remark: &AuditEntry) -> Result<bool>;
 
     /// Returns all pauses, including ended ones; skips unreadable ones.
@@ -240,8 +245,9 @@ pub(crate) trait Board: Send + Sync {
     /// Records that jobs are about to move to another board; the owner identifies the move.
     async fn begin_move(&self, record: &MoveRecord) -> Result<()>;
 
-    /// Returns the moves begun on this board and the jobs that they consumed: see [`Settlement::commit`]. Reads at
-    /// most [`MOST_RECORDS`](crate::job::MOST_RECORDS).
+    /// Returns the moves begun on this board, and the jobs that they consumed (see [`Settlement::commit`]).
+    ///
+    /// Reads at most [`MOST_RECORDS`](crate::job::MOST_RECORDS).
     async fn moves(&self) -> Result<Vec<MoveRecord>>;
 
     /// Deletes move records; ignores missing ones.

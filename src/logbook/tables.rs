@@ -97,7 +97,6 @@ impl Logbook {
             balancer,
         ] = columns(row)?;
         let uuid = uuid.ok_or(LogbookError::Nonsense("a flow"))?;
-        // Other flows have no amphora.
         let is_about_amphora = balancer.is_some();
         Ok(Some(Flow {
             atoms: self.atoms(&uuid).await?,

@@ -1,4 +1,4 @@
-//! The Redis board: the live board that Python TaskFlow uses.
+//! The Redis board, in TaskFlow's format.
 
 mod events;
 mod examine;

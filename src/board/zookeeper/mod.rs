@@ -1,4 +1,4 @@
-//! The ZooKeeper board: the live board that Python TaskFlow uses.
+//! The ZooKeeper board, in TaskFlow's format.
 
 mod board_session;
 mod events;

@@ -16,7 +16,6 @@ use crate::{
     secret::covered_text,
 };
 
-/// The log format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum LogFormat {
     /// text on a terminal, otherwise logfmt; json if --json is given

@@ -1,4 +1,4 @@
-//! Parts that commands share: drafts, dumps, liveness, and commands under a claim.
+//! Parts that commands share: drafts, Octavia resources, notes, problems, metrics, and commands under a claim.
 
 pub(super) mod draft;
 pub(super) mod early_format;
