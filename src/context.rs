@@ -65,7 +65,7 @@ impl Opener {
     }
 }
 
-/// Lets the rooms below take their settings from a context without knowing it.
+/// Lets the modules below take their settings from a context without knowing it.
 impl AsRef<Config> for Context {
     fn as_ref(&self) -> &Config {
         &self.config
@@ -170,7 +170,7 @@ impl Context {
         board: &str,
         password_file: Option<&Path>,
         is_changed: bool,
-        Creation { create }: &Creation,
+        creation: &Creation,
     ) -> anyhow::Result<(Arc<dyn Board>, Config)> {
         let flags = Flags {
             board: Some(board.to_owned()),
@@ -184,18 +184,14 @@ impl Context {
         if is_changed {
             require_writable(&config)?;
         }
-        if let BoardUrl::Embedded(url) = &mut config.board.value.url {
-            url.makes_folder |= *create;
-        }
+        create_folder(&mut config, creation);
         let board: Arc<dyn Board> = self.opener(&config)?.open(&config.board.value.url)?;
         self.printer.reach_second(board.name(), program);
         Ok((board, config))
     }
 
-    pub(crate) fn create_folder(&mut self, Creation { create }: &Creation) {
-        if let BoardUrl::Embedded(url) = &mut self.config.board.value.url {
-            url.makes_folder |= *create;
-        }
+    pub(crate) fn create_folder(&mut self, creation: &Creation) {
+        create_folder(&mut self.config, creation);
     }
 
     /// Whether secrets are hidden from programs as well as people: postings of Octavia contain private keys of its
@@ -211,17 +207,17 @@ impl Context {
     /// Requires consent to an irreversible action.
     ///
     /// A protected board asks for its name. Without a terminal the consent must be on the command line.
-    pub(crate) fn consent(&self, consent: &Consent, question: &str) -> anyhow::Result<()> {
-        self.consent_on(&[&self.config], consent, question)
+    pub(crate) fn ask(&self, consent: &Consent, question: &str) -> anyhow::Result<()> {
+        self.ask_on(&[&self.config], consent, question)
     }
 
-    pub(crate) fn consent_on(
+    pub(crate) fn ask_on(
         &self,
         boards: &[&Config],
         consent: &Consent,
         question: &str,
     ) -> anyhow::Result<()> {
-        self.require_names(boards, consent, question)?;
+        self.confirm_protected(boards, consent, question)?;
         let is_protected = boards.iter().any(|it| it.board.value.is_protected);
         if is_protected || consent.yes || self.config.yes.value {
             return Ok(());
@@ -243,7 +239,7 @@ impl Context {
         }
     }
 
-    pub(crate) fn require_names(
+    pub(crate) fn confirm_protected(
         &self,
         boards: &[&Config],
         consent: &Consent,
@@ -309,6 +305,12 @@ impl Context {
         if let Some(board) = self.board.take() {
             board.close().await;
         }
+    }
+}
+
+fn create_folder(config: &mut Config, Creation { create }: &Creation) {
+    if let BoardUrl::Embedded(url) = &mut config.board.value.url {
+        url.makes_folder |= *create;
     }
 }
 

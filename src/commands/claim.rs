@@ -28,7 +28,7 @@ use crate::{
     duration,
     exit::{CommandError, NO_JOB},
     job::{Aftermath, Authority, Claimant, Claimed, Decision, Settlement, Shelf, Term},
-    lease::{Keeper, LEASE},
+    lease::{Keeper, USUAL_LEASE},
     process::{clock::Boottime, signal::Signals},
     retry::RetryPolicy,
     suggest::{Hint, Suggestion},
@@ -139,7 +139,7 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     let board = ctx.writable_board()?;
     // If its holder is killed, the claim ends with its lease.
     let time = if args.hold {
-        Some(args.lease.unwrap_or(LEASE))
+        Some(args.lease.unwrap_or(USUAL_LEASE))
     } else {
         args.expiry
     };
@@ -195,7 +195,7 @@ async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
 
 async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyhow::Result<()> {
     let mut signals = Signals::ending()?;
-    let term = board.lease_term(args.lease.unwrap_or(LEASE)).await?;
+    let term = board.lease_term(args.lease.unwrap_or(USUAL_LEASE)).await?;
     let by = Claimant {
         owner: kept_owner(ctx.who())?,
         term: Term::Kept(term),

@@ -15,7 +15,7 @@ use crate::{
     duration,
     exit::CommandError,
     job::{Conductor, Course, Shelf, Takes},
-    output::{Cell, Column, Fit, NOTHING, Page, Report, Row, Tone, rfc3339, short},
+    output::{ABSENT, Cell, Column, Fit, Page, Report, Row, Tone, rfc3339, short},
 };
 
 /// List the running conductors
@@ -133,7 +133,7 @@ impl Row for ListedConductor {
     fn cells(&self) -> Vec<Cell> {
         let cells = self.texts().into_iter().zip(COLUMNS);
         let cell = |(text, column): (String, &Column)| match (text.as_str(), &*column.title) {
-            ("", _) => Cell::new(NOTHING),
+            ("", _) => Cell::new(ABSENT),
             (name, "name") => Cell::toned(Tone::Strong, name),
             (seen, "seen") if self.silent => Cell::toned(Tone::Bad, seen),
             (text, _) => Cell::new(text),

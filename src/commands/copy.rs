@@ -39,7 +39,7 @@ use crate::{
     context::{Consent, Context, Creation},
     exit::CommandError,
     job::{MOVER, Owner},
-    lease::{Keeper, LEASE},
+    lease::{Keeper, USUAL_LEASE},
     output::count_jobs,
     transfer::loader::Loader,
 };
@@ -204,7 +204,7 @@ async fn finish(
 ) -> anyhow::Result<()> {
     let (from, to) = (&route.source, &route.target);
     let question = format!("finish interrupted moves from {from} to {to}?");
-    ctx.consent_on(&[&ctx.config, config], consent, &question)?;
+    ctx.ask_on(&[&ctx.config, config], consent, &question)?;
     let mut results = Results::new(ctx, "move", true);
     resume(ctx, route, &mut results).await?;
     if results.total == 0 {
@@ -240,15 +240,15 @@ async fn between(
     let has_left = is_move && !route.from.moves().await?.is_empty();
     match is_move && (jobs > 0 || has_left) {
         _ if args.is_preview() => {}
-        true => ctx.consent_on(&[&ctx.config, config], &args.consent, &question)?,
-        false => ctx.require_names(&[config], &args.consent, &question)?,
+        true => ctx.ask_on(&[&ctx.config, config], &args.consent, &question)?,
+        false => ctx.confirm_protected(&[config], &args.consent, &question)?,
     }
     let progress = ctx.out.progress(doing, Some(health.jobs + health.trashed));
     let mut results = Results::new(ctx, verb, true).with_progress(progress);
     let mut mover = None;
     if is_move {
         resume(ctx, route, &mut results).await?;
-        let lease = route.from.lease_term(LEASE).await;
+        let lease = route.from.lease_term(USUAL_LEASE).await;
         mover = Some(Mover {
             route,
             owner: Owner::new(&format!("{MOVER}{}", kept_owner(ctx.who())?))?,

@@ -86,7 +86,7 @@ pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()>
     let lines = DumpLines::open(lines, kind, &args).await?;
     if !args.dry_run {
         let jobs = lines.total.map_or("jobs".to_owned(), count_jobs);
-        ctx.require_names(&[&ctx.config], &args.consent, &format!("load {jobs}?"))?;
+        ctx.confirm_protected(&[&ctx.config], &args.consent, &format!("load {jobs}?"))?;
     }
     let mut loader = Loader::new(&*board, args.dry_run)
         .await

@@ -12,7 +12,7 @@ use crate::{
     duration,
     exit::CommandError,
     glob::{InvalidGlob, translate},
-    job::{LONGEST, Pause},
+    job::{LONGEST_TEXT, Pause},
     output::{Page, Report},
 };
 
@@ -65,8 +65,8 @@ pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()
     let question = format!("pause all jobs named {names}?");
     // Every other glob leaves some names.
     match names.trim_matches(['*', '?']).is_empty() && names.contains('*') {
-        true => ctx.consent(&args.consent, "pause all jobs?")?,
-        false => ctx.require_names(&[&ctx.config], &args.consent, &question)?,
+        true => ctx.ask(&args.consent, "pause all jobs?")?,
+        false => ctx.confirm_protected(&[&ctx.config], &args.consent, &question)?,
     }
     let pause = Pause {
         names,
@@ -100,7 +100,7 @@ async fn list(ctx: &mut Context) -> anyhow::Result<()> {
 fn glob(text: &str) -> Result<String, String> {
     match text {
         "" => Err("the pattern is empty; use `*` for all names".to_owned()),
-        text if text.len() > LONGEST => Err(InvalidGlob::TooLong.to_string()),
+        text if text.len() > LONGEST_TEXT => Err(InvalidGlob::TooLong.to_string()),
         text => translate(text)
             .map(|_| text.to_owned())
             .map_err(|error| error.to_string()),

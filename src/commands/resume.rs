@@ -70,9 +70,9 @@ pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<(
         [] => ctx.out.note("nothing is paused"),
         _ if args.names.is_none() && active > 1 => {
             let question = format!("end all {active} pauses?");
-            ctx.consent(&args.consent, &question)?;
+            ctx.ask(&args.consent, &question)?;
         }
-        _ => ctx.require_names(&[&ctx.config], &args.consent, &format!("resume {what}?"))?,
+        _ => ctx.confirm_protected(&[&ctx.config], &args.consent, &format!("resume {what}?"))?,
     }
     let remark = args.reason.remark_on(ctx, "resumed");
     let mut resumed = Vec::new();

@@ -100,7 +100,7 @@ pub(crate) async fn run(ctx: &mut Context, args: SelftestArgs) -> anyhow::Result
             true => "remove leftovers of earlier tests?".to_owned(),
             false => format!("run a {} server test?", duration::exact(args.bound)),
         };
-        ctx.consent(&args.consent, &question)?;
+        ctx.ask(&args.consent, &question)?;
     }
     if args.clean {
         return tidy(ctx, &*board, &scratch, None).await;

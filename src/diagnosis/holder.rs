@@ -10,7 +10,7 @@ use crate::{
     board::{Board, BoardError, JobRef},
     config::Expiry,
     job::{ClaimEnd, Entry, Holding, MOVER, Owner, Shelf},
-    lease::LEASE,
+    lease::USUAL_LEASE,
     process::group::has_ended,
 };
 
@@ -145,7 +145,7 @@ pub(crate) fn least_left(
     }
     // Only processes renew theirs. The lease is unknown, but a claim with this much left is renewed within half of it.
     let left = holding.expires_in?;
-    process_of(&owner.text()).map(|_| (LEASE / 3, left / 2))
+    process_of(&owner.text()).map(|_| (USUAL_LEASE / 3, left / 2))
 }
 
 impl Recheck {

@@ -28,10 +28,10 @@ pub(crate) struct Failure {
 const HEADLINE: usize = 160;
 
 /// The longest stored text of arbitrary length, in bytes.
-pub(crate) const LONGEST: usize = 1024;
+pub(crate) const LONGEST_TEXT: usize = 1024;
 
 pub(crate) fn shortened(text: &str) -> String {
-    cut(text, LONGEST)
+    cut(text, LONGEST_TEXT)
 }
 
 pub(super) fn cut(text: &str, longest: usize) -> String {
@@ -113,7 +113,7 @@ impl Failure {
 /// Failure reason after a forced release.
 pub(crate) const RELEASED: &str = "an operator released the claim";
 
-/// The sidecar: data about a job that its posting has no place for.
+/// The attempts, failures and last audit entry of a job, read from its sidecar.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct History {
     pub(crate) attempts: u32,
@@ -192,7 +192,7 @@ impl AuditEntry {
 
 pub(crate) const LONGEST_RECORD: usize = 256 * 1024;
 
-const MOST_MEMBERS: usize = LONGEST / 2;
+const MOST_MEMBERS: usize = LONGEST_TEXT / 2;
 
 /// Reads our own record, which any peer may have changed: cuts long texts and lists.
 pub(crate) fn from_json<T: DeserializeOwned>(record: &[u8]) -> serde_json::Result<T> {
@@ -204,11 +204,11 @@ pub(crate) fn from_json<T: DeserializeOwned>(record: &[u8]) -> serde_json::Resul
     }
     let read = serde_json::from_slice(record)?;
     // A short record has no long parts.
-    if record.len() <= LONGEST {
+    if record.len() <= LONGEST_TEXT {
         return Ok(read);
     }
     let mut value = serde_json::from_slice(record)?;
-    shorten(&mut value, LONGEST);
+    shorten(&mut value, LONGEST_TEXT);
     serde_json::from_value(value)
 }
 
@@ -224,9 +224,16 @@ fn shorten(value: &mut Value, longest: usize) {
             members.retain(|name, value| {
                 // Output of commands may be longer.
                 let is_output = matches!(name.as_str(), "stdout" | "stderr");
-                shorten(value, if is_output { 2 * LONGEST } else { LONGEST });
+                shorten(
+                    value,
+                    if is_output {
+                        2 * LONGEST_TEXT
+                    } else {
+                        LONGEST_TEXT
+                    },
+                );
                 room = room.saturating_sub(1);
-                room > 0 && name.len() <= LONGEST
+                room > 0 && name.len() <= LONGEST_TEXT
             });
         }
         _ => {}

@@ -31,8 +31,8 @@ pub(crate) use self::{
     draft::{Draft, Edit, Former},
     fields::{FieldKind, FieldSource, FieldValue, JobField},
     history::{
-        AuditEntry, CapturedOutput, Failure, History, LONGEST, LONGEST_RECORD, RELEASED, from_json,
-        shortened,
+        AuditEntry, CapturedOutput, Failure, History, LONGEST_RECORD, LONGEST_TEXT, RELEASED,
+        from_json, shortened,
     },
     key::{JobKey, usual},
     moves::{MOST_RECORDS, MOVER, MoveRecord, Stage},
@@ -312,7 +312,7 @@ impl Entry {
     /// Returns the name for people, cut to a kilobyte.
     pub(crate) fn name(&self) -> Cow<'_, str> {
         match self {
-            Self::Job(job) if job.name.len() > LONGEST => shortened(&job.name).into(),
+            Self::Job(job) if job.name.len() > LONGEST_TEXT => shortened(&job.name).into(),
             Self::Job(job) => Cow::Borrowed(&job.name),
             Self::Malformed(record) => shortened(&record.key.text()).into(),
         }

@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-pub(crate) const LEASE: Duration = Duration::from_secs(30);
+pub(crate) const USUAL_LEASE: Duration = Duration::from_secs(30);
 
 /// The shortest and the longest pause between failed renewals.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));

@@ -44,7 +44,7 @@ pub(crate) use self::{
     rows::{Report, Row, Rows},
     stderr::{complain, complain_json, complain_of},
     style::{ColorChoice, Format, Pieces, Style, Tone, Verbosity, width},
-    table::{Cell, Column, Fit, NOTHING, laid_out},
+    table::{ABSENT, Cell, Column, Fit, laid_out},
     text::{Text, ends},
 };
 

@@ -23,7 +23,7 @@ pub(super) const SHORT: usize = 8;
 
 const LONG: usize = 36;
 
-pub(crate) const NOTHING: &str = "-";
+pub(crate) const ABSENT: &str = "-";
 
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
@@ -212,7 +212,7 @@ fn spread<'a>(
         is_number: false,
     };
     let behind: Vec<_> = behind
-        .filter(|(cell, _)| cell.text.as_str() != NOTHING)
+        .filter(|(cell, _)| cell.text.as_str() != ABSENT)
         .collect();
     // Shrinking cells take the rest of the line, if it is wide enough.
     let fixed = behind.iter().filter(|(_, fit)| !fit.gives_way());

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     board::{Detail, wire::as_json},
-    job::{AuditEntry, Departure, End, Entry, Failure, LONGEST, Owner, shortened},
+    job::{AuditEntry, Departure, End, Entry, Failure, LONGEST_TEXT, Owner, shortened},
 };
 
 /// How many old entries are dropped together.
@@ -89,8 +89,8 @@ pub(super) fn entries(view: &BoardView<'_>, most: u32) -> rusqlite::Result<Vec<E
     let [uuid, name, book_name, book_uuid, failures, remark] = texts(view);
     // The whole history is read, so its texts are cut.
     let cut = |it| {
-        let text = format!("typeof({it}) = 'text' AND length({it}) > {LONGEST}");
-        format!("iif({text}, substr({it}, 1, {LONGEST}) || '…', {it})")
+        let text = format!("typeof({it}) = 'text' AND length({it}) > {LONGEST_TEXT}");
+        format!("iif({text}, substr({it}, 1, {LONGEST_TEXT}) || '…', {it})")
     };
     let [uuid, name, book_name, book_uuid] = [uuid, name, book_name, book_uuid].map(cut);
     let outcome = view.bounded("outcome");

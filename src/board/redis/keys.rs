@@ -6,7 +6,7 @@ use redis::Cmd;
 use super::link::bounded::stand_in;
 use crate::{
     board::scratch::MARK,
-    job::{JobKey, LONGEST, Shelf},
+    job::{JobKey, LONGEST_TEXT, Shelf},
 };
 
 #[derive(Debug, Clone)]
@@ -55,7 +55,7 @@ impl Keys {
     pub(super) fn part(&self, name: &[u8]) -> Option<KeyPart> {
         let name = name.strip_prefix(self.prefix.as_bytes())?;
         // Longer names belong to no usable job or conductor.
-        let name = (name.len() <= 2 * LONGEST).then_some(name)?;
+        let name = (name.len() <= 2 * LONGEST_TEXT).then_some(name)?;
         let of = |suffix: &str| name.strip_suffix(suffix.as_bytes()).map(key_of);
         match name {
             b"listings" => Some(KeyPart::Postings),
@@ -166,7 +166,7 @@ impl SidecarNames {
 
 /// The key is printed on a line of its own and parsed from there, so unprintable bytes are escaped with `%`.
 pub(super) fn key_of(field: &[u8]) -> JobKey {
-    if field.len() > LONGEST {
+    if field.len() > LONGEST_TEXT {
         return key_of(&stand_in(field.len()));
     }
     match std::str::from_utf8(field) {
@@ -325,7 +325,7 @@ mod tests {
         ];
         Corpus::of(Bounds::STORED, fields).hold(|field| {
             let key = key_of(field);
-            if field.len() > LONGEST {
+            if field.len() > LONGEST_TEXT {
                 same("its size", &field_of(&key), &stand_in(field.len()))?;
                 return refused("the text is too long");
             }

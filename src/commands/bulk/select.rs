@@ -311,7 +311,7 @@ pub(crate) fn confirm(
                 .note(format!("  … and {} more", found.len() - SAMPLE));
         }
     }
-    ctx.consent(
+    ctx.ask(
         consent,
         &question.replace("{}", &count_jobs(found.len() as u64)),
     )

@@ -18,7 +18,7 @@ use crate::{
         Aftermath, AuditEntry, Authority, ClaimEnd, Decision, Entry, ExpectedState, Failure,
         Identity, Owner, RELEASED, Settlement,
     },
-    lease::LEASE,
+    lease::USUAL_LEASE,
     output::count_jobs,
     process::{label::Label, lineage::Processes},
 };
@@ -280,5 +280,5 @@ fn left(entry: &Entry) -> Option<TimeDelta> {
         ClaimEnd::Never => return None,
         ClaimEnd::Timed | ClaimEnd::Session => holding.expires_in.or(holding.outlives),
     };
-    TimeDelta::from_std(left.unwrap_or(LEASE)).ok()
+    TimeDelta::from_std(left.unwrap_or(USUAL_LEASE)).ok()
 }

@@ -86,7 +86,7 @@ impl Task {
             // A protected board asks for its name before any change of several jobs.
             None if self.action.force().is_none() && count > 1 => {
                 let question = format!("{} {}?", self.action.verb().now, count_jobs(count));
-                ctx.require_names(&[&ctx.config], consent, &question)?;
+                ctx.confirm_protected(&[&ctx.config], consent, &question)?;
             }
             None => {}
         }

@@ -33,7 +33,7 @@ use crate::{
     duration,
     exit::CommandError,
     job::{Conductor, ConductorReport, Owner},
-    lease::LEASE,
+    lease::USUAL_LEASE,
     output::short,
     process::{
         host_name,
@@ -298,7 +298,7 @@ fn settings(ctx: &Context, args: &ConductArgs, reporter: &Reporter) -> anyhow::R
         conductor: Conductor::of_this_process(name, host_name(), owner, ConductorReport::default()),
         mark: process,
         jobs: args.jobs,
-        lease: args.lease.unwrap_or(LEASE),
+        lease: args.lease.unwrap_or(USUAL_LEASE),
         filters: Filters::new(args.filter.clone()),
         until,
         policy: args.policy.policy(&ctx.config, &ctx.environment)?,

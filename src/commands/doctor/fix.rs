@@ -162,7 +162,7 @@ pub(super) async fn fix(
     }
     if !plan.plan.is_empty() {
         ctx.writable_board()?;
-        ctx.require_names(&[&ctx.config], &args.consent, "run these steps?")?;
+        ctx.confirm_protected(&[&ctx.config], &args.consent, "run these steps?")?;
         perform_all(ctx, args, &mut plan.plan).await?;
     }
     Ok(Some(Fixed { steps: plan.plan }))

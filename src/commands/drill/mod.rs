@@ -103,7 +103,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DrillArgs) -> anyhow::Result<()
         "post {} jobs named {name}, and kill and stop conductors of this drill?",
         args.jobs
     );
-    ctx.consent(&args.consent, &question)?;
+    ctx.ask(&args.consent, &question)?;
     let is_copy = args.copy || ctx.config.board.value.is_of_octavia();
     if is_copy && args.yours {
         let message =

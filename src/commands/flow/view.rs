@@ -9,7 +9,7 @@ use crate::{
     duration,
     job::{Job, octavia},
     logbook::{Atom, AtomFailure, AtomKind, AtomState, Flow, position},
-    output::{Cell, Column, Fit, NOTHING, Page, Report, Tone, rfc3339},
+    output::{ABSENT, Cell, Column, Fit, Page, Report, Tone, rfc3339},
 };
 
 pub(super) struct FlowView<'a> {
@@ -136,7 +136,7 @@ impl Report for FlowView<'_> {
 
 impl FlowView<'_> {
     fn row(&self, atom: &Atom) -> Vec<Cell> {
-        let nothing = || Cell::toned(Tone::Faint, NOTHING);
+        let nothing = || Cell::toned(Tone::Faint, ABSENT);
         let long = atom
             .lasts(self.now)
             .filter(|_| atom.state != AtomState::Pending);

@@ -14,7 +14,7 @@ use crate::{
         filter::{FieldPath, compare_values},
     },
     context::Context,
-    output::{Cell, Column, Fit, NOTHING, Page, Report, Row, Tone},
+    output::{ABSENT, Cell, Column, Fit, Page, Report, Row, Tone},
     secret::covered_member,
 };
 
@@ -61,7 +61,7 @@ impl Row for GroupCount<'_> {
     }
 
     fn cells(&self) -> Vec<Cell> {
-        let none = || Cell::toned(Tone::Faint, NOTHING);
+        let none = || Cell::toned(Tone::Faint, ABSENT);
         let cells = self.fields.iter().zip(&self.values);
         let cells = cells.map(|(field, value)| field.in_words(value).map_or_else(none, Cell::new));
         cells.chain([Cell::new(self.count.to_string())]).collect()

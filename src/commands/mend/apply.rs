@@ -70,7 +70,7 @@ impl BalancerRepair<'_> {
                 balancer.id,
                 names.join(", ")
             );
-            ctx.consent(&self.args.consent, &question)?;
+            ctx.ask(&self.args.consent, &question)?;
         }
         report.begin();
         let began = Instant::now();

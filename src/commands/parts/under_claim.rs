@@ -15,7 +15,7 @@ use crate::{
     duration,
     exit::CommandError,
     job::{CapturedOutput, Claimant, Claimed, Decision, Fence, Job, Owner, Settlement, Term},
-    lease::{Keeper, KeptLease, LEASE},
+    lease::{Keeper, KeptLease, USUAL_LEASE},
     process::{
         child::Ended,
         clock::Boottime,
@@ -91,7 +91,7 @@ impl Performer {
         let search = ctx.environment.variable("PATH");
         let command =
             CommandSpec::here(&argv, search.as_deref()).map_err(|error| not_run(ctx, error))?;
-        let lease = board.lease_term(lease.unwrap_or(LEASE)).await?;
+        let lease = board.lease_term(lease.unwrap_or(USUAL_LEASE)).await?;
         let withheld = ctx.environment.withheld();
         Ok(Self {
             command,

@@ -109,7 +109,7 @@ impl Quantiles {
 
 const INTERVALS: usize = 60;
 
-const MINUTE: usize = 3;
+const MINUTE_LEVEL: usize = 3;
 
 const LENGTHS: [i64; 11] = [
     1, 5, 15, 60, 300, 900, 3_600, 21_600, 86_400, 604_800, 2_592_000,
@@ -174,7 +174,7 @@ impl EventCourse {
 
     /// Returns the counts of each kind in the last sixty minutes, the latest last.
     pub(super) fn last_hour(&self) -> [Vec<u64>; KINDS.len()] {
-        let minutes = self.levels[MINUTE].iter().rev();
+        let minutes = self.levels[MINUTE_LEVEL].iter().rev();
         std::array::from_fn(|kind| minutes.clone().map(|counts| counts[kind]).collect())
     }
 

@@ -10,7 +10,7 @@ use crate::{
     commands::status::{NAMES, OWNERS, name_cells, owner_cells},
     diagnosis::{ByName, ByOwner, Standing},
     duration,
-    output::{Cell, Column, Fit, NOTHING, Tone, short},
+    output::{ABSENT, Cell, Column, Fit, Tone, short},
     problem::Code,
 };
 
@@ -126,7 +126,7 @@ impl ReportFacts {
         }));
         let waited = self.waited.as_ref();
         let half = waited.map(|it| ("half within", seconds(it.p50)));
-        let most = waited.map_or_else(|| NOTHING.to_owned(), |it| seconds(it.p90));
+        let most = waited.map_or_else(|| ABSENT.to_owned(), |it| seconds(it.p90));
         let jobs = figures.claimed + figures.unclaimed;
         let empty = match (jobs, (done + lost).saturating_sub(coming)) {
             (0, _) => "now".to_owned(),
@@ -244,7 +244,7 @@ impl ReportFacts {
             let job = format!("{} {}", run.name, short(&run.job));
             let end = run.to.unwrap_or(self.at);
             let took = run.from.map(|from| duration::between(from, end));
-            let took = took.unwrap_or_else(|| NOTHING.to_owned());
+            let took = took.unwrap_or_else(|| ABSENT.to_owned());
             let (from, outcome) = (run.from.unwrap_or(end), run.outcome.name().to_owned());
             let cells = [job, lane.name(), words::time(from), took, outcome];
             cells.map(Cell::new).into()
@@ -254,7 +254,7 @@ impl ReportFacts {
 
 fn row(name: String, numbers: &[u64]) -> Vec<Cell> {
     let numbers = numbers.iter().map(|number| match number {
-        0 => Cell::toned(Tone::Faint, NOTHING),
+        0 => Cell::toned(Tone::Faint, ABSENT),
         number => Cell::new(grouped(*number)),
     });
     [Cell::new(name)].into_iter().chain(numbers).collect()

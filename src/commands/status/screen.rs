@@ -9,7 +9,7 @@ use crate::{
     diagnosis::{ByName, ByOwner, Departures, Figures, Standing, Survey},
     duration::{between, brief},
     job::Pause,
-    output::{Cell, Column, Fit, NOTHING, Page, Report, Tone, count_jobs},
+    output::{ABSENT, Cell, Column, Fit, Page, Report, Tone, count_jobs},
     problem::{Code, Severity},
     suggest::Suggestion,
 };
@@ -183,7 +183,7 @@ pub(crate) fn owner_cells(owned: &ByOwner, now: DateTime<Utc>) -> Vec<Cell> {
 }
 
 fn cell(text: Option<String>) -> Cell {
-    text.map_or_else(|| Cell::toned(Tone::Faint, NOTHING), Cell::new)
+    text.map_or_else(|| Cell::toned(Tone::Faint, ABSENT), Cell::new)
 }
 
 fn wrong(count: u64) -> Cell {

@@ -8,9 +8,10 @@ use super::JobView;
 use crate::{
     duration,
     job::{
-        ClaimEnd, Departure, Entry, FieldValue, Job, JobField, LONGEST, State, octavia, shortened,
+        ClaimEnd, Departure, Entry, FieldValue, Job, JobField, LONGEST_TEXT, State, octavia,
+        shortened,
     },
-    output::{Cell, Column, Fit, NOTHING, Text, Tone},
+    output::{ABSENT, Cell, Column, Fit, Text, Tone},
     problem::Code,
 };
 
@@ -151,7 +152,7 @@ impl<'a> Fact<'a> {
 
     pub(super) fn cell(self, now: DateTime<Utc>) -> Cell {
         match self {
-            Self::Nothing => Cell::toned(Tone::Faint, NOTHING),
+            Self::Nothing => Cell::toned(Tone::Faint, ABSENT),
             Self::Plain(value) => Cell::new(narrow(formatted(value, now, duration::brief))),
             Self::Marked(tone, text) => Cell::toned(tone, narrow(text)),
             Self::Both(cell, _) | Self::Aside(cell) => cell,
@@ -178,7 +179,7 @@ fn narrow(text: Cow<'_, str>) -> Text {
 }
 
 fn short(text: Cow<'_, str>) -> String {
-    match text.len() > LONGEST {
+    match text.len() > LONGEST_TEXT {
         true => shortened(&text),
         false => text.into_owned(),
     }

@@ -1,6 +1,6 @@
 //! Chooses the columns of a table and their widths, to fit a terminal.
 
-use super::{Cell, Column, Fit, NOTHING, PIECE};
+use super::{ABSENT, Cell, Column, Fit, PIECE};
 
 /// The minimum column width, where no more columns can be left out.
 pub(super) const NARROWEST: usize = 5;
@@ -106,7 +106,7 @@ fn widths(columns: &[Column], rows: &[Vec<Cell>], counts: impl Fn(&Cell) -> bool
 fn falling(columns: &[Column], rows: &[Vec<Cell>]) -> Vec<usize> {
     // Rows that are still to come may fill the column.
     let are_all = rows.len() < PIECE;
-    let says = |at: usize| !are_all || rows.iter().any(|row| row[at].text.as_str() != NOTHING);
+    let says = |at: usize| !are_all || rows.iter().any(|row| row[at].text.as_str() != ABSENT);
     let falling = columns.iter().enumerate();
     let falling = falling.filter_map(|(at, column)| Some((says(at), column.falls?, at)));
     let mut falling: Vec<_> = falling.collect();

@@ -81,7 +81,7 @@ fn vital_cell_is_shown_in_full_if_possible() {
             "CLAIMED",
             "root@host:host:4711:c0ffee",
         ));
-        layout.push(cells(Cell::vital(Tone::Bad, key), "MALFORMED", NOTHING));
+        layout.push(cells(Cell::vital(Tone::Bad, key), "MALFORMED", ABSENT));
         assert_eq!(text(&layout.finish()), expected);
     }
 }

@@ -23,7 +23,7 @@ use crate::{
             },
         },
     },
-    job::{JobKey, LONGEST, Shelf},
+    job::{JobKey, LONGEST_TEXT, Shelf},
 };
 
 /// Pages requested together: each needs as many exchanges one after another.
@@ -120,7 +120,7 @@ impl Scan {
         let mut page = Vec::with_capacity(flat.len() / 2);
         let mut parts = flat.into_iter();
         while let (Some(mut field), Some(posting)) = (parts.next(), parts.next()) {
-            if field.len() > LONGEST {
+            if field.len() > LONGEST_TEXT {
                 field = stand_in(field.len());
             }
             if self.returned.insert(key_of(&field)) {

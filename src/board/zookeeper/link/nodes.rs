@@ -6,7 +6,7 @@ use zookeeper_client::{Error, MultiReadResult, Stat};
 use super::session::Session;
 use crate::{
     board::{Result, pages::next_page},
-    job::LONGEST,
+    job::LONGEST_TEXT,
 };
 
 pub(crate) const READING: &str = "read";
@@ -50,7 +50,7 @@ impl Node {
 
     /// Drops the data unless they are short, as those of a marker are.
     pub(crate) fn brief(mut self) -> Self {
-        if self.data.len() > LONGEST {
+        if self.data.len() > LONGEST_TEXT {
             self.data = Vec::new();
         }
         self

@@ -20,7 +20,7 @@ use crate::{
     duration,
     job::{Conductor, Entry, Shelf},
     output::{
-        Cell, Column, Fit, JobColumns, JobView, NOTHING, Page, Pieces, Report as _, Row as _, Text,
+        ABSENT, Cell, Column, Fit, JobColumns, JobView, Page, Pieces, Report as _, Row as _, Text,
         Tone, laid_out, width,
     },
     problem::{Code, Problem, Severity},
@@ -216,7 +216,7 @@ fn jobs<'a>(
     let is_shown = |at: usize| {
         let text = |row: &[Cell]| row[at].text.as_str().to_owned();
         let first = rows.first().map(|row| text(row)).unwrap_or_default();
-        let may_drop = first == NOTHING || (rows.len() > 2 && DROPPED.contains(&names[at]));
+        let may_drop = first == ABSENT || (rows.len() > 2 && DROPPED.contains(&names[at]));
         !may_drop || rows.iter().any(|row| text(row) != first)
     };
     let shown: Vec<_> = (0..names.len()).map(is_shown).collect();
@@ -261,10 +261,10 @@ fn problem(state: &DashState, problem: &Problem) -> Vec<Cell> {
     vec![
         marked(mark_of(problem.severity), problem.code),
         match problem.jobs {
-            0 => Cell::toned(Tone::Faint, NOTHING),
+            0 => Cell::toned(Tone::Faint, ABSENT),
             jobs => Cell::new(jobs.to_string()),
         },
-        Cell::new(problem.since.map_or_else(|| NOTHING.to_owned(), age)),
+        Cell::new(problem.since.map_or_else(|| ABSENT.to_owned(), age)),
         Cell::new(&problem.summary),
     ]
 }
@@ -282,7 +282,7 @@ fn group(state: &DashState, of: &RowGroup) -> Vec<Cell> {
     vec![
         Cell::toned(Tone::Strong, &of.reason),
         Cell::new(format!("×{}", of.jobs)),
-        Cell::new(of.last.map_or_else(|| NOTHING.to_owned(), age)),
+        Cell::new(of.last.map_or_else(|| ABSENT.to_owned(), age)),
         Cell::new(names.join(", ")),
     ]
 }

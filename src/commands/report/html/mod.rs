@@ -16,7 +16,7 @@ use super::{
     words,
 };
 use crate::{
-    output::{Cell, Column, Fit, Html, NOTHING, Text, Tone, element, list, rfc3339, tag},
+    output::{ABSENT, Cell, Column, Fit, Html, Text, Tone, element, list, rfc3339, tag},
     suggest::Suggestion,
 };
 
@@ -172,7 +172,7 @@ fn table(of: &Table) -> Html {
 
 fn content(cell: &Cell) -> Html {
     match (cell.tone, cell.text.as_str()) {
-        (_, NOTHING) => tag("bdi", &[&"–"]),
+        (_, ABSENT) => tag("bdi", &[&"–"]),
         (Tone::Bad, _) => tag("strong.bad-text", &[&cell.text.shortened(NAME)]),
         _ => tag("bdi", &[&cell.text.shortened(NAME)]),
     }
