@@ -19,6 +19,7 @@ use crate::{
     glob::literal,
     job::{Conductor, MoveRecord, Shelf, Stage},
     problem::{Code, Fix, Problem, Repair, Risk, Severity},
+    secret::is_covered,
     suggest::Suggestion,
 };
 
@@ -180,7 +181,7 @@ fn fix_of_record(cause: &Cause, target: FixTarget<'_>) -> Fix {
 /// file that it would send to that address.
 fn resume(option: &str, board: &str) -> Fix {
     let is_harmless = |url: BoardUrl| !url.names_files();
-    if !board.parse().is_ok_and(is_harmless) {
+    if is_covered(board) || !board.parse().is_ok_and(is_harmless) {
         return Fix::advice(match option {
             "--to" => "finish the move: `jobboard copy --resume --to` with the URL of that board",
             _ => "finish the move: `jobboard copy --resume --from` with the URL of that board",

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::Owner;
+use crate::secret::covered_text;
 
 /// The prefix of the owner name that a move uses on both boards.
 pub(crate) const MOVER: &str = "move:";
@@ -60,7 +61,8 @@ impl MoveRecord {
         if key.starts_with(MOVER) {
             let (on, to) = value.split_once(' ')?;
             let on = DateTime::parse_from_rfc3339(on).ok()?.to_utc();
-            let to = to.to_owned();
+            // A peer may write an address with a password.
+            let to = covered_text(to);
             let (owner, stage) = (Owner::from_stored(key), Stage::Begun { to, on });
             return Some(Self { owner, stage });
         }
@@ -73,6 +75,13 @@ impl MoveRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn password_in_a_target_is_covered() {
+        let value = "2026-11-28T08:00:00Z redis://u:S3cr3tPW@h/0?namespace=q";
+        let record = MoveRecord::read("move:ada:h7:1:c0ffee01", value).unwrap();
+        assert!(!format!("{record:?}").contains("S3cr3tPW"), "{record:?}");
+    }
 
     #[test]
     fn move_records_round_trip() {

@@ -7,11 +7,15 @@ use serde_json::Value;
 
 const COVER: &str = "******** (--reveal shows it)";
 
+pub(crate) fn is_covered(text: &str) -> bool {
+    text.contains("********")
+}
+
 pub(crate) fn has_cover(value: &Value) -> bool {
     match value {
         Value::Object(members) => members.values().any(has_cover),
         Value::Array(items) => items.iter().any(has_cover),
-        Value::String(text) => text.contains("********"),
+        Value::String(text) => is_covered(text),
         _ => false,
     }
 }

@@ -173,6 +173,8 @@ impl Redis {
             (keys.trash(), "hash"),
             (keys.sequence(), "string"),
             (keys.fence(), "string"),
+            (keys.paused(), "hash"),
+            (keys.moves(), "hash"),
             (keys.past(), "stream"),
         ];
         let mut types = Pipeline::new();
@@ -200,10 +202,27 @@ impl Redis {
             }
         }
         if is_sound {
+            self.fence(seen).await?;
             if let Some(highest) = highest {
                 self.numbers(highest, seen).await?;
             }
             self.strays(seen).await?;
+        }
+        Ok(())
+    }
+
+    /// Checks the counter that every claim increments.
+    async fn fence(&self, seen: &mut Examined) -> Result<()> {
+        let key = self.keys.fence();
+        let last: Option<Vec<u8>> = self.client.read(&Cmd::get(&*key)).await?;
+        let last = last.map(|last| String::from_utf8_lossy(&last).into_owned());
+        let is_counter = |last: &String| last.parse().is_ok_and(|it: i64| it < MOST_NUMBER);
+        if last.is_some_and(|last| !is_counter(&last)) {
+            let summary = format!("{key} is no counter, so no job can be claimed");
+            // A missing counter restarts at the server's clock, above all earlier fences.
+            let aside = format!("{key}.aside");
+            let remedy = self.cli(Suggestion::of("RENAMENX").with([&key, &aside]));
+            seen.add(Problem::new(Code::WrongType, summary).fixed_by(remedy));
         }
         Ok(())
     }

@@ -173,7 +173,21 @@ fn invalid_redis_keys_are_reported() {
     );
     server.run(&["SET", "taskflow:sequence", "3"]);
     is_sound(env);
-    for (key, kind) in [("trash", "hash"), ("past", "stream"), ("listings", "hash")] {
+    for fence in ["zzz", "9007199254740992"] {
+        server.run(&["SET", "taskflow:fence", fence]);
+        let found = finds(env, "wrong-type");
+        let words = command(&found);
+        let aside = ["RENAMENX", "taskflow:fence", "taskflow:fence.aside"];
+        assert!(words.ends_with(&aside), "{found}");
+    }
+    server.run(&["DEL", "taskflow:fence"]);
+    for (key, kind) in [
+        ("trash", "hash"),
+        ("past", "stream"),
+        ("paused", "hash"),
+        ("moves", "hash"),
+        ("listings", "hash"),
+    ] {
         let key = format!("taskflow:{key}");
         server.run(&["DEL", &key]);
         server.run(&["SET", &key, "x"]);

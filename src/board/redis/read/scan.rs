@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use futures_util::{Stream, TryStreamExt, stream};
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use redis::{Cmd, FromRedisValue, cmd};
 
 use crate::{
@@ -38,6 +38,9 @@ const RESTARTS: u32 = 3;
 
 /// Maximum pages in a row without a new field: ten million free places of a hash that has just shrunk.
 const FRUITLESS: u32 = 1000;
+
+/// Maximum pages of a hash that readers do not read to its end.
+const MOST_PAGES: u32 = 10_000;
 
 pub(crate) type RawPosting = (Vec<u8>, Vec<u8>);
 
@@ -227,7 +230,15 @@ impl RedisClient {
         hash: String,
         count: usize,
     ) -> impl Stream<Item = Result<Vec<(Vec<u8>, Vec<u8>)>>> + Send + use<'_> {
+        let mut pages = 0;
         self.pages(move |cursor| scan_hash(&hash, cursor, count))
+            .map(move |page| {
+                pages += 1;
+                match pages > MOST_PAGES {
+                    true => Err(self.error(READ, ServerCause::EndlessScan)),
+                    false => page,
+                }
+            })
     }
 
     pub(crate) fn key_names(
