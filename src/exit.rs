@@ -113,7 +113,7 @@ fn place(shelf: Shelf) -> &'static str {
     match shelf {
         Shelf::Board => "is on the board, not in the trash",
         Shelf::Trash => "is in the trash",
-        Shelf::Past => "has already ended",
+        Shelf::History => "has already ended",
     }
 }
 

@@ -260,7 +260,7 @@ pub(crate) trait Board: Send + Sync {
     async fn examine(&self, part: Part) -> Result<Examined>;
 
     /// Tests the right to read and write the history as far as possible without writing.
-    async fn try_past(&self) -> Result<()>;
+    async fn check_history(&self) -> Result<()>;
 
     /// Ends the connection, and with it session-bound registrations and claims.
     async fn close(&self);

@@ -121,12 +121,12 @@ async fn explain(
     for (shelf, name) in [
         (Shelf::Board, "the board"),
         (Shelf::Trash, "the trash"),
-        (Shelf::Past, "the history"),
+        (Shelf::History, "the history"),
     ] {
         match board.resolve_one(shelf, wanted).await {
             Ok(mut entry) => {
                 if let Entry::Job(job) = &mut entry
-                    && let (false, Ok(uuid)) = (shelf == Shelf::Past, job.reference().parse())
+                    && let (false, Ok(uuid)) = (shelf == Shelf::History, job.reference().parse())
                 {
                     let alike = board.find(shelf, &[uuid]).await?;
                     job.is_misnamed |= alike.concat().len() > 1;

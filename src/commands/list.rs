@@ -147,8 +147,8 @@ pub(crate) struct ListArgs {
 impl ListArgs {
     fn shelf(&self) -> Shelf {
         match self.state {
-            _ if self.history => Shelf::Past,
-            Some(State::Complete) => Shelf::Past,
+            _ if self.history => Shelf::History,
+            Some(State::Complete) => Shelf::History,
             Some(State::Trashed) => Shelf::Trash,
             _ if self.trash => Shelf::Trash,
             // The failed jobs are in the trash.
@@ -197,7 +197,7 @@ impl ListArgs {
             (true, _) if self.failed => "no job has failed",
             (false, _) => "no job matches",
             (true, Shelf::Trash) => "the trash is empty",
-            (true, Shelf::Past) => "the history is empty",
+            (true, Shelf::History) => "the history is empty",
             (true, Shelf::Board) => "no jobs",
         }
     }
@@ -227,7 +227,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
             "{hidden} more of other boards not shown (--shared)"
         ));
     }
-    if args.shelf() == Shelf::Past {
+    if args.shelf() == Shelf::History {
         notes::remark_on_peers(ctx, &*board);
     }
     match seen {
@@ -339,7 +339,7 @@ async fn entries<'a>(
         found.extend(entries);
     }
     let peers = board.capabilities().peer_order;
-    let is_by_end = args.shelf() == Shelf::Past && args.sort.is_native();
+    let is_by_end = args.shelf() == Shelf::History && args.sort.is_native();
     if !matches!(args.sort, ListOrder::None) && !is_by_end {
         found = args.sort.sort(found, filter.now, peers);
     }

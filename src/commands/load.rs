@@ -119,7 +119,7 @@ impl LoadCounts {
                 self.were_claimed += u64::from(record.was_claimed);
                 *match shelf {
                     Shelf::Trash => &mut self.trashed,
-                    Shelf::Board | Shelf::Past => &mut self.posted,
+                    Shelf::Board | Shelf::History => &mut self.posted,
                 } += 1;
             }
             (Loaded::Exists, _) => self.exist += 1,

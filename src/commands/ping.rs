@@ -59,7 +59,7 @@ pub(crate) async fn run(ctx: &mut Context, PingArgs { shared }: PingArgs) -> any
     if let Some(warning) = health.warning {
         ctx.out.note(warning);
     }
-    let history_problem = match board.try_past().await {
+    let history_problem = match board.check_history().await {
         Ok(()) => None,
         Err(error) if error.is_retryable() => return Err(error).with_context(trying),
         Err(error) => Some(chain(&error)),

@@ -62,7 +62,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
         .iter()
         .flatten()
         .filter_map(Entry::job)
-        .any(|it| it.shelf == Shelf::Past)
+        .any(|it| it.shelf == Shelf::History)
     {
         notes::remark_on_peers(ctx, &*board);
     }
@@ -129,7 +129,7 @@ pub(crate) async fn look_everywhere(
     if !found.iter().any(may_have_ended) {
         return Ok(found);
     }
-    let past = match board.resolve(Shelf::Past, wanted).await {
+    let past = match board.resolve(Shelf::History, wanted).await {
         Ok(past) => past,
         // Without the right to read the history, the other results still count.
         Err(error) if !error.is_retryable() => return Ok(found),

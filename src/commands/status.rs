@@ -67,7 +67,7 @@ async fn past(
     history: u32,
 ) -> Result<Departures, BoardError> {
     let mut ended = Departures::lately(now);
-    let mut entries = board.entries(Query::all(Shelf::Past, Detail::Brief));
+    let mut entries = board.entries(Query::all(Shelf::History, Detail::Brief));
     while let Some(entry) = entries.try_next().await? {
         if !ended.add(&entry) {
             return Ok(ended);

@@ -98,7 +98,7 @@ impl Snapshot {
             Entry::Malformed(record) => (unreadable(record), false),
             Entry::Job(job) => match (job.shelf, &job.holding) {
                 (Shelf::Trash, _) => (trashed(job), false),
-                (Shelf::Past, _) => {
+                (Shelf::History, _) => {
                     let is_well =
                         (job.ended.as_ref()).is_none_or(|it| it.departure != Departure::Failed);
                     (Cause::of(Code::Ended), is_well)

@@ -102,7 +102,7 @@ fn elsewhere(shelf: Shelf, verb: &str) -> &'static str {
              and resume the name"
         }
         (Shelf::Trash, _) => "`jobboard restore JOB` puts it back on the board",
-        (Shelf::Past, _) => "`jobboard show JOB` shows how it ended",
+        (Shelf::History, _) => "`jobboard show JOB` shows how it ended",
     }
 }
 

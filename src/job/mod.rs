@@ -74,7 +74,7 @@ pub(crate) enum Shelf {
     Board,
     Trash,
     /// The history: jobs that left the board.
-    Past,
+    History,
 }
 
 impl Shelf {
@@ -164,7 +164,7 @@ impl Job {
     pub(crate) fn state(&self) -> State {
         match (self.shelf, &self.holding) {
             (Shelf::Trash, _) => State::Trashed,
-            (Shelf::Past, _) => State::Complete,
+            (Shelf::History, _) => State::Complete,
             (Shelf::Board, Some(_)) => State::Claimed,
             (Shelf::Board, None) => State::Unclaimed,
         }

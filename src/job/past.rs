@@ -75,8 +75,8 @@ impl Job {
     /// Returns the audit entry of the intervention that ended or trashed it.
     pub(crate) fn sent_by(&self) -> Option<&AuditEntry> {
         let action = match (self.shelf, self.ended.as_ref().map(|ended| ended.departure)) {
-            (Shelf::Past, Some(Departure::Purged)) => "purged",
-            (Shelf::Past, _) => "consumed",
+            (Shelf::History, Some(Departure::Purged)) => "purged",
+            (Shelf::History, _) => "consumed",
             (Shelf::Trash, _) => "trashed",
             (Shelf::Board, _) => return None,
         };

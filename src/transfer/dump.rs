@@ -61,7 +61,7 @@ impl<'a> DumpLine<'a> {
     pub(crate) fn new(shelf: Shelf, view: JobView<'a>) -> Self {
         let kind = match shelf {
             Shelf::Trash => TRASH,
-            Shelf::Board | Shelf::Past => "job",
+            Shelf::Board | Shelf::History => "job",
         };
         let view = JobView {
             is_dump: true,

@@ -183,7 +183,7 @@ impl<'a> Loader<'a> {
         if wanted.is_empty() {
             return Ok(());
         }
-        let found = self.board.find(Shelf::Past, &wanted).await?;
+        let found = self.board.find(Shelf::History, &wanted).await?;
         let has_run = |entry: &Entry| {
             let ended = entry.job().and_then(|job| job.ended.as_ref());
             // A purged job was given up, and a dump brings it back.

@@ -9,7 +9,7 @@ use crate::{
 };
 
 pub(crate) const PAST: Query = Query {
-    shelf: Shelf::Past,
+    shelf: Shelf::History,
     ..WHOLE_BOARD
 };
 
@@ -73,7 +73,7 @@ pub(crate) async fn forgotten(board: &Subject) -> [Option<String>; 2] {
 
 async fn remembered(board: &Subject, uuid: &str) -> Job {
     let wanted = JobRef::Uuid(uuid.to_owned());
-    let found = board.find(Shelf::Past, &[wanted]).await.unwrap();
+    let found = board.find(Shelf::History, &[wanted]).await.unwrap();
     let mut found = found.into_iter().flatten();
     match (found.next(), found.next()) {
         (Some(Entry::Job(job)), None) => *job,

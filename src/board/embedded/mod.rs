@@ -98,7 +98,7 @@ impl Board for Embedded {
     }
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
-        if query.shelf == Shelf::Past {
+        if query.shelf == Shelf::History {
             return pages::flatten(stream::once(self.history()));
         }
         let pages = stream::try_unfold(
@@ -115,7 +115,7 @@ impl Board for Embedded {
     }
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
-        if shelf == Shelf::Past {
+        if shelf == Shelf::History {
             return find_past(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
         }
         let found = self.file.read(|view| {
@@ -227,7 +227,7 @@ impl Board for Embedded {
         self.look_at(part).await
     }
 
-    async fn try_past(&self) -> Result<()> {
+    async fn check_history(&self) -> Result<()> {
         let read = self.file.read(|view| history::entries(view, 1));
         match read.await? {
             Some(_) => self.file.is_writable(),

@@ -84,7 +84,7 @@ impl Keys {
         match shelf {
             Shelf::Board => self.listings(),
             Shelf::Trash => self.trash(),
-            Shelf::Past => self.past(),
+            Shelf::History => self.past(),
         }
     }
 

@@ -96,14 +96,14 @@ impl Board for Redis {
     }
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
-        if query.shelf == Shelf::Past {
+        if query.shelf == Shelf::History {
             return pages::flatten(self.past());
         }
         pages::flatten(self.pages(query))
     }
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
-        if shelf == Shelf::Past {
+        if shelf == Shelf::History {
             return past::find(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
         }
         self.matches(shelf, wanted).await
@@ -219,7 +219,7 @@ impl Board for Redis {
         self.look_at(part).await
     }
 
-    async fn try_past(&self) -> Result<()> {
+    async fn check_history(&self) -> Result<()> {
         self.check_past().await
     }
 

@@ -44,7 +44,7 @@ impl Side {
         let Some(mut job) = self.job.take() else {
             return;
         };
-        job.shelf = Shelf::Past;
+        job.shelf = Shelf::History;
         job.history.remark = remark;
         job.ended = Some(End {
             on: Utc::now(),
@@ -303,7 +303,7 @@ impl Board for MoveBoard {
         };
         match shelf {
             Shelf::Board => self.request(find).await,
-            Shelf::Past => {
+            Shelf::History => {
                 let past = self.request(|state, side| {
                     let last = side.past.first().filter(|_| state.has_history).cloned();
                     last.map(|job| Entry::Job(Box::new(job)))
@@ -413,7 +413,7 @@ impl Board for MoveBoard {
     async fn examine(&self, _: Part) -> Result<Examined> {
         unreachable!()
     }
-    async fn try_past(&self) -> Result<()> {
+    async fn check_history(&self) -> Result<()> {
         unreachable!()
     }
 }

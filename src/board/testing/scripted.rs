@@ -247,7 +247,7 @@ impl Board for Scripted {
         unasked()
     }
 
-    async fn try_past(&self) -> Result<()> {
+    async fn check_history(&self) -> Result<()> {
         unasked()
     }
 }

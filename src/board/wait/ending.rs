@@ -103,7 +103,7 @@ pub(super) async fn look_for_endings(
     // It may have been restored between the two reads.
     let ended = absent(board, Shelf::Board, awaited, gone).await?;
     let ending = |at: usize| match nowhere.contains(&at) {
-        true => Shelf::Past,
+        true => Shelf::History,
         false => Shelf::Trash,
     };
     Ok(ended.into_iter().map(|at| (at, ending(at))).collect())

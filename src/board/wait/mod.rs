@@ -93,7 +93,9 @@ impl<'a> Waiter<'a> {
                 silent.extend(endings[at].is_none().then_some(at));
             }
             let unknown = self
-                .patiently(async |board| absent(board, Shelf::Past, awaited, silent.clone()).await)
+                .patiently(async |board| {
+                    absent(board, Shelf::History, awaited, silent.clone()).await
+                })
                 .await
                 // Without read permission there is no outcome.
                 .unwrap_or_else(|_| silent.clone());

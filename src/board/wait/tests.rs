@@ -70,7 +70,7 @@ async fn ended(events: &[EventKind], remembered: Option<TimeDelta>) -> Option<En
     let posted = job.created_on.unwrap();
     board.change(&job, |job| match remembered {
         Some(after) => {
-            job.shelf = Shelf::Past;
+            job.shelf = Shelf::History;
             job.created_on = Some(posted + after.min(TimeDelta::zero()) * 2);
             job.ended = Some(End {
                 on: posted + after,

@@ -18,7 +18,7 @@ const VERSION: u32 = 1;
 const CANDIDATES: usize = 10;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PastJob {
+pub(crate) struct HistoryRecord {
     v: u32,
     job: Identity,
     ended_on: DateTime<Utc>,
@@ -31,7 +31,7 @@ pub(crate) struct PastJob {
     remark: Option<AuditEntry>,
 }
 
-impl PastJob {
+impl HistoryRecord {
     pub(crate) fn of(settlement: &Settlement, now: DateTime<Utc>) -> Option<Self> {
         let (outcome, succeeded) = settlement.departure()?;
         Some(Self {
@@ -82,7 +82,7 @@ impl PastJob {
                 claimed_on: self.job.claimed_on,
                 has_succeeded: self.succeeded,
             }),
-            shelf: Shelf::Past,
+            shelf: Shelf::History,
             book: self.job.book,
             history,
             problem,
@@ -93,7 +93,7 @@ impl PastJob {
 
 pub(crate) fn entry(
     key: &str,
-    past: serde_json::Result<PastJob>,
+    past: serde_json::Result<HistoryRecord>,
     side: Sidecar,
     problem: Option<String>,
 ) -> Entry {
@@ -155,7 +155,7 @@ mod tests {
             r#"{"v":2}"#,
         ];
         Corpus::of(Bounds::STORED, ends).hold(|input| {
-            let read = |bytes: &[u8]| serde_json::from_slice::<PastJob>(bytes);
+            let read = |bytes: &[u8]| serde_json::from_slice::<HistoryRecord>(bytes);
             let of = |past| entry("1-1", past, Sidecar::default(), None);
             let job = match of(read(input)) {
                 Entry::Malformed(record) => return refused(&record.problem),

@@ -80,7 +80,7 @@ impl NodeWatcher<'_> {
                     match shelf {
                         Shelf::Board => self.picture.add_to_board(key, known, is_blocked),
                         Shelf::Trash => self.picture.add_to_trash(key, known),
-                        Shelf::Past => {}
+                        Shelf::History => {}
                     }
                 }
                 asked = answered;

@@ -22,7 +22,7 @@ use crate::{
         Result,
         wire::{
             as_json,
-            past::{PastJob, entry},
+            past::{HistoryRecord, entry},
             sidecar::Sidecar,
         },
     },
@@ -37,7 +37,7 @@ const LONGEST: Duration = Duration::from_secs(1);
 #[derive(Serialize, Deserialize)]
 struct HistoryNode {
     key: String,
-    job: PastJob,
+    job: HistoryRecord,
     #[serde(default)]
     side: Sidecar,
 }
@@ -47,7 +47,7 @@ impl BoardSession<'_> {
         &self,
         transaction: &mut Transaction<'_>,
         record: &JobNodes,
-        past: Option<PastJob>,
+        past: Option<HistoryRecord>,
     ) {
         let Some(job) = past.filter(|_| self.history > 0) else {
             return;
@@ -98,7 +98,7 @@ impl BoardSession<'_> {
         Ok(entries.into_iter().flatten().collect())
     }
 
-    pub(super) async fn try_past(&self) -> Result<()> {
+    pub(super) async fn check_history(&self) -> Result<()> {
         self.history_nodes().await?;
         let mut transaction = self.transaction();
         let mode = CreateMode::PersistentSequential;

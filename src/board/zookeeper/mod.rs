@@ -103,7 +103,7 @@ impl Board for ZooKeeper {
     }
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
-        if query.shelf == Shelf::Past {
+        if query.shelf == Shelf::History {
             return pages::flatten(self.history());
         }
         let reader = PageReader::new(query);
@@ -115,7 +115,7 @@ impl Board for ZooKeeper {
     }
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
-        if shelf == Shelf::Past {
+        if shelf == Shelf::History {
             return find_past(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
         }
         // Another client may have learned of the job from another server.
@@ -252,8 +252,8 @@ impl Board for ZooKeeper {
         self.root.reading().await?.look_at(part).await
     }
 
-    async fn try_past(&self) -> Result<()> {
-        self.root.reading().await?.try_past().await
+    async fn check_history(&self) -> Result<()> {
+        self.root.reading().await?.check_history().await
     }
 
     async fn close(&self) {

@@ -37,7 +37,7 @@ impl From<Shelf> for NodeKind {
         match shelf {
             Shelf::Board => Self::Job,
             Shelf::Trash => Self::TrashedJob,
-            Shelf::Past => Self::Past,
+            Shelf::History => Self::Past,
         }
     }
 }
@@ -124,7 +124,7 @@ impl Paths {
 
     pub(super) fn key_of(&self, shelf: Shelf, child: &str) -> Option<JobKey> {
         let key = match shelf {
-            Shelf::Board | Shelf::Past => JobKey::new(child),
+            Shelf::Board | Shelf::History => JobKey::new(child),
             Shelf::Trash => self.trashed_key(child),
         };
         is_job(&key.text()).then_some(key)

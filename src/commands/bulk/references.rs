@@ -313,7 +313,7 @@ async fn places_of_missing(
         return places;
     }
     let lost: Vec<_> = missing.iter().map(|&at| wanted[at].clone()).collect();
-    let others = [Shelf::Past, Shelf::Trash, Shelf::Board].into_iter();
+    let others = [Shelf::History, Shelf::Trash, Shelf::Board].into_iter();
     for shelf in others.filter(|it| !shelves.contains(it)) {
         let elsewhere = board.resolve(shelf, &lost).await.unwrap_or_default();
         for (&at, elsewhere) in missing.iter().zip(elsewhere) {

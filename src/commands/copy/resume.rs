@@ -86,7 +86,7 @@ async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<
     }
     // Read after the claims have ended: a move without its claim adds no record.
     let records = route.records().await?;
-    let shelves = [Shelf::Board, Shelf::Trash, Shelf::Past];
+    let shelves = [Shelf::Board, Shelf::Trash, Shelf::History];
     let mut found = route.from.resolve_on(&shelves, &wanted).await?.into_iter();
     let returned = route.returned();
     let (mut resumed, mut open, mut ends) = (Vec::new(), Vec::new(), Vec::new());

@@ -144,7 +144,7 @@ impl CopyRun<'_> {
         }
         let uuid = |(_, draft): &&Passenger| JobRef::Uuid(draft.uuid.to_string());
         let wanted: Vec<_> = jobs.iter().map(uuid).collect();
-        let past = self.route.to.find(Shelf::Past, &wanted).await?;
+        let past = self.route.to.find(Shelf::History, &wanted).await?;
         let left = jobs.into_iter().zip(past).filter(|((_, draft), past)| {
             let number = self.posted.get(&draft.uuid);
             let mut numbers = past.iter().filter_map(|it| it.job()?.sequence);

@@ -121,7 +121,7 @@ impl<'a> Questions<'a> {
         let now = Utc::now();
         let entries = self
             .board
-            .entries(Query::all(Shelf::Past, filters.detail()));
+            .entries(Query::all(Shelf::History, filters.detail()));
         let meant = entries.try_filter(|entry| std::future::ready(filters.matches(entry, now)));
         meant.take(PAST).try_collect().await
     }

@@ -105,7 +105,7 @@ impl Opened {
 
     pub(super) fn is_on_board(&self) -> bool {
         self.entry()
-            .is_some_and(|entry| entry.job().is_none_or(|job| job.shelf != Shelf::Past))
+            .is_some_and(|entry| entry.job().is_none_or(|job| job.shelf != Shelf::History))
     }
 }
 

@@ -307,7 +307,7 @@ impl Drill<'_> {
             .iter()
             .map(|it| JobRef::Uuid(it.to_string()))
             .collect();
-        let shelves = [Shelf::Board, Shelf::Trash, Shelf::Past];
+        let shelves = [Shelf::Board, Shelf::Trash, Shelf::History];
         let found = self.board.resolve_on(&shelves, &references).await?;
         let uuids = self.jobs.iter().map(Uuid::to_string);
         let pairs = uuids.zip(&found);

@@ -84,7 +84,7 @@ impl Gathered {
                     self.course.add(CourseEvent::Failed, time);
                 }
             }
-            Shelf::Past => self.add_ended(job),
+            Shelf::History => self.add_ended(job),
         }
     }
 
@@ -138,7 +138,7 @@ impl Gathered {
     }
 
     async fn add_past(&mut self, board: &dyn Board, history: u32) -> Result<(), BoardError> {
-        let mut entries = board.entries(Query::all(Shelf::Past, Detail::Brief));
+        let mut entries = board.entries(Query::all(Shelf::History, Detail::Brief));
         while let Some(entry) = entries.try_next().await? {
             self.add_left(&guarded(entry, TimeDelta::zero()));
         }

@@ -176,8 +176,8 @@ impl Canary {
         let last = job.history.failures.last();
         let departure = job.ended.as_ref().map(|end| end.departure);
         match (job.shelf, departure) {
-            (Shelf::Past, Some(Departure::Failed)) => Some(last.cloned()),
-            (Shelf::Past, _) => Some(None),
+            (Shelf::History, Some(Departure::Failed)) => Some(last.cloned()),
+            (Shelf::History, _) => Some(None),
             _ if last.is_some() && last != self.last.as_ref() => Some(last.cloned()),
             (Shelf::Trash, _) => Some(Some(Failure::reported("it moved to the trash", ""))),
             // A retry may have reset the count.

@@ -98,7 +98,7 @@ pub(super) async fn outcomes(
     jobs: &[(&str, &Awaited, Ending)],
     bad_ends: &mut BadEnds,
 ) -> board::Result<Vec<AwaitedEnd>> {
-    let past = ended_entries(ctx, board, Shelf::Past, jobs).await?;
+    let past = ended_entries(ctx, board, Shelf::History, jobs).await?;
     let trash = ended_entries(ctx, board, Shelf::Trash, jobs).await?;
     let (mut ends, mut unknown) = (Vec::new(), Vec::new());
     for (name, job, ending) in jobs {
@@ -167,7 +167,7 @@ async fn ended_entries(
     }
     match board.find(shelf, &keys).await {
         Ok(found) => Ok(found.into_iter().flatten().collect()),
-        Err(error) if shelf == Shelf::Past && error.is_retryable() => Err(error),
+        Err(error) if shelf == Shelf::History && error.is_retryable() => Err(error),
         Err(error) => {
             let (names, why) = (names.join(", "), chain(&error));
             ctx.out

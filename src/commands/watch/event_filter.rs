@@ -43,7 +43,7 @@ impl EventFilter {
     /// Whether a job matches now; a match is followed from now on.
     pub(super) fn follows(&mut self, entry: &Entry) -> bool {
         let holds = self.filters.matches(entry, Utc::now());
-        let may_change = entry.job().is_some_and(|job| job.shelf != Shelf::Past);
+        let may_change = entry.job().is_some_and(|job| job.shelf != Shelf::History);
         if holds && may_change && !self.filters.is_empty() {
             self.admitted.insert(entry.key().clone());
         }

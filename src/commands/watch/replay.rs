@@ -82,9 +82,9 @@ pub(super) async fn past_events(
 ) -> Result<(Vec<Event>, ReplayedEvents)> {
     let mut jobs = HashMap::new();
     // In the order in which jobs move; the subscription reports jobs that come back. The last read counts.
-    for shelf in [Shelf::Board, Shelf::Trash, Shelf::Past] {
+    for shelf in [Shelf::Board, Shelf::Trash, Shelf::History] {
         match read(board, shelf, filter, since, &mut jobs).await {
-            Err(error) if shelf == Shelf::Past && !error.is_retryable() => {
+            Err(error) if shelf == Shelf::History && !error.is_retryable() => {
                 ctx.out.note(format!("cannot read the history: {error}"));
             }
             read => read?,
@@ -202,7 +202,7 @@ fn returning_failures(job: &Job) -> &[Failure] {
     match job.shelf {
         // A restored job keeps its failures, and the last one ended in the trash.
         Shelf::Board => &failures[failures.len().saturating_sub(job.history.attempts as usize)..],
-        Shelf::Trash | Shelf::Past => &failures[..failures.len() - usize::from(has_ended_it)],
+        Shelf::Trash | Shelf::History => &failures[..failures.len() - usize::from(has_ended_it)],
     }
 }
 

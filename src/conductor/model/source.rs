@@ -46,7 +46,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/zookeeper/write/settle.rs",
         &["settle_one", "permitted", "settling"],
-        "8ae7b003",
+        "3b01c0cb",
     ),
     (
         "a claim or a renewal is served",

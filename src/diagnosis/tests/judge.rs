@@ -258,6 +258,6 @@ fn job_in_the_trash_has_failed_unless_an_operator_put_it_there() {
     assert_eq!(judged(&night(), &by_ana), "trashed stays");
     let unfailed = entry(trashed(job("a"), None));
     assert_eq!(judged(&night(), &unfailed), "trashed stays");
-    let ended = edited(job("a"), |it| it.shelf = Shelf::Past);
+    let ended = edited(job("a"), |it| it.shelf = Shelf::History);
     assert_eq!(judged(&night(), &ended), "ended runs");
 }

@@ -22,7 +22,7 @@ impl JobColumns {
         Self::of(match shelf {
             Shelf::Board => "uuid name state priority age owner held expires attempts note",
             Shelf::Trash => "uuid name trashed attempts by reason",
-            Shelf::Past => "uuid name outcome ended waited took by reason",
+            Shelf::History => "uuid name outcome ended waited took by reason",
         })
     }
 

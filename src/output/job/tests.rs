@@ -185,7 +185,7 @@ fn ended(departure: Departure, failures: Vec<Failure>) -> Entry {
     };
     let first_claimed_on = ago(90);
     Entry::Job(Box::new(Job {
-        shelf: Shelf::Past,
+        shelf: Shelf::History,
         ended: Some(ended),
         history: History {
             failures,
@@ -257,7 +257,7 @@ fn documents_list_every_field() {
     for (options, shelf) in [
         ("", Shelf::Board),
         (" --trash", Shelf::Trash),
-        (" --history", Shelf::Past),
+        (" --history", Shelf::History),
     ] {
         let columns = JobColumns::usual(shelf).names().join(" ");
         let row = format!("| `list{options}` | {columns} |");
@@ -363,7 +363,7 @@ fn history_shows_outcome_and_duration() {
         ended(Departure::Consumed, vec![failure()]),
         malformed(),
     ];
-    insta::assert_snapshot!(on(Shelf::Past, &entries, Some(80)), @"
+    insta::assert_snapshot!(on(Shelf::History, &entries, Some(80)), @"
     UUID      NAME    OUTCOME    ENDED  WAITED   TOOK  BY  REASON
     1f0c9a58  resize  failed        0s     10m  1m30s  -   exit 3
     1f0c9a58  resize  consumed      0s     10m  1m30s  -   -

@@ -30,7 +30,7 @@ pub(crate) fn shelf_number(shelf: Shelf) -> i64 {
         Shelf::Board => 0,
         Shelf::Trash => 1,
         // In its own table.
-        Shelf::Past => 2,
+        Shelf::History => 2,
     }
 }
 
@@ -201,7 +201,7 @@ fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowPr
         shelf: match row.get::<_, i64>(2)? {
             0 => Shelf::Board,
             1 => Shelf::Trash,
-            _ => Shelf::Past,
+            _ => Shelf::History,
         },
         book: match book {
             (Some(name), Some(uuid)) => Some(Book { name, uuid }),

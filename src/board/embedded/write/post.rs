@@ -148,7 +148,7 @@ impl Change<'_> {
     fn number(&self, former: &Former) -> rusqlite::Result<Option<i64>> {
         let free = match former.shelf {
             Shelf::Trash => "SELECT ?1 WHERE ?1 NOT IN (SELECT sequence FROM job)",
-            Shelf::Board | Shelf::Past => {
+            Shelf::Board | Shelf::History => {
                 "SELECT ?1 WHERE ?1 > (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'job')"
             }
         };

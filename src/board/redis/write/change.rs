@@ -15,7 +15,7 @@ use crate::{
             link::RequestFailure,
             read::record::{self, CompanionValues},
         },
-        wire::{as_json, msgpack, past::PastJob, sidecar::text_of},
+        wire::{as_json, msgpack, past::HistoryRecord, sidecar::text_of},
     },
     job::{
         Aftermath, AuditEntry, Authority, Claim, Claimant, Claimed, Decision, ExpectedState, Fence,
@@ -178,7 +178,7 @@ impl Redis {
             add_settlement(&mut call, settlement);
             let commit = settlement.commit.as_ref().map(MoveRecord::key);
             call.arg("commit", commit.unwrap_or_default());
-            self.add_remembered(&mut call, PastJob::of(settlement, now));
+            self.add_remembered(&mut call, HistoryRecord::of(settlement, now));
         }
         let replies = self.run(&call).await?;
         Ok(settlements
@@ -244,7 +244,7 @@ impl Redis {
         for purge in purges {
             self.add_job(&mut call, &field_of(&purge.key));
             call.arg("remark", remark_text(purge.remark.as_ref()));
-            self.add_remembered(&mut call, PastJob::purged(purge, now));
+            self.add_remembered(&mut call, HistoryRecord::purged(purge, now));
         }
         let replies = self.run(&call).await?.into_iter().zip(purges);
         Ok(replies
@@ -263,7 +263,7 @@ impl Redis {
             .arg("history", self.history.to_string());
     }
 
-    fn add_remembered(&self, call: &mut Call, past: Option<PastJob>) {
+    fn add_remembered(&self, call: &mut Call, past: Option<HistoryRecord>) {
         let past = past.filter(|_| self.history > 0);
         call.arg(
             "remembered",

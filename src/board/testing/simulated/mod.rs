@@ -249,7 +249,7 @@ impl Board for SimulatedBoard {
     async fn examine(&self, _: Part) -> Result<Examined> {
         unasked()
     }
-    async fn try_past(&self) -> Result<()> {
+    async fn check_history(&self) -> Result<()> {
         unasked()
     }
 }

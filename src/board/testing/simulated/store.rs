@@ -354,7 +354,7 @@ impl Store {
     fn on(&self, shelf: Shelf) -> &BTreeMap<JobKey, Record> {
         match shelf {
             Shelf::Trash => &self.data.trash,
-            Shelf::Board | Shelf::Past => &self.data.board,
+            Shelf::Board | Shelf::History => &self.data.board,
         }
     }
 

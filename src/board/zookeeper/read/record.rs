@@ -140,7 +140,7 @@ impl JobNodes {
         // The server dates the node, and a move creates a new one.
         moved.or_else(|| match self.shelf {
             Shelf::Board => time(self.posting.stat.ctime),
-            Shelf::Trash | Shelf::Past => None,
+            Shelf::Trash | Shelf::History => None,
         })
     }
 

@@ -42,7 +42,7 @@ async fn denied_history_does_not_block_settling() {
         }
         assert_eq!(list(&board, PAST).await, []);
         let before = nodes.below(&past).await;
-        let tried = board.try_past().await;
+        let tried = board.check_history().await;
         // Without a parent node there is no ACL for it yet.
         assert_eq!(tried.is_err(), path == past, "{tried:?}");
         assert_eq!(nodes.below(&past).await, before);
@@ -62,7 +62,7 @@ async fn denied_history_does_not_block_settling() {
                 .unwrap();
         }
     }
-    board.try_past().await.unwrap();
+    board.check_history().await.unwrap();
     assert_eq!(list(&board, PAST).await, []);
     assert_eq!(forgotten(&board).await, [None, None]);
     assert_eq!(list(&board, PAST).await.len(), 2);
@@ -72,6 +72,6 @@ async fn denied_history_does_not_block_settling() {
         Acl::new(Permission::WRITE | Permission::CREATE, AuthId::anyone()),
     ];
     nodes.0.set_acl(&past, &closed, None).await.unwrap();
-    let tried = board.try_past().await;
+    let tried = board.check_history().await;
     assert_matches!(tried, Err(BoardError::Denied { .. }));
 }

@@ -46,7 +46,7 @@ impl Whereabouts {
         let name = match shelf {
             Shelf::Board => &self.job,
             Shelf::Trash => &self.trashed,
-            Shelf::Past => &None,
+            Shelf::History => &None,
         };
         let name = name.as_ref().filter(|name| is_job(name));
         name.map(JobKey::new)

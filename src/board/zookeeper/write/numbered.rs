@@ -156,7 +156,7 @@ impl BoardSession<'_> {
             let Some(key) = key else { continue };
             let there = sides.next().flatten();
             match draft.shelf() {
-                Shelf::Board | Shelf::Past => {
+                Shelf::Board | Shelf::History => {
                     transaction.create(NodeKind::Job, key, posting);
                 }
                 // Only a number assigned on the board can return there.
@@ -199,7 +199,7 @@ impl BoardSession<'_> {
     ) {
         let (job, trashed) = match draft.shelf() {
             Shelf::Trash => (None, Some(key)),
-            Shelf::Board | Shelf::Past => (Some(key), None),
+            Shelf::Board | Shelf::History => (Some(key), None),
         };
         match marker {
             None => {

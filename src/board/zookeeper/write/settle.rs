@@ -10,7 +10,7 @@ use crate::{
         BoardError, Result, Settled,
         net::failure::refuse_rest,
         rules::permit_settlement,
-        wire::past::PastJob,
+        wire::past::HistoryRecord,
         zookeeper::{
             AT_ONCE, TRIES,
             board_session::BoardSession,
@@ -61,7 +61,7 @@ impl BoardSession<'_> {
             }
             let mut transaction = self.settling(record, settlement, mark.as_ref());
             if settlement.decision.is_end() && forgotten.is_none() {
-                let past = PastJob::of(settlement, Utc::now());
+                let past = HistoryRecord::of(settlement, Utc::now());
                 self.add_to_history(&mut transaction, record, past);
             }
             match self.commit(transaction).await? {

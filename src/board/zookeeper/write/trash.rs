@@ -8,7 +8,7 @@ use super::{marker::uuid_of, post::LARGEST};
 use crate::{
     board::{
         BoardError, Detail, Result, Settled,
-        wire::{json, past::PastJob, posting::Limit},
+        wire::{json, past::HistoryRecord, posting::Limit},
         zookeeper::{
             AT_ONCE, TRIES,
             board_session::BoardSession,
@@ -166,7 +166,7 @@ impl BoardSession<'_> {
                 transaction.delete(NodeKind::Sidecar, key, node.stat.version);
             }
             if settled.forgotten.is_none() {
-                let past = PastJob::purged(purge, Utc::now());
+                let past = HistoryRecord::purged(purge, Utc::now());
                 self.add_to_history(&mut transaction, record, past);
             }
             match self.commit(transaction).await? {

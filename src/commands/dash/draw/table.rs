@@ -126,7 +126,12 @@ fn laid(state: &DashState, seen: Range<usize>, room: usize) -> Vec<Pieces> {
         }
         Lines::Past => {
             let past = state.past().skip(seen.start).take(seen.len());
-            jobs(state, Shelf::Past, room, past.map(|it| (it.clone(), None)))
+            jobs(
+                state,
+                Shelf::History,
+                room,
+                past.map(|it| (it.clone(), None)),
+            )
         }
         Lines::Problems => {
             let rows = state.summary.problems[seen].iter();
@@ -189,7 +194,7 @@ fn jobs<'a>(
     let columns = JobColumns::of(match shelf {
         Shelf::Board => "name state age owner held expires attempts note uuid",
         Shelf::Trash => "name trashed attempts by reason uuid",
-        Shelf::Past => "name outcome ended waited took by reason uuid",
+        Shelf::History => "name outcome ended waited took by reason uuid",
     });
     let names = columns.names();
     let rows = rows.map(|(entry, row)| {

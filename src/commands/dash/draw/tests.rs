@@ -79,7 +79,7 @@ fn ended(name: &str, departure: Departure) -> Entry {
         has_succeeded: departure == Departure::Consumed,
     };
     Entry::Job(Box::new(Job {
-        shelf: Shelf::Past,
+        shelf: Shelf::History,
         ended: Some(ended),
         ..job(name, 90)
     }))

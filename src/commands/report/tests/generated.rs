@@ -83,7 +83,7 @@ impl<'a> Strangers<'a> {
 
     pub(super) fn ended(&mut self, job: Job, seconds: i64, departure: Departure) -> Job {
         let mut ended = Job {
-            shelf: Shelf::Past,
+            shelf: Shelf::History,
             ended: Some(End {
                 on: ago(seconds),
                 departure,

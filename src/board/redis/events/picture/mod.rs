@@ -49,7 +49,7 @@ impl BoardPicture {
         match shelf {
             Shelf::Board => Some(&self.board),
             Shelf::Trash => Some(&self.trash),
-            Shelf::Past => None,
+            Shelf::History => None,
         }
     }
 
@@ -73,7 +73,7 @@ impl BoardPicture {
         match shelf {
             Shelf::Board => after.board = Some(known),
             Shelf::Trash => after.trash = Some(known),
-            Shelf::Past => {}
+            Shelf::History => {}
         }
         self.set(key, after);
     }
