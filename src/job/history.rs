@@ -224,14 +224,7 @@ fn shorten(value: &mut Value, longest: usize) {
             members.retain(|name, value| {
                 // Output of commands may be longer.
                 let is_output = matches!(name.as_str(), "stdout" | "stderr");
-                shorten(
-                    value,
-                    if is_output {
-                        2 * LONGEST_TEXT
-                    } else {
-                        LONGEST_TEXT
-                    },
-                );
+                shorten(value, LONGEST_TEXT * if is_output { 2 } else { 1 });
                 room = room.saturating_sub(1);
                 room > 0 && name.len() <= LONGEST_TEXT
             });
