@@ -306,6 +306,9 @@ fn file_problems_are_reported() {
     file.set_len(65 << 20).unwrap();
     finds(env, "large-log");
     file.set_len(length).unwrap();
+    set_mode(log.as_ref(), 0o666);
+    finds(env, "writable-by-others");
+    set_mode(log.as_ref(), 0o600);
     is_sound(env);
     let change = "UPDATE job SET created_on = created_on + 7200000000 WHERE sequence = 3";
     env.database().execute_batch(change).unwrap();

@@ -4,7 +4,7 @@ use std::{
     borrow::Cow,
     fs,
     os::unix::fs::MetadataExt,
-    path::Path,
+    path::{Path, PathBuf},
     sync::mpsc::{self, RecvTimeoutError},
     thread,
     time::Duration,
@@ -75,7 +75,10 @@ impl Embedded {
 
     fn others(&self, folder: &Path, seen: &mut Examined) {
         const OTHERS: u32 = 0o022;
-        for place in [&self.file.options.path, folder] {
+        let path = &self.file.options.path;
+        let beside = ["-wal", "-shm", "-journal"].map(|suffix| with_suffix(path, suffix));
+        let beside = beside.iter().map(PathBuf::as_path);
+        for place in [folder, path].into_iter().chain(beside) {
             let Ok(found) = fs::metadata(place) else {
                 continue;
             };
@@ -90,6 +93,10 @@ impl Embedded {
                 let command = Suggestion::of("chmod go-w").with([place.to_string_lossy()]);
                 let remedy = Fix::elsewhere(command);
                 seen.add(Problem::new(Code::WritableByOthers, summary).fixed_by(remedy));
+                // The logs usually have the mode of the board.
+                if place != folder {
+                    return;
+                }
             }
         }
     }

@@ -99,8 +99,15 @@ impl Sidecar {
         let side = match bytes.len() {
             0 => Err("the sidecar is empty or not text".to_owned()),
             1..=LONGEST => {
+                let side = from_json::<Self>(bytes);
+                // Unknown members are skipped unread, but the scripts on Redis refuse half a surrogate pair in them.
+                let is_surrogate = |it: &[u8]| matches!(it, [b'\\', b'u', b'd' | b'D']);
+                let side = match bytes.contains(&b'\\') && bytes.windows(3).any(is_surrogate) {
+                    true => from_json::<Value>(bytes).and(side),
+                    false => side,
+                };
                 // The invalid value may be long.
-                from_json::<Self>(bytes).map_err(|error| shortened(&error.to_string()))
+                side.map_err(|error| shortened(&error.to_string()))
             }
             length => Err(format!("the sidecar has {length} bytes")),
         };

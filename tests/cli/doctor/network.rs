@@ -173,6 +173,14 @@ fn invalid_redis_keys_are_reported() {
     );
     server.run(&["SET", "taskflow:sequence", "3"]);
     is_sound(env);
+}
+
+#[test]
+fn redis_keys_of_other_types_are_reported() {
+    need!(stage = Stage::redis());
+    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    env.post_many(3);
+    is_sound(env);
     for fence in ["zzz", "9007199254740992"] {
         server.run(&["SET", "taskflow:fence", fence]);
         let found = finds(env, "wrong-type");

@@ -68,6 +68,7 @@ fn unsupported_sidecar_reports_only_the_reason() {
         (r#"{"v":3}"#, "version 3"),
         (r#"{"v":3,"attempts":"x"}"#, "version 3"),
         (r#"{"v":1,"attempts":"x"}"#, "is unreadable"),
+        (r#"{"v":1,"colour":"\ud800"}"#, "is unreadable"),
         (
             r#"{"v":1,"not_before":"2026-01-01 00:00:00Z"}"#,
             "is not a time",
