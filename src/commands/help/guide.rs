@@ -172,8 +172,8 @@ fn describe(command: Command) -> Command {
 const MOST_VALUES: usize = 8;
 
 const POINTERS: &str = "\
-More: `jobboard COMMAND -h`, `jobboard help COMMAND`, `jobboard help options`, `jobboard help TOPIC`
-Topics: boards, filters, output, scripting, exit-codes, troubleshooting, conducting, guarantees, octavia
+More: `jobboard COMMAND -h` and `jobboard help COMMAND|TOPIC|CODE`. Topics: boards, conducting,
+exit-codes, filters, guarantees, octavia, options, output, scripting, troubleshooting
 ";
 
 pub(super) fn description(command: &Command) -> Option<String> {

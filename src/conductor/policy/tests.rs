@@ -61,7 +61,7 @@ fn malformed_commands_are_refused() {
         (json!({"command": ["true"], "timeout": 5}), "a duration"),
         (
             json!({"command": ["true"], "max_attempts": 0}),
-            "a positive number",
+            "a positive JSON number",
         ),
         (
             json!({"command": ["true"], "env": ["A"]}),

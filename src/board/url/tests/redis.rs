@@ -241,7 +241,7 @@ fn sentinel_url_without_a_master_is_refused() {
         ("redis-sentinel://s1/m?sentinel_tls=1", "use true or false"),
         (
             "redis-sentinel://s1/m?x=1",
-            "use one of namespace, bare, sentinel_user",
+            "valid: namespace, bare, sentinel_user",
         ),
     ]);
 }

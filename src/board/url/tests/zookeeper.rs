@@ -52,10 +52,10 @@ fn invalid_zookeeper_urls_are_refused() {
         ("zk://h?acl=creator", "needs a user"),
         ("zks://h?acl=creator", "needs a user"),
         ("zk://:pw@h", "needs a user with the password"),
-        ("zk://h?namespace=x", "use one of chroot, session, acl"),
+        ("zk://h?namespace=x", "(valid: chroot, session, acl)"),
         (
             "zks://h?x=y",
-            "use one of chroot, session, acl, ca, cert, key",
+            "(valid: chroot, session, acl, ca, cert, key)",
         ),
     ]);
 }
