@@ -63,7 +63,7 @@ impl ChangeArgs {
     fn edit(&self, ctx: &Context) -> anyhow::Result<Edit> {
         let from_stdin = self.details.as_deref() == Some("-");
         if from_stdin && (ctx.config.takes_stdin() || self.jobs.iter().any(|job| job == "-")) {
-            return Err(CommandError::usage("`-` can be given only once").into());
+            return Err(CommandError::usage("`-` (standard input) can be given only once").into());
         }
         let max_details = ctx.config.max_details.value;
         let details = self

@@ -181,7 +181,7 @@ fn unknown_board(choice: &Sourced<String>, files: &ConfigFiles) -> anyhow::Error
     let Sourced { value, source } = choice;
     let names: Vec<&str> = files.names().into_iter().collect();
     let known = if names.is_empty() {
-        "no configuration file defines a board".to_owned()
+        "no configuration file has a [board.NAME] table".to_owned()
     } else {
         format!("configured boards: {}", names.join(", "))
     };

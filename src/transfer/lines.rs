@@ -164,7 +164,7 @@ impl LineReader {
 /// Returns the file to read, or `None` for standard input.
 pub(crate) fn source(config: &Config, text: &str) -> anyhow::Result<Option<PathBuf>> {
     if text == "-" && config.takes_stdin() {
-        return Err(CommandError::usage("`-` can be given only once").into());
+        return Err(CommandError::usage("`-` (standard input) can be given only once").into());
     }
     Ok((text != "-").then(|| PathBuf::from(text)))
 }

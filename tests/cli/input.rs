@@ -55,7 +55,11 @@ fn invalid_json_details() {
         &["post", "resize", "word"],
         &["`word`", "KEY=TEXT", "KEY:=JSON"],
     );
-    is_refused(&env, &["post", "resize", "a=1", "a=2"], &["`a` twice"]);
+    is_refused(
+        &env,
+        &["post", "resize", "a=1", "a=2"],
+        &["`a` is given twice"],
+    );
     is_refused(&env, &["post", "resize", "a:="], &["`a`", "empty input"]);
     is_refused(&env, &["post", "resize", "=b"], &["`=b` lacks a key"]);
     is_refused(

@@ -72,7 +72,7 @@ fn may_be_name(text: &str) -> bool {
 fn parsed(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
     let readers = typed.iter().filter(|text| *text == "-").count();
     if readers + usize::from(ctx.config.takes_stdin()) > 1 && readers > 0 {
-        return Err(CommandError::usage("`-` can be given only once").into());
+        return Err(CommandError::usage("`-` (standard input) can be given only once").into());
     }
     let mut references = Vec::new();
     for text in typed {

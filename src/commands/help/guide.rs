@@ -172,8 +172,8 @@ fn describe(command: Command) -> Command {
 const MOST_VALUES: usize = 8;
 
 const POINTERS: &str = "\
-More: `jobboard COMMAND -h` and `jobboard help COMMAND|TOPIC|CODE`. Topics: boards, conducting,
-exit-codes, filters, guarantees, octavia, options, output, scripting, troubleshooting
+More: `jobboard COMMAND -h`, and `jobboard help COMMAND` (or TOPIC, or CODE). Topics: boards,
+conducting, exit-codes, filters, guarantees, octavia, options, output, scripting, troubleshooting
 ";
 
 pub(super) fn description(command: &Command) -> Option<String> {

@@ -76,7 +76,7 @@ impl DraftArgs {
         command: &[String],
     ) -> anyhow::Result<Draft> {
         if self.details.as_deref() == Some("-") && config.takes_stdin() {
-            return Err(usage("`-` can be given only once"));
+            return Err(usage("`-` (standard input) can be given only once"));
         }
         let max_details = config.max_details.value;
         let mut details = match &self.details {

@@ -229,7 +229,7 @@ fn unknown_board_lists_the_known_ones() {
     let machine = Machine::new();
     assert_eq!(
         machine.refusal(board("prud"), &[]),
-        "--board: unknown board `prud`; no configuration file defines a board"
+        "--board: unknown board `prud`; no configuration file has a [board.NAME] table"
     );
     let machine = machine
         .user_file("default = \"gone\"\n[board.prod]\nurl = \"redis://a\"")
