@@ -161,7 +161,7 @@ fn no_module_imports_one_above_it() {
     assert!(upward.is_empty(), "{upward:#?}");
 }
 
-/// Names that the face of a folder passes on, its `mod.rs`, count as its own; a file may use what is around it.
+/// Names that a `mod.rs` exports again count as its own. A file may import from its own parents.
 #[test]
 fn no_files_import_each_other_in_a_loop() {
     let files = files();

@@ -1,4 +1,4 @@
-//! What a listing asks for.
+//! The queries of listings.
 
 use super::wire::posting::Limit;
 use crate::job::Shelf;
@@ -60,7 +60,7 @@ impl Detail {
         self != Self::Brief
     }
 
-    /// Returns the raw posting as far as this level of detail asks for it.
+    /// Returns the part of the raw posting that this level of detail includes.
     pub(crate) fn raw(self, posting: &[u8], can_be_read: bool) -> Vec<u8> {
         match self {
             Self::Stored => posting.to_vec(),

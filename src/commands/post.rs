@@ -203,7 +203,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
     wait::for_posted(ctx, (&*board, waiter), (name, job), args.timeout).await
 }
 
-/// Returns what to say about details and commands that work, but probably not as meant.
+/// Returns a hint for each detail or command that is valid but probably a mistake.
 fn likely_mistakes(name: &str, details: &Value) -> Vec<Hint> {
     let mut hints = Vec::new();
     if let Some(priority) = details["priority"].as_str()

@@ -45,8 +45,9 @@ pub(super) struct SkipReasons(BTreeMap<String, SkipReason>);
 #[derive(Debug, Default)]
 struct SkipReason {
     jobs: u64,
-    /// The reference and name of the job that ranks first.
-    first: (String, String),
+    /// The reference and the name of the job that ranks first.
+    job: String,
+    name: String,
     rank: Option<Rank>,
     names: BTreeSet<String>,
     is_refusal: bool,
@@ -82,10 +83,8 @@ impl SkipReasons {
         known.jobs += 1;
         known.is_refusal |= against.is_refusal();
         if known.names.is_empty() || skipped.rank.is_some_and(|rank| known.rank > Some(rank)) {
-            known.first = (
-                excerpt(&skipped.job).into_owned(),
-                excerpt(&skipped.name).into_owned(),
-            );
+            known.job = excerpt(&skipped.job).into_owned();
+            known.name = excerpt(&skipped.name).into_owned();
             known.rank = skipped.rank;
         }
         if known.names.len() < MOST_NAMES && !known.names.contains(&*skipped.name) {
@@ -141,7 +140,7 @@ impl SkippedJobs {
             let known = state.reasons.reason(text);
             known.jobs = known.jobs.max(found.jobs);
             known.is_refusal |= found.is_refusal;
-            (known.first, known.rank) = (found.first, found.rank);
+            (known.job, known.name, known.rank) = (found.job, found.name, found.rank);
             let room = MOST_NAMES.saturating_sub(known.names.len());
             known.names.extend(found.names.into_iter().take(room));
         }
@@ -178,8 +177,8 @@ impl SkippedJobs {
         let most = most.map(|(text, reason)| SkippedReason {
             reason: text.clone(),
             jobs: reason.jobs,
-            such_as: reason.first.1.clone(),
-            job: reason.first.0.clone(),
+            such_as: reason.name.clone(),
+            job: reason.job.clone(),
         });
         most.collect()
     }

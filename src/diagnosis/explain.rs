@@ -12,7 +12,6 @@ use crate::{
     job::{ClaimEnd, Entry, Holding, Job, Shelf, octavia},
     output::short,
     problem::{Code, Fix, Problem},
-    secret::covered_text,
     suggest::Suggestion,
 };
 
@@ -124,9 +123,7 @@ impl Snapshot {
                 let pause = self.pauses.of(&job.name, self.now);
                 problem.at("paused", pause.and_then(|it| it.remark.on), self.now)
             }
-            Code::UnfinishedMove => {
-                problem.seen("from", covered_text(job.moved_from().unwrap_or_default()))
-            }
+            Code::UnfinishedMove => problem.seen("from", job.moved_from().unwrap_or_default()),
             Code::BackingOff => problem.at("until", job.history.not_before, self.now),
             _ => problem,
         };

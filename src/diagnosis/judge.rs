@@ -20,7 +20,6 @@ use crate::{
     job::{ClaimEnd, Departure, Entry, Holding, Job, MOST_RUNS, Malformed, Shelf},
     problem::Code,
     retry::MAX_ATTEMPTS,
-    secret::covered_text,
 };
 
 /// The clock difference that is ignored.
@@ -129,7 +128,7 @@ impl Snapshot {
         if is_copy_of_move(holding) {
             return match is_move_over(owner, holding.claimed_on, self.now) {
                 true => {
-                    let from = covered_text(job.moved_from().unwrap_or_default());
+                    let from = job.moved_from().unwrap_or_default();
                     (Cause::text(Code::UnfinishedMove, from), false)
                 }
                 false => (Cause::of(Code::Running), true),

@@ -19,7 +19,7 @@ pub(crate) fn is_silent(conductor: &Conductor) -> bool {
     has_died(conductor) || conductor.is_overdue()
 }
 
-/// Whether the process of a conductor has ended, as far as this machine can see.
+/// Whether this machine can tell that the process of a conductor has ended.
 pub(crate) fn has_died(conductor: &Conductor) -> bool {
     let process = conductor.report.process.as_deref();
     has_ended(&conductor.host, conductor.pid, process) == Some(true)

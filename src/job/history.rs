@@ -1,4 +1,4 @@
-//! The attempts, failures and audit entries of a job, and the reading of our own records on a board.
+//! The attempts, failures and audit entries of a job, and a bounded reader of our own records.
 
 use std::borrow::Cow;
 

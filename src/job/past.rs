@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{AuditEntry, Book, Job, Owner, Priority, Shelf, shortened};
-use crate::names::named;
+use crate::{names::named, secret::covered_text};
 
 pub(crate) const HISTORY: u32 = 10_000;
 
@@ -98,12 +98,12 @@ impl Job {
     }
 
     /// Returns the address of the board that it was moved from, from the audit entry.
-    pub(crate) fn moved_from(&self) -> Option<&str> {
+    pub(crate) fn moved_from(&self) -> Option<String> {
         let remark = self.history.remark.as_ref();
         let remark = remark.filter(|it| it.action.as_deref() == Some(AuditEntry::RECEIVED))?;
         let from = remark.reason.as_deref()?.strip_prefix(Self::MOVED_FROM);
-        // Peers can write to the record, too.
-        from.filter(|from| from.len() <= 1000)
+        // A peer may write a long text, or an address with a password.
+        from.filter(|from| from.len() <= 1000).map(covered_text)
     }
 
     pub(crate) const MOVED_FROM: &str = "moved from ";

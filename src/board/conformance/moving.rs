@@ -54,7 +54,7 @@ pub(crate) async fn copied_job_is_posted_claimed_and_counts_no_attempt(board: &S
     assert_eq!(holding.expires_in, None);
     assert_eq!((job.history.attempts, job.history.postponed), (2, 1));
     assert_eq!(job.history.first_claimed_on, None);
-    assert_eq!(job.moved_from(), Some("x"));
+    assert_eq!(job.moved_from().as_deref(), Some("x"));
     let refused = claim_one(board, &posted.key, &bob()).await;
     assert_matches!(refused, Err(BoardError::AlreadyClaimed { .. }));
     board

@@ -196,9 +196,7 @@ impl Redis {
             if found != *wanted && found != "none" {
                 is_sound = false;
                 let summary = format!("{key} is a {found}, not a {wanted}");
-                let remedy =
-                    self.cli(Suggestion::of("RENAMENX").with([key, &format!("{key}.aside")]));
-                seen.add(Problem::new(Code::WrongType, summary).fixed_by(remedy));
+                seen.add(Problem::new(Code::WrongType, summary).fixed_by(self.aside(key)));
             }
         }
         if is_sound {
@@ -214,27 +212,30 @@ impl Redis {
     /// Checks the counter that every claim increments.
     async fn fence(&self, seen: &mut Examined) -> Result<()> {
         let key = self.keys.fence();
-        let last: Option<Vec<u8>> = self.client.read(&Cmd::get(&*key)).await?;
-        let last = last.map(|last| String::from_utf8_lossy(&last).into_owned());
-        let is_counter = |last: &String| last.parse().is_ok_and(|it: i64| it < MOST_NUMBER);
-        if last.is_some_and(|last| !is_counter(&last)) {
+        if self.counter(&key).await?.is_none_or(|it| it >= MOST_NUMBER) {
             let summary = format!("{key} is no counter, so no job can be claimed");
             // A missing counter restarts at the server's clock, above all earlier fences.
-            let aside = format!("{key}.aside");
-            let remedy = self.cli(Suggestion::of("RENAMENX").with([&key, &aside]));
-            seen.add(Problem::new(Code::WrongType, summary).fixed_by(remedy));
+            seen.add(Problem::new(Code::WrongType, summary).fixed_by(self.aside(&key)));
         }
         Ok(())
+    }
+
+    /// Returns the value of a counter, 0 if it is missing, or `None` if it is no number.
+    async fn counter(&self, key: &str) -> Result<Option<i64>> {
+        let value: Option<Vec<u8>> = self.client.read(&Cmd::get(key)).await?;
+        Ok(value.map_or(Some(0), |value| {
+            std::str::from_utf8(&value).ok()?.parse().ok()
+        }))
+    }
+
+    fn aside(&self, key: &str) -> Fix {
+        self.cli(Suggestion::of("RENAMENX").with([key, &format!("{key}.aside")]))
     }
 
     /// Checks whether the next number may already belong to a job.
     async fn numbers(&self, highest: i64, seen: &mut Examined) -> Result<()> {
         // Read after the jobs: it only grows.
-        let get = Cmd::get(self.keys.sequence());
-        let last: Option<Vec<u8>> = self.client.read(&get).await?;
-        let last = last.map_or(Some(0), |last| {
-            std::str::from_utf8(&last).ok()?.parse().ok()
-        });
+        let last = self.counter(&self.keys.sequence()).await?;
         if last.is_none_or(|last: i64| last < highest) {
             let key = self.keys.sequence();
             let summary = "the sequence counter is behind the numbers of existing jobs";

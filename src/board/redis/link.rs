@@ -49,7 +49,7 @@ mod tests;
 /// Time limit for connecting, or for Sentinels to name the server.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What a request does with the board, for error messages.
+/// The operation of a request, as error messages name it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Doing {
     pub(super) text: &'static str,

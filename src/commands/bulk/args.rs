@@ -124,7 +124,7 @@ impl RevivalArgs {
         Ok(Task::new(ctx, action, &self.reason, chosen))
     }
 
-    /// Asks for confirmation, also of a job whose board is unknown; `None` after a preview.
+    /// Asks for confirmation, even if a job's board is unknown; `None` after a preview.
     pub(crate) async fn agreed(
         &self,
         ctx: &mut Context,

@@ -40,7 +40,7 @@ pub(super) async fn resume(route: &Route<'_>) -> board::Result<Vec<CopyResult>> 
             continue;
         };
         match entry {
-            Entry::Job(job) if job.moved_from() == Some(&*route.source) => {
+            Entry::Job(job) if job.moved_from().as_deref() == Some(&*route.source) => {
                 copies.push((*job, owner));
             }
             entry => resumed.push((entry, Err(of_another(route)))),

@@ -31,6 +31,9 @@ use crate::{
     suggest::Hint,
 };
 
+const NO_CONDUCTOR: &str = "--timeout 10m waits for a conductor or a Python service; `jobboard help \
+                            conduct` shows how to start a conductor";
+
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct CanaryArgs {
     /// Retry this many jobs first; continue unless one fails with the same cause as before
@@ -133,7 +136,7 @@ impl CanaryArgs {
                     ctx.out.note(format!("{name} waits for a free slot"));
                     continue;
                 }
-                // What the conductors accept is unknown.
+                // It is unknown which jobs the conductors accept.
                 Code::Unavailable => continue,
                 _ if self.timeout.is_some() => continue,
                 Code::Paused => {
@@ -144,6 +147,10 @@ impl CanaryArgs {
                 _ if will_run => continue,
                 Code::NoConductor => ("no conductor is running".to_owned(), NO_CONDUCTOR.into()),
                 Code::ConductorRefuses => (about, NO_CONDUCTOR.into()),
+                Code::NoMatchingConductor => {
+                    let why = format!("no conductor accepts {name}");
+                    (why, NO_CONDUCTOR.into())
+                }
                 code => (format!("{name}: {}", code.name()), NO_CONDUCTOR.into()),
             };
             let message = format!("{why}, so the canary would not run; nothing changed");
@@ -152,9 +159,6 @@ impl CanaryArgs {
         Ok(())
     }
 }
-
-const NO_CONDUCTOR: &str = "--timeout 10m waits for a conductor or a Python service; `jobboard help \
-                            conduct` shows how to start a conductor";
 
 fn references(canaries: &[Canary]) -> Vec<JobRef> {
     let uuids = canaries.iter().map(|it| it.uuid.clone());

@@ -39,8 +39,8 @@ const RESTARTS: u32 = 3;
 /// Maximum pages in a row without a new field: ten million free places of a hash that has just shrunk.
 const FRUITLESS: u32 = 1000;
 
-/// Maximum pages of a hash that readers do not read to its end.
-const MOST_PAGES: u32 = 10_000;
+/// Maximum pages of a hash of pauses or moves. A usual one has a single page.
+const MOST_PAGES: usize = 10_000;
 
 pub(crate) type RawPosting = (Vec<u8>, Vec<u8>);
 
@@ -230,14 +230,12 @@ impl RedisClient {
         hash: String,
         count: usize,
     ) -> impl Stream<Item = Result<Vec<(Vec<u8>, Vec<u8>)>>> + Send + use<'_> {
-        let mut pages = 0;
-        self.pages(move |cursor| scan_hash(&hash, cursor, count))
-            .map(move |page| {
-                pages += 1;
-                match pages > MOST_PAGES {
-                    true => Err(self.error(READ, ServerCause::EndlessScan)),
-                    false => page,
-                }
+        let pages = self.pages(move |cursor| scan_hash(&hash, cursor, count));
+        pages
+            .enumerate()
+            .map(move |(at, page)| match at < MOST_PAGES {
+                true => page,
+                false => Err(self.error(READ, ServerCause::EndlessScan)),
             })
     }
 

@@ -150,6 +150,6 @@ impl Serialize for Bytes {
 pub(crate) fn bytes(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(USUAL);
     rmp_serde::encode::write_named(&mut bytes, value)
-        .expect("what is posted came from JSON, which is never too deep");
+        .expect("posted details come from JSON, which is never too deep");
     bytes
 }
