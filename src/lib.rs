@@ -67,7 +67,6 @@ use crate::{
     process::{
         guard,
         job_control::{self, Role},
-        leash,
         signal::Signals,
         stand,
     },
@@ -81,11 +80,6 @@ pub fn main() -> ExitCode {
     let word = std::env::args_os().nth(1).unwrap_or_default();
     if word == guard::WORD {
         return ExitCode::from(u8::from(guard::main().is_err()));
-    }
-    if word == leash::WORD {
-        // The parent has the error already.
-        let _ = leash::become_command(std::env::args_os().skip(2));
-        return ExitCode::FAILURE;
     }
     if word == HOLDER {
         let path = std::env::args_os().nth(2).unwrap_or_default();

@@ -83,12 +83,9 @@ impl JobAttempt {
             (Err(_), _) | (_, None) => Ok(AttemptEnd::Interrupted),
             _ if retry.is_spent(&self.held.job.history, max_attempts) => Ok(AttemptEnd::Spent),
             (Ok(plan), Some(turn)) => {
-                // Short commands run without a leash, which costs a sixth more CPU time. The next attempt ends any
-                // leftovers.
-                let at_our_death = (!slot.has_short_jobs()).then_some(Signal::TERM);
                 let attempts = self.held.job.history.attempts;
                 let _running = shared.status.begin(&self.tag, attempts);
-                run.perform(&mut self.held, plan, at_our_death, turn).await
+                run.perform(&mut self.held, plan, turn).await
             }
         };
         let capture = run.capture;
@@ -142,7 +139,6 @@ impl JobRun<'_> {
         &mut self,
         held: &mut HeldJob,
         plan: ExecutionPlan,
-        at_our_death: Option<Signal>,
         turn: SemaphorePermit<'_>,
     ) -> Result<AttemptEnd, Lost> {
         let mut command = match plan.command {
@@ -153,7 +149,7 @@ impl JobRun<'_> {
         let (worker, settings) = (&self.shared.worker, &self.shared.settings);
         settings.output.apply(&mut command);
         worker.end_leftovers(held).await;
-        let mut process = match worker.launch(held, &mut command, at_our_death).await {
+        let mut process = match worker.launch(held, &mut command, Signal::TERM) {
             Ok(process) => process,
             Err(error) => return self.not_started(error),
         };

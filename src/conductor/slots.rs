@@ -76,11 +76,6 @@ impl Slot {
         self.0.turns.acquire().await.ok()
     }
 
-    /// Whether jobs are so short that a leash for each would cost noticeable time.
-    pub(super) fn has_short_jobs(&self) -> bool {
-        self.0.state.lock().are_short()
-    }
-
     pub(super) fn took(&self, long: Duration) {
         let mut state = self.0.state.lock();
         state.pace = (state.pace * 3 + long) / 4;
@@ -108,12 +103,8 @@ impl SlotUsage {
         if is_worth_it { free } else { 0 }
     }
 
-    fn are_short(&self) -> bool {
-        self.seen >= SHORT_JOBS && self.pace < LONGEST_WAIT_AHEAD
-    }
-
     fn ahead(&self, jobs: usize) -> usize {
-        if !self.are_short() {
+        if self.seen < SHORT_JOBS || self.pace >= LONGEST_WAIT_AHEAD {
             return 0;
         }
         let pace = self.pace.max(Duration::from_micros(100));

@@ -9,7 +9,6 @@ use super::{
     command::{CommandSpec, NotRun},
     group::{ProcessEnd, ProcessGroup},
     guard::Guard,
-    leash::StartAnswer,
     spawn::{Bonds, Pipes, Spawned, Spawner},
 };
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, waitid};
@@ -54,7 +53,6 @@ pub(crate) struct Process {
     group: ProcessGroup,
     /// Our ends of the pipes for its output and errors, until taken.
     pipes: Pipes,
-    answer: Option<StartAnswer>,
     end: ProcessEnd,
     is_reaped: bool,
 }
@@ -78,21 +76,15 @@ impl Process {
             return Ok(Self {
                 group,
                 pipes: Pipes::default(),
-                answer: None,
                 end,
                 is_reaped: false,
             });
         }
-        let Spawned {
-            leader,
-            pipes,
-            answer,
-        } = spawner.start(command, bonds)?;
+        let Spawned { leader, pipes } = spawner.start(command, bonds)?;
         match Self::watched(leader) {
             Ok((group, end)) => Ok(Self {
                 group,
                 pipes,
-                answer,
                 end,
                 is_reaped: false,
             }),
@@ -109,17 +101,6 @@ impl Process {
     fn watched(leader: Pid) -> io::Result<(ProcessGroup, ProcessEnd)> {
         let group = ProcessGroup::led_by(leader).ok_or(io::ErrorKind::InvalidInput)?;
         Ok((group, ProcessEnd::of(leader)?))
-    }
-
-    /// Waits until the command's program runs, or returns why it cannot.
-    ///
-    /// Where the kernel reports our death to it, another program starts first.
-    pub(crate) async fn begun(&mut self, command: &CommandSpec) -> Result<(), NotRun> {
-        let begun = match self.answer.take() {
-            Some(answer) => answer.hear().await,
-            None => Ok(()),
-        };
-        begun.map_err(|source| NotRun::because(&command.program, source))
     }
 
     /// The group id stays reserved until `clear_away`.

@@ -52,10 +52,8 @@ impl Label {
         Self::new("", uuid).job()
     }
 
-    /// Labels all new children until the returned value is dropped.
-    ///
-    /// `None` if the limit is really in use; it then stays unchanged.
-    pub(crate) fn hand_down(self) -> Option<HandedDown> {
+    /// Labels this process and its descendants, unless the limit is really in use.
+    pub(super) fn put_on(self) {
         let before = getrlimit(Resource::Rttime);
         // A process below a command of ours carries a label already.
         let is_free = before.maximum.is_none() && before.current.is_none_or(|it| it & OURS != 0);
@@ -63,9 +61,10 @@ impl Label {
             current: Some(self.0),
             maximum: None,
         };
-        is_free.then_some(())?;
-        setrlimit(Resource::Rttime, labelled).ok()?;
-        Some(HandedDown(before))
+        if is_free {
+            // Refused only where a system call filter forbids it.
+            let _ = setrlimit(Resource::Rttime, labelled);
+        }
     }
 
     /// Returns the label that a process carries, or else the one that follows from its environment.
@@ -105,15 +104,6 @@ impl Label {
             str::from_utf8(value(MARK)?).ok()?,
             str::from_utf8(job).ok()?,
         ))
-    }
-}
-
-pub(crate) struct HandedDown(Rlimit);
-
-impl Drop for HandedDown {
-    fn drop(&mut self) {
-        // The limit may be unchanged.
-        let _ = setrlimit(Resource::Rttime, self.0);
     }
 }
 

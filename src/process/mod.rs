@@ -7,7 +7,6 @@ pub(crate) mod group;
 pub(crate) mod guard;
 pub(crate) mod job_control;
 pub(crate) mod label;
-pub(crate) mod leash;
 pub(crate) mod lineage;
 pub(crate) mod service_manager;
 pub(crate) mod signal;
@@ -16,6 +15,7 @@ pub(crate) mod simulation;
 pub(crate) mod spawn;
 pub(crate) mod stand;
 pub(crate) mod terminal;
+mod vfork;
 
 use rustix::{
     process::{Pid, getpid},

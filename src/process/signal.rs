@@ -1,6 +1,6 @@
 //! The signals that reach this process.
 
-use std::{fs, future, io, task::Poll, time::Duration};
+use std::{ffi::c_int, fs, future, io, task::Poll, time::Duration};
 
 use nix::sys::signal::{self as nix_signal, SigSet};
 use rustix::process::Signal;
@@ -139,9 +139,11 @@ impl Ignored {
         self.0 >> (signal.as_raw() - 1) & 1 == 1
     }
 
-    pub(crate) fn has_realtime(&self) -> bool {
-        // The C library reserves the first ones, and leaves them ignored in its children.
-        self.0 >> 34 != 0
+    /// Returns all other signals, and SIGPIPE, which every Rust program ignores.
+    pub(super) fn others(&self) -> Vec<c_int> {
+        let is_other = |&signal: &c_int| self.0 >> (signal - 1) & 1 == 0;
+        let others = (1..=64).filter(is_other);
+        others.chain([Signal::PIPE.as_raw()]).collect()
     }
 }
 

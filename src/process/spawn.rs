@@ -2,21 +2,15 @@
 
 use std::{
     borrow::Cow,
-    ffi::{CStr, CString, OsStr, OsString},
+    ffi::{CStr, CString, OsStr, OsString, c_int},
     fs::File,
     io,
     os::{
-        fd::{AsRawFd, OwnedFd},
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
         unix::ffi::{OsStrExt, OsStringExt},
     },
-    path::Path,
 };
 
-use nix::{
-    spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn},
-    sys::signal::{self as nix_signal, SigSet},
-    unistd::Pid as NixPid,
-};
 use rustix::{
     pipe::{PipeFlags, pipe_with},
     process::{Pid, Signal},
@@ -26,8 +20,8 @@ use super::{
     command::{CommandSpec, DETAILS_FILE, Input, NotRun, OutputTarget, details_file},
     guard::CONDUCTOR,
     label::{Label, MARK},
-    leash::{Leash, StartAnswer},
     signal::Ignored,
+    vfork::ChildSetup,
 };
 use crate::job::Owner;
 
@@ -38,16 +32,15 @@ pub(crate) struct Spawner {
     variables: Vec<CString>,
     nothing: File,
     nowhere: File,
-    attributes: PosixSpawnAttr,
-    leash: Leash,
+    defaults: Vec<c_int>,
 }
 
 /// Ties a command and its descendants to this process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bonds {
     pub(crate) label: Label,
-    /// The kernel sends this to the command itself when we die.
-    pub(crate) at_our_death: Option<Signal>,
+    /// The kernel sends this to the command itself when our thread ends, so the main thread must start it.
+    pub(crate) at_our_death: Signal,
 }
 
 pub(crate) type Pipes = [Option<OwnedFd>; 2];
@@ -55,32 +48,37 @@ pub(crate) type Pipes = [Option<OwnedFd>; 2];
 pub(crate) struct Spawned {
     pub(crate) leader: Pid,
     pub(crate) pipes: Pipes,
-    /// Until this arrives, the new process does not run the command's program yet.
-    pub(crate) answer: Option<StartAnswer>,
 }
 
-type Around<'a> = (PosixSpawnFileActions, Vec<Cow<'a, CStr>>);
+/// A standard stream of a command.
+enum Stream<'a> {
+    Inherited,
+    Shared(&'a File),
+    /// Open here until the command has started.
+    Own(OwnedFd),
+}
 
-struct Streams {
-    actions: PosixSpawnFileActions,
-    pipes: Pipes,
-    /// The command's ends, open until it has started.
-    _theirs: Vec<OwnedFd>,
+impl Stream<'_> {
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Inherited => None,
+            Self::Shared(file) => Some(file.as_fd()),
+            Self::Own(descriptor) => Some(descriptor.as_fd()),
+        }
+    }
 }
 
 impl Spawner {
     pub(crate) fn ours() -> io::Result<Self> {
         let variables = std::env::vars_os();
-        let nothing = File::open("/dev/null")?;
         Ok(Self {
             // The kernel passes no NUL.
             variables: variables
                 .filter_map(|(name, value)| variable(&name, &value).ok())
                 .collect(),
-            leash: Leash::new(nothing.as_raw_fd()),
-            nothing,
+            nothing: File::open("/dev/null")?,
             nowhere: File::options().write(true).open("/dev/null")?,
-            attributes: attributes()?,
+            defaults: Ignored::now().others(),
         })
     }
 
@@ -113,104 +111,59 @@ impl Spawner {
         Ok(())
     }
 
-    /// No code runs between fork and exec: that would make the kernel copy our page tables.
     pub(crate) fn start(
         &self,
         command: &CommandSpec,
         bonds: Option<Bonds>,
     ) -> Result<Spawned, NotRun> {
-        let opened = (command.details.as_deref().map(details_file).transpose())
-            .and_then(|details| Ok((self.streams(command, details.as_ref())?, details)));
-        let (streams, details) = opened.map_err(|source| {
+        let failed = |source| {
             let program = command.program.clone();
             NotRun::Failed { program, source }
-        })?;
-        let Streams {
-            actions,
-            pipes,
-            _theirs,
-        } = streams;
-        let _handed_down = bonds.and_then(|bonds| bonds.label.hand_down());
-        let at_our_death = bonds.and_then(|bonds| bonds.at_our_death);
-        let environment = self.environment(&command.env, details.as_ref());
-        let around = environment.map(|environment| (actions, environment));
-        let started = around.and_then(|around| match (at_our_death, &command.cwd) {
-            (None, None) => Ok((self.spawn(&command.program, &command.argv, &around)?, None)),
-            _ => self.start_leashed(at_our_death, command, around),
-        });
-        let (leader, answer) =
-            started.map_err(|source| NotRun::because(&command.program, source))?;
-        Ok(Spawned {
-            leader,
-            pipes,
-            answer,
-        })
+        };
+        let details = command.details.as_deref().map(details_file).transpose();
+        let details = details.map_err(failed)?;
+        let (streams, pipes) = self.streams(command).map_err(failed)?;
+        let setup = || {
+            let argv = command.argv.iter().map(|it| text(it.as_bytes()));
+            let directory = command
+                .cwd
+                .as_ref()
+                .map(|it| text(it.as_os_str().as_bytes()));
+            ChildSetup {
+                program: text(command.program.as_os_str().as_bytes())?,
+                argv: argv.collect::<io::Result<_>>()?,
+                environment: self.environment(&command.env, details.as_ref())?,
+                directory: directory.transpose()?,
+                streams: streams.each_ref().map(Stream::descriptor),
+                kept: details.as_ref().map(AsFd::as_fd),
+                bonds,
+                defaults: &self.defaults,
+            }
+            .start()
+        };
+        let leader = setup().map_err(|source| NotRun::because(&command.program, source))?;
+        Ok(Spawned { leader, pipes })
     }
 
-    fn streams(&self, command: &CommandSpec, details: Option<&File>) -> io::Result<Streams> {
-        let mut actions = PosixSpawnFileActions::init()?;
-        let (mut pipes, mut theirs) = (Pipes::default(), Vec::new());
-        match &command.input {
-            Input::Inherit => {}
-            Input::Nothing => actions.add_dup2(self.nothing.as_raw_fd(), 0)?,
-            Input::Text(text) => {
-                let file = Input::file(text)?;
-                actions.add_dup2(file.as_raw_fd(), 0)?;
-                theirs.push(file.into());
-            }
-        }
-        let outputs = [command.output, command.errors].into_iter().zip(1..);
-        for ((output, target), pipe) in outputs.zip(&mut pipes) {
-            match output {
-                OutputTarget::Inherit => {}
-                OutputTarget::Discard => actions.add_dup2(self.nowhere.as_raw_fd(), target)?,
+    fn streams(&self, command: &CommandSpec) -> io::Result<([Stream<'_>; 3], Pipes)> {
+        let input = match &command.input {
+            Input::Inherit => Stream::Inherited,
+            Input::Nothing => Stream::Shared(&self.nothing),
+            Input::Text(text) => Stream::Own(Input::file(text)?.into()),
+        };
+        let output = |target| {
+            Ok::<_, io::Error>(match target {
+                OutputTarget::Inherit => (Stream::Inherited, None),
+                OutputTarget::Discard => (Stream::Shared(&self.nowhere), None),
                 OutputTarget::Pipe => {
                     let (ours, end) = pipe_with(PipeFlags::CLOEXEC)?;
-                    actions.add_dup2(end.as_raw_fd(), target)?;
-                    *pipe = Some(ours);
-                    theirs.push(end);
+                    (Stream::Own(end), Some(ours))
                 }
-            }
-        }
-        if let Some(file) = details {
-            // Onto itself: the command inherits it, and no inherited descriptor has this number.
-            actions.add_dup2(file.as_raw_fd(), file.as_raw_fd())?;
-        }
-        Ok(Streams {
-            actions,
-            pipes,
-            _theirs: theirs,
-        })
-    }
-
-    fn start_leashed(
-        &self,
-        at_our_death: Option<Signal>,
-        command: &CommandSpec,
-        mut around: Around<'_>,
-    ) -> io::Result<(Pid, Option<StartAnswer>)> {
-        let (answer, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
-        (around.0).add_dup2(theirs.as_raw_fd(), self.leash.answer)?;
-        let start = |program: &Path, argv: &[_]| self.spawn(program, argv, &around);
-        let leader = self.leash.start(command, at_our_death, start)?;
-        Ok((leader, Some(StartAnswer(answer))))
-    }
-
-    fn spawn(
-        &self,
-        program: &Path,
-        argv: &[OsString],
-        (actions, environment): &Around<'_>,
-    ) -> io::Result<Pid> {
-        let arguments = argv.iter().map(|it| text(it.as_bytes()));
-        let pid = posix_spawn(
-            program,
-            actions,
-            &self.attributes,
-            &arguments.collect::<io::Result<Vec<_>>>()?,
-            environment,
-        )?;
-        Pid::from_raw(pid.as_raw()).ok_or_else(|| io::ErrorKind::InvalidData.into())
+            })
+        };
+        let (errors, from_errors) = output(command.errors)?;
+        let (output, from_output) = output(command.output)?;
+        Ok(([input, output, errors], [from_output, from_errors]))
     }
 
     fn environment(
@@ -234,41 +187,6 @@ impl Spawner {
         }
         Ok(all)
     }
-}
-
-/// Makes a command lead a group, with the signal actions that a shell gives its programs.
-fn attributes() -> io::Result<PosixSpawnAttr> {
-    let mut attributes = PosixSpawnAttr::init()?;
-    attributes.set_flags(
-        PosixSpawnFlags::POSIX_SPAWN_SETPGROUP
-            | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF
-            | PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK,
-    )?;
-    attributes.set_pgroup(NixPid::from_raw(0))?;
-    attributes.set_sigmask(&SigSet::empty())?;
-    attributes.set_sigdefault(&defaults())?;
-    Ok(attributes)
-}
-
-/// Returns the signals to reset: all that we were not started to ignore, and SIGPIPE, which every Rust program
-/// ignores.
-///
-/// The C library queries the action of every other signal, and sets it anyway.
-fn defaults() -> SigSet {
-    let ignored = Ignored::now();
-    let mut defaults = match ignored.has_realtime() {
-        // Real-time signals have no names to remove them by.
-        true => SigSet::empty(),
-        false => SigSet::all(),
-    };
-    for signal in nix_signal::Signal::iterator() {
-        let is_ignored = Signal::from_named_raw(signal as i32).is_some_and(|it| ignored.has(it));
-        match is_ignored && signal != nix_signal::Signal::SIGPIPE {
-            true => defaults.remove(signal),
-            false => defaults.add(signal),
-        }
-    }
-    defaults
 }
 
 fn variable(name: &OsStr, value: &OsStr) -> io::Result<CString> {

@@ -36,7 +36,7 @@ pub(crate) async fn perform_here(
     }
     let aside = terminal.as_mut().map_or(Ok(()), |it| it.step_aside());
     let started = match aside {
-        Ok(()) => worker.launch(held, command, Some(Signal::KILL)).await,
+        Ok(()) => worker.launch(held, command, Signal::KILL),
         Err(error) => Err(error.into()),
     };
     if let (Err(_), Some(terminal)) = (&started, &terminal) {

@@ -73,11 +73,11 @@ impl Worker {
     /// Starts a command for a job, unless the claim is lost. Call [`end_leftovers`](Self::end_leftovers) before.
     ///
     /// The kernel sends `at_our_death` to the command itself when this process dies.
-    pub(crate) async fn launch(
+    pub(crate) fn launch(
         &self,
         held: &mut HeldJob,
         command: &mut CommandSpec,
-        at_our_death: Option<Signal>,
+        at_our_death: Signal,
     ) -> Result<Process, NotPerformed> {
         let job = &held.job;
         command.introduce(
@@ -98,7 +98,7 @@ impl Worker {
             at_our_death,
         };
         let started = Process::start_with(&self.spawner, command, Some(bonds));
-        let mut process = started.inspect_err(|_| self.guard.not_started())?;
+        let process = started.inspect_err(|_| self.guard.not_started())?;
         let group = process.group();
         let protected = match planted!(TellsTheGuardTooLate) {
             true => Ok(()),
@@ -108,10 +108,6 @@ impl Worker {
             // Dropped, it kills the group and reaps its leader.
             drop(process);
             self.guard.forget(group);
-            return Err(error.into());
-        }
-        if let Err(error) = process.begun(command).await {
-            process.clear_away(&self.guard).await;
             return Err(error.into());
         }
         Ok(process)

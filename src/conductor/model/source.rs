@@ -82,7 +82,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "the guard is informed and the command starts",
         "worker/mod.rs",
         &["end_leftovers", "launch", "finish"],
-        "68e42f74",
+        "01a51b18",
     ),
     (
         "remains of earlier attempts are ended",

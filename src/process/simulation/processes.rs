@@ -20,7 +20,7 @@ struct SimulatedProcess {
     conductor: Option<u32>,
     label: Option<Label>,
     job: String,
-    is_leashed: bool,
+    is_bound: bool,
     is_stubborn: bool,
     end: watch::Sender<Option<Ended>>,
 }
@@ -76,7 +76,7 @@ impl ProcessTable {
             conductor,
             label: bonds.map(|bonds| bonds.label),
             job: job.to_owned(),
-            is_leashed: bonds.is_some_and(|bonds| bonds.at_our_death.is_some()),
+            is_bound: bonds.is_some(),
             is_stubborn: how.is_stubborn,
             end,
         };
@@ -94,7 +94,7 @@ impl ProcessTable {
             conductor: of.conductor,
             label: of.label,
             job: of.job.clone(),
-            is_leashed: false,
+            is_bound: false,
             is_stubborn: how.is_stubborn,
             end: watch::channel(None).0,
         };
@@ -153,13 +153,13 @@ impl ProcessTable {
         orphans.into_iter().filter_map(orphan).collect()
     }
 
-    /// Gives the children of a dead conductor to init, and ends the leashed ones.
+    /// Gives the children of a dead conductor to init, and ends those that die with it.
     pub(super) fn bereave(&mut self, conductor: u32) {
         let of_it = Some(pid_of(conductor));
-        let mut leashed = Vec::new();
+        let mut bound = Vec::new();
         self.all.retain(|&pid, process| {
-            if process.conductor == Some(conductor) && process.is_leashed && !process.is_stubborn {
-                leashed.push(pid);
+            if process.conductor == Some(conductor) && process.is_bound && !process.is_stubborn {
+                bound.push(pid);
             }
             process.is_alive() || process.parent != of_it
         });
@@ -168,10 +168,10 @@ impl ProcessTable {
                 process.parent = None;
             }
             if process.conductor == Some(conductor) {
-                process.is_leashed = false;
+                process.is_bound = false;
             }
         }
-        for pid in leashed {
+        for pid in bound {
             self.end(pid, Ended::Signal(Signal::TERM.as_raw()));
         }
     }
