@@ -74,8 +74,9 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     };
     let wanted = references(ctx, &*board, scope, &args.jobs).await?;
     if args.empty {
-        let empty = async { waiter(ctx, &*board).await?.until_empty().await };
-        within(args.timeout, "the board was not empty after", empty)
+        let waiter = waiter(ctx, &*board, args.timeout).await?;
+        let empty = async |waiter: &mut Waiter<'_>| waiter.until_empty().await;
+        until(args.timeout, waiter, "the board was not empty after", empty)
             .await
             .with_context(|| ctx.trying("wait for", "an empty board"))?;
         return ctx.out.report(&Emptied { done: "empty" });
@@ -83,11 +84,10 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     if args.any {
         let filters = Filters::new(args.filter.clone());
         let nothing = HashSet::new();
-        let claimable = async {
-            let mut waiter = waiter(ctx, &*board).await?;
-            waiter.until_claimable(&filters, &nothing).await
-        };
-        let job = within(args.timeout, "no job was claimable within", claimable)
+        let waiter = waiter(ctx, &*board, args.timeout).await?;
+        let claimable =
+            async |waiter: &mut Waiter<'_>| waiter.until_claimable(&filters, &nothing).await;
+        let job = until(args.timeout, waiter, NOT_CLAIMABLE, claimable)
             .await
             .with_context(|| ctx.trying("wait for", "a job"))?;
         return ctx.out.report(&Done::of_job("claimable", &job));
@@ -95,11 +95,13 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     for_named(ctx, &*board, &wanted, &args).await
 }
 
-pub(super) async fn waiter<'a>(
+async fn waiter<'a>(
     ctx: &'a Context,
     board: &'a dyn Board,
-) -> board::Result<Waiter<'a>> {
-    let waiter = Waiter::begin(board).await?;
+    timeout: Option<Duration>,
+) -> anyhow::Result<Waiter<'a>> {
+    let waiter = within(timeout, NO_REPLY, Waiter::begin(board)).await;
+    let waiter = waiter.with_context(|| ctx.trying("wait for", "jobs"))?;
     Ok(waiter.on_news(|news| print_news(ctx, board, news)))
 }
 
@@ -186,7 +188,7 @@ async fn finished(
         [job] => (job.key.text(), "the job did not end within"),
         _ => ("the jobs".into(), "the jobs did not end within"),
     };
-    let mut waiter = waiter.on_news(|news| print_news(ctx, board, news));
+    let waiter = waiter.on_news(|news| print_news(ctx, board, news));
     let trying = || {
         let trying = ctx.trying("wait for", &whom);
         match awaited {
@@ -194,7 +196,8 @@ async fn finished(
             _ => trying,
         }
     };
-    within(timeout, what, waiter.until_finished(awaited))
+    let finished = async |waiter: &mut Waiter<'_>| waiter.until_finished(awaited).await;
+    until(timeout, waiter, what, finished)
         .await
         .with_context(trying)
 }
@@ -320,6 +323,8 @@ async fn look_up(
     Ok(jobs)
 }
 
+pub(super) const NOT_CLAIMABLE: &str = "no job was claimable within";
+
 pub(super) const NO_REPLY: &str = "the board did not reply within";
 
 /// Limits a wait; `what` begins the error, and the time ends it.
@@ -334,6 +339,32 @@ pub(super) async fn within<T>(
     match tokio::time::timeout(timeout, wait).await {
         Ok(ended) => Ok(ended?),
         Err(_) => Err(out_of_time(timeout, what)),
+    }
+}
+
+/// Like [`within`], but an outage at the end of the time is the reason.
+pub(super) async fn until<'a, T>(
+    timeout: Option<Duration>,
+    mut waiter: Waiter<'a>,
+    what: &str,
+    wait: impl AsyncFnOnce(&mut Waiter<'a>) -> board::Result<T>,
+) -> anyhow::Result<T> {
+    let ended = within(timeout, what, wait(&mut waiter)).await;
+    match timeout {
+        Some(timeout) if waiter.is_lost() => ended.map_err(|error| unreachable(error, timeout)),
+        _ => ended,
+    }
+}
+
+/// Nobody knows what happened on a board that was unreachable when the time ended.
+pub(super) fn unreachable(error: anyhow::Error, timeout: Duration) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(CommandError::TimedOut(_)) => {
+            let waited = duration::exact(timeout);
+            let message = format!("the board is still unreachable after a wait of {waited}");
+            CommandError::TimedOut(message).into()
+        }
+        _ => error,
     }
 }
 

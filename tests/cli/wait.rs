@@ -21,11 +21,15 @@ impl Lost {
     /// Starts a waiting command, and returns it once the server knows its subscription.
     fn waits(&self, words: &[&str]) -> Running {
         let waiting = self.env.jobboard(words).spawn();
+        self.has_listeners('1');
+        waiting
+    }
+
+    fn has_listeners(&self, count: char) {
         wait_until("it listens", || {
             let listeners = ["PUBSUB", "NUMSUB", "taskflow:events"];
-            self.server.run(&listeners).trim().ends_with('1')
+            self.server.run(&listeners).trim().ends_with(count)
         });
-        waiting
     }
 }
 
@@ -317,6 +321,25 @@ fn suggested_way_to_give_a_job_up_works() {
         "{}",
         refused.stderr
     );
+}
+
+#[test]
+fn wait_that_ends_in_an_outage_blames_the_board() {
+    need!(mut lost = Lost::open());
+    let job = lost.env.post("a");
+    let commands = [
+        &["wait", &job, "--timeout", "20s"][..],
+        &["wait", "--empty", "--timeout", "20s"],
+        &["claim", "--next", "--filter", "name=b", "--wait", "20s"],
+    ];
+    let commands = commands.map(|words| lost.env.jobboard(words).spawn());
+    lost.has_listeners('3');
+    lost.server.kill();
+    for waiting in commands {
+        let run = waiting.ended();
+        let said = run.failed(124);
+        assert!(said.contains("the board is still unreachable"), "{run}");
+    }
 }
 
 #[test]

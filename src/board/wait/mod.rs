@@ -68,6 +68,11 @@ impl<'a> Waiter<'a> {
         self
     }
 
+    /// Whether the board is unreachable, as far as is known.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
     /// Waits until these jobs are complete, or one of them is in the trash.
     ///
     /// Returns the known outcomes. They come from the history or from events since the subscription began, which must

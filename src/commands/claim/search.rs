@@ -6,13 +6,13 @@ use tokio::time::{self, Instant};
 
 use crate::{
     backoff::Backoff,
-    board::{self, Board, BoardExt, ClaimRules, filter::Filters},
+    board::{self, Board, BoardExt, ClaimRules, filter::Filters, wait::Waiter},
     commands::{
         parts::{
             unconfirmed::claim_first_confirmed,
             under_claim::{WonJob, code},
         },
-        wait::{out_of_time, waiter},
+        wait::{NOT_CLAIMABLE, out_of_time, print_news, unreachable},
     },
     context::Context,
     exit::CommandError,
@@ -68,7 +68,7 @@ impl<'a> WaitLimits<'a> {
             answer = wait => Ok(answer?),
             () = is_over => {
                 let waited = end.map_or(Duration::ZERO, |(_, wait)| wait);
-                Err(out_of_time(waited, "no job was claimable within"))
+                Err(out_of_time(waited, NOT_CLAIMABLE))
             }
         }
     }
@@ -153,7 +153,20 @@ impl<'a> Search<'a> {
         ctx: &Context,
         limits: &mut WaitLimits<'_>,
     ) -> anyhow::Result<WonJob> {
-        let mut waiter = limits.bound(waiter(ctx, self.board)).await?;
+        let waiter = limits.bound(Waiter::begin(self.board)).await?;
+        let mut waiter = waiter.on_news(|news| print_news(ctx, self.board, news));
+        let won = self.wait_with(&mut waiter, limits).await;
+        match limits.end {
+            Some((_, wait)) if waiter.is_lost() => won.map_err(|error| unreachable(error, wait)),
+            _ => won,
+        }
+    }
+
+    async fn wait_with(
+        &mut self,
+        waiter: &mut Waiter<'_>,
+        limits: &mut WaitLimits<'_>,
+    ) -> anyhow::Result<WonJob> {
         let mut backoff = Backoff::after_one(SKIPPED);
         let mut pause = backoff.exact_pause();
         loop {

@@ -18,7 +18,7 @@ use crate::{
             task::Task,
         },
         show::look_everywhere,
-        wait::{NO_REPLY, print_news, within},
+        wait::{NO_REPLY, print_news, until, within},
     },
     context::Context,
     diagnosis::{Judged, Snapshot, signature},
@@ -38,12 +38,12 @@ const NO_CONDUCTOR: &str = "--timeout 10m waits for a conductor or a Python serv
 pub(super) struct CanaryArgs {
     /// Retry this many jobs first; continue unless one fails with the same cause as before
     ///
-    /// Waits until each of these jobs has ended, moved to the trash or failed an attempt. Ctrl-C stops and prints the
-    /// command for the rest.
+    /// Waits until each of these jobs has ended, moved to the trash or failed an attempt. Ctrl-C stops the wait and
+    /// prints the command that retries the remaining jobs.
     #[arg(long, value_name = "N", conflicts_with = "plan")]
     pub(super) canary: Option<NonZeroUsize>,
 
-    /// With --canary: wait at most this long for their outcome
+    /// With --canary: wait at most this long for the outcome
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "canary")]
     timeout: Option<Duration>,
 }
@@ -94,10 +94,13 @@ impl CanaryArgs {
             .with_context(|| ctx.trying("wait for", "the canaries"))?;
         let mut signals = Signals::ending()?;
         first_task.carry_out(ctx, board).await?;
-        let mut waiter = waiter.on_news(|news| print_news(ctx, board, news));
-        let outcome = waiter.until_known(&trial.uuids, async |board| trial.outcome(board).await);
+        let waiter = waiter.on_news(|news| print_news(ctx, board, news));
+        let outcome = async |waiter: &mut Waiter<'_>| {
+            let look = async |board: &dyn Board| trial.outcome(board).await;
+            waiter.until_known(&trial.uuids, look).await
+        };
         let failures = tokio::select! {
-            failures = within(self.timeout, "the canaries did not end within", outcome) => {
+            failures = until(self.timeout, waiter, "the canaries did not end within", outcome) => {
                 if failures.is_err() {
                     let rest = count_jobs(task.chosen.jobs.len() as u64);
                     ctx.out.note(format!("the canaries were retried; not retried: {rest}"));
