@@ -5,14 +5,24 @@ use crate::context::Context;
 
 /// Move jobs to the trash
 ///
-/// Requires your own claim (--who). `list --trash` shows the trash, `restore` moves a job back, `purge` deletes
-/// it for good. --force trashes a job whether or not it has an owner, and unreadable records.
+/// Without --force, acts only on your own claims (--who). --force also trashes unclaimed jobs, jobs that another
+/// owner has claimed, and unreadable records. `list --trash` shows the trash, `restore` moves a job back, and `purge`
+/// deletes it for good.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TrashArgs {
+    /// Record that the job failed, with --reason
+    ///
+    /// `doctor`, `list --failed` and `retry --problem failed` then include it.
+    #[arg(long)]
+    pub(super) failed: bool,
+
     #[command(flatten)]
     pub(super) settle: SettleArgs,
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: TrashArgs) -> anyhow::Result<()> {
-    args.settle.run(ctx, |force| Action::Trash { force }).await
+    let failed = args.failed;
+    args.settle
+        .run(ctx, |force| Action::Trash { force, failed })
+        .await
 }

@@ -30,6 +30,32 @@ fn owner_trashes_a_job() {
 }
 
 #[test]
+fn job_that_its_worker_gives_up_counts_as_failed() {
+    let env = Env::new();
+    for (name, reason, cause) in [
+        ("a", &["--reason", "no disk"][..], "no disk"),
+        ("b", &[], "marked as failed by hand"),
+    ] {
+        let job = env.post(name);
+        env.claim(&job, "ada");
+        let trash = ["trash", "--failed", "--who", "ada", &job];
+        env.jobboard(&[&trash[..], reason].concat())
+            .run()
+            .succeeded();
+        let listed = env.ok("list --failed -o uuid");
+        assert!(listed.contains(&job), "{listed}");
+        assert!(env.run("doctor").stdout.contains(cause), "{cause}");
+        env.ok(format!("retry --yes --problem 'failed={cause}'"));
+        assert_eq!(env.state(&job), "UNCLAIMED");
+    }
+    // Without the option, it was somebody's decision.
+    let job = env.post("c");
+    env.claim(&job, "ada");
+    env.ok(format!("trash {job} --who ada --reason unwanted"));
+    assert_eq!(env.ok("list --failed -o uuid"), "");
+}
+
+#[test]
 fn other_users_need_force() {
     let env = Env::new();
     env.post("resize");

@@ -10,7 +10,7 @@ use crate::job::{Edit, Shelf};
 pub(crate) enum Action {
     Abandon { force: Force, now: bool },
     Consume { force: Force, failed: bool },
-    Trash { force: Force },
+    Trash { force: Force, failed: bool },
     Restore,
     Retry { keep_attempts: bool },
     Change(Edit),
@@ -44,6 +44,7 @@ impl Action {
             // The suggestion repeats the option.
             Self::Consume { failed: true, .. } => ("consume --failed", "consumed"),
             Self::Consume { .. } => ("consume", "consumed"),
+            Self::Trash { failed: true, .. } => ("trash --failed", "trashed"),
             Self::Trash { .. } => ("trash", "trashed"),
             Self::Restore => ("restore", "restored"),
             Self::Retry { .. } => ("retry", "retried"),
@@ -78,13 +79,20 @@ impl Action {
 
     pub(super) fn force(&self) -> Option<&Force> {
         match self {
-            Self::Abandon { force, .. } | Self::Consume { force, .. } | Self::Trash { force } => {
-                Some(force)
-            }
+            Self::Abandon { force, .. }
+            | Self::Consume { force, .. }
+            | Self::Trash { force, .. } => Some(force),
             Self::Restore | Self::Retry { .. } | Self::Change(_) | Self::Purge | Self::Move(_) => {
                 None
             }
         }
+    }
+
+    pub(super) fn is_failure(&self) -> bool {
+        matches!(
+            self,
+            Self::Consume { failed: true, .. } | Self::Trash { failed: true, .. }
+        )
     }
 
     pub(super) fn is_forced(&self) -> bool {

@@ -129,12 +129,16 @@ pub(crate) struct Executor<'a> {
     has_warned: Cell<bool>,
 }
 
+const FAILED_BY_HAND: &str = "marked as failed by hand";
+
 impl<'a> Executor<'a> {
     pub(crate) async fn new(
         board: &'a dyn Board,
         action: &'a Action,
         (owner, reason): (Owner, Option<String>),
     ) -> Self {
+        // Without a reason of its own, the audit entry gives that of the failure.
+        let reason = reason.or_else(|| action.is_failure().then(|| FAILED_BY_HAND.to_owned()));
         // Consuming a job, or releasing one's own claim, is the normal course.
         let is_ordinary = matches!(action, Action::Abandon { .. } | Action::Consume { .. });
         let is_ordinary = is_ordinary && !action.is_forced() && reason.is_none();
@@ -160,14 +164,15 @@ impl<'a> Executor<'a> {
             }
             Action::Consume { failed: false, .. } => self.settle(entries, &Decision::Consume).await,
             Action::Consume { failed: true, .. } => {
-                let reason = self.remark.as_ref().and_then(|it| it.reason.as_deref());
-                let reason = reason.unwrap_or("marked as failed by hand");
-                let failure = Failure::reported(reason, &self.owner.text());
-                self.settle(entries, &Decision::GiveUp(failure)).await
+                let decision = Decision::GiveUp(self.failure());
+                self.settle(entries, &decision).await
             }
-            Action::Trash { .. } => {
-                self.settle(entries, &Decision::Trash(Aftermath::None))
-                    .await
+            Action::Trash { failed, .. } => {
+                let aftermath = match failed {
+                    true => Aftermath::failed(self.failure()),
+                    false => Aftermath::None,
+                };
+                self.settle(entries, &Decision::Trash(aftermath)).await
             }
             Action::Restore | Action::Retry { .. } | Action::Change(_) => {
                 let jobs: Vec<_> = entries.iter().map(|entry| self.restore(entry)).collect();
@@ -187,6 +192,11 @@ impl<'a> Executor<'a> {
                 Ok(answers.map(|it| Ok(self.effect(&it?))).collect())
             }
         }
+    }
+
+    fn failure(&self) -> Failure {
+        let reason = self.remark.as_ref().and_then(|it| it.reason.as_deref());
+        Failure::reported(reason.unwrap_or(FAILED_BY_HAND), &self.owner.text())
     }
 
     async fn settle(

@@ -196,7 +196,10 @@ pub(super) async fn perform(board: &dyn Board, task: &DashTask, who: &Owner) -> 
             force: Force::Any,
             now: task.operation == Operation::Release,
         },
-        Operation::Trash => Action::Trash { force: Force::Any },
+        Operation::Trash => Action::Trash {
+            force: Force::Any,
+            failed: false,
+        },
         Operation::Retry => Action::Retry {
             keep_attempts: false,
         },

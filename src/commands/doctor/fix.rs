@@ -279,7 +279,14 @@ async fn run(
         }
         Repair::Trash { .. } => {
             let settle = SettleArgs::by_force(selection, reason, consent);
-            trash::run(ctx, TrashArgs { settle }).await
+            trash::run(
+                ctx,
+                TrashArgs {
+                    settle,
+                    failed: false,
+                },
+            )
+            .await
         }
         Repair::Retry { canary } => {
             let revival = RevivalArgs {
