@@ -21,7 +21,7 @@ pub(crate) const MAX_ATTEMPTS: u32 = 5;
 /// The fate of a job after its command failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OnFailure {
-    /// Release the job, to be retried
+    /// Release the job for a retry
     #[default]
     Abandon,
     /// Remove the job
@@ -38,7 +38,7 @@ pub(crate) struct RetryPolicy {
           value_parser = clap::value_parser!(u32).range(1..))]
     max_attempts: u32,
 
-    /// Upper limit for the retry limit that a job sets
+    /// Cap on the retry limit that a job sets
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_attempts_max: Option<u32>,
 

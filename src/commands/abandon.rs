@@ -5,9 +5,9 @@ use crate::context::Context;
 
 /// Release claimed jobs back to the board
 ///
-/// Requires your own claim (--who). Each job becomes UNCLAIMED. --force releases the claim of another owner: if
-/// its process and its commands are certainly gone, conductors retry the job immediately; otherwise they wait
-/// until the claim would have expired.
+/// Without --force, acts only on your own claims (--who). Each job becomes UNCLAIMED. --force releases the claim of
+/// another owner: if its process and its commands are known to be gone, conductors retry the job immediately;
+/// otherwise they wait until the claim would have expired.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AbandonArgs {
     #[command(flatten)]

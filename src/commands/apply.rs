@@ -14,9 +14,9 @@ use crate::{
 
 /// Carry out a plan made with --plan
 ///
-/// Acts on each job of the plan that is unchanged, and reports the other jobs as `skipped`. An interrupted run
-/// can be repeated: jobs that are done already are skipped. The audit entries name the author and the reason
-/// of the plan. A truncated or altered plan, and a plan for another board, is refused as a whole.
+/// Acts on each job of the plan that is unchanged, and reports the other jobs as `skipped`. An interrupted run can be
+/// repeated: jobs that are already changed are skipped. The audit entries name the author and the reason of the plan.
+/// A plan that is truncated, altered or made for another board is refused as a whole.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ApplyArgs {
     /// Plan to carry out, or - for standard input
@@ -27,7 +27,7 @@ pub(crate) struct ApplyArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) to_password_file: Option<PathBuf>,
 
-    /// Maximum pace, for example 5/s; also per m or h
+    /// Maximum rate: a number per second (5/s), minute (100/m) or hour (2/h)
     #[arg(long, value_name = "N/s", value_parser = Pace::parse)]
     rate: Option<Pace>,
 

@@ -20,9 +20,9 @@ use crate::{
 
 /// Change the priority, name or details of unclaimed jobs
 ///
-/// The uuid, number, creation time and attempts stay. Claimed jobs are refused. `jobboard` conductors use the
-/// new version immediately, and listeners receive a `restored` event. A Python service that listed the job
-/// earlier may still use the old version.
+/// The uuid, sequence number, creation time and attempts do not change. Claimed jobs are refused. `jobboard`
+/// conductors use the new version immediately, and subscribers receive a `restored` event. A Python service that
+/// listed the job earlier may still use the old version.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ChangeArgs {
     /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input

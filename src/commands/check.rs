@@ -31,7 +31,7 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// Check the board for Nagios, Icinga or Sensu
+/// Report the health of the board to Nagios, Icinga or Sensu
 ///
 /// Prints one line with performance data, and one line for each value outside its range, with the command that
 /// shows more. The exit code follows the monitoring-plugin conventions.
@@ -44,8 +44,8 @@ use crate::{
 /// an Octavia board, a job that blocks all posters is always critical.
 ///
 /// A problem metric, such as owner_dead, counts the same jobs as `doctor`. Common metrics are always printed, the
-/// others only if a range names them. `failed` reads the trash. Measuring claim_not_renewed adds up to 2s. backing_off
-/// counts jobs that wait for their next attempt.
+/// others only if a range names them. Counting `failed` requires reading the trash. Measuring claim_not_renewed takes
+/// up to 2s longer. backing_off counts jobs that wait for their next attempt.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// Warn if METRIC is outside this range

@@ -80,9 +80,9 @@ pub(crate) struct ClaimArgs {
     #[arg(long, value_name = "CODE", requires = "next", conflicts_with = "job")]
     if_none: Option<u8>,
 
-    /// Run this command under the claim, instead of a command that the job has. JOBBOARD_JOB and the other
-    /// variables of `help conducting` describe the job. Exit code 0 consumes the job, 75 postpones it; after any
-    /// other end the job is retried with back-off, and trashed at its retry limit
+    /// Run this command under the claim, instead of the job's own command. JOBBOARD_JOB and the other variables of
+    /// `help conducting` describe the job. Exit code 0 consumes the job, and 75 postpones it. Any other result is a
+    /// failure: the job is retried with back-off, and trashed at its retry limit
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "hold")]
     command: Vec<String>,
 

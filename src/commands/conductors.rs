@@ -21,11 +21,11 @@ use crate::{
 /// List the running conductors
 ///
 /// SEEN is the time since the last heartbeat. A conductor sends one every ten seconds, and within a second after a
-/// change. `silent` means that heartbeats are missing, or that the conductor's process on this machine is gone.
-/// After 30 seconds without a heartbeat a conductor is listed only while it holds a claim; on ZooKeeper, until its
+/// change. `silent` means that heartbeats are missing, or that the conductor's process on this machine is gone. After
+/// 30 seconds without a heartbeat, a conductor is listed only while it holds a claim or, on ZooKeeper, until its
 /// session ends. DOING is the conductor's longest-running job. Jobs that a conductor could not settle are listed on
-/// standard error, with the reason. In a pipe, SEEN is the time of the last heartbeat, and a last field is `silent` or
-/// empty.
+/// standard error, with the reason. In a pipe, SEEN is the time of the last heartbeat, and the last field is `silent`
+/// or empty.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConductorsArgs {
     /// Show everything about conductors whose name begins with this, including why they skip jobs

@@ -5,9 +5,9 @@ use crate::context::Context;
 
 /// Remove finished jobs from the board
 ///
-/// Requires your own claim (--who). The history keeps the job without its details (`list --history`); to keep
-/// the details, use `trash`. --force consumes a job that another owner holds, and an
-/// unclaimed job.
+/// Without --force, acts only on your own claims (--who). The history keeps the job without its details (`list
+/// --history`); to keep the details, use `trash`. --force also consumes unclaimed jobs and jobs that another owner
+/// has claimed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConsumeArgs {
     /// Record the outcome `failed` instead of `consumed`

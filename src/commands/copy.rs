@@ -46,13 +46,13 @@ use crate::{
 
 /// Copy or move all jobs, including trashed ones, to another board
 ///
-/// Reads both boards afterwards and reports each difference (7). A copy can be repeated: jobs that are
-/// there already are skipped.
+/// Afterwards, compares both boards and reports each difference (exit code 7). A copy can be repeated: jobs that
+/// already exist there are skipped.
 ///
-/// With --move, each job is claimed here, posted there under a claim, read back, consumed here, and then
-/// released there. An interruption never loses a job, and never leaves both copies claimable. A job that
-/// another owner holds, or whose uuid is taken on the other board, stays here and is reported. Jobs in
-/// the trash are copied and stay.
+/// With --move, each job is claimed here, posted there under a claim, read back, consumed here, and then released
+/// there. An interruption never loses a job, and never leaves both copies claimable. A job that another owner holds,
+/// or whose uuid is taken on the other board, stays here and is reported. Jobs in the trash are copied, and the
+/// originals stay.
 ///
 /// --resume finishes moves that were interrupted: it releases the copies of jobs that were consumed here,
 /// and removes the others. The next --move between the same boards does this first.
@@ -99,7 +99,7 @@ pub(crate) struct CopyArgs {
 
     /// With --move: write a plan for `apply` to this file, and change nothing
     ///
-    /// The plan lists the jobs that would move. It has no jobs in the trash.
+    /// The plan lists the jobs that would move. It does not include jobs in the trash.
     #[arg(
         long,
         value_name = "FILE",

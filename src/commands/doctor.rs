@@ -18,10 +18,10 @@ use crate::{
 
 /// Diagnose the board and suggest fixes
 ///
-/// Lists every problem of the connection and your rights, the server, its keys, the jobs, the conductors and this
-/// machine, the worst first: how many jobs have it, what they have in common, and the command that fixes them all.
-/// Jobs that wait on purpose are only counted. If a check fails or is forbidden, the others still run, and the
-/// report lists what could not be checked. Nothing is changed without --fix.
+/// Checks the connection, your rights, the server, its keys, the jobs, the conductors and this machine. Lists every
+/// problem, the worst first: how many jobs have it, their common cause, and the command that fixes them all. Jobs
+/// that wait on purpose are only counted. If a check fails or is forbidden, the others still run, and the report
+/// lists what could not be checked. Nothing is changed without --fix.
 ///
 /// `jobboard help troubleshooting` explains each code.
 #[derive(Debug, Default, clap::Args)]
@@ -40,7 +40,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     list: bool,
 
-    /// Show the fixes as a plan, and run each one that you agree to
+    /// Show the fixes as a plan, and run each one that you confirm
     ///
     /// The plan begins with the safe fixes and ends with the destructive ones. Each step asks: y runs the fix, n skips
     /// it, a also runs all later fixes that are not destructive, s shows the jobs, q quits. --yes runs the safe fixes

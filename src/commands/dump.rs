@@ -26,10 +26,10 @@ const STEP: u64 = 500;
 
 /// Write all jobs of the board and its trash to a file for `load`
 ///
-/// The file has one JSON object per line: a header, one line per record (the output of `list -o jsonl`, plus
-/// the stored posting as base64 in `raw`), and a trailer with counts and a SHA-256. Details are written
-/// unmasked, including secrets; only the owner of the file can read it. Jobs that come or go during the dump
-/// may be missing or included. The history is not dumped.
+/// The file has one JSON object per line: a header, one line per record (the output of `list -o jsonl`, plus the
+/// stored posting as base64 in `raw`), and a trailer with counts and a SHA-256 checksum. Details are written
+/// unmasked, including secrets; only the owner of the file can read it. Jobs that come or go during the dump may be
+/// missing or included. The history is not dumped.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DumpArgs {
     /// File to write; it appears only when complete [default: standard output]

@@ -20,9 +20,9 @@ use crate::{
 
 /// Set a new expiry on claims
 ///
-/// Requires your own claim (--who). The expiry counts from now. With --force, an operator extends the claim of
-/// an owner that cannot do so itself, so that no one else claims the job meanwhile. A command that `jobboard`
-/// runs under that claim still ends with its own lease.
+/// Without --force, acts only on your own claims (--who). The expiry counts from now. With --force, an operator can
+/// extend the claim of an owner that cannot do so itself, so that no one else claims the job in the meantime. A
+/// command that `jobboard` runs under that claim still ends with its own lease.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExtendArgs {
     /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input

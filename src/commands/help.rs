@@ -57,8 +57,8 @@ const fn topic(name: &'static str, text: &'static str) -> Topic {
 /// Print help for a command, a topic or a code
 ///
 /// Topics: boards, filters, output, scripting, exit-codes, troubleshooting, conducting, guarantees, octavia, and
-/// options (those of every command). The codes are those of `doctor` and `explain`, for example owner-dead. With
-/// --json, prints all of it as one object: commands, arguments, options, values, examples and exit codes.
+/// options (the options of every command). The codes are those of `doctor` and `explain`, for example owner-dead.
+/// With --json, prints everything as one object: commands, arguments, options, values, examples and exit codes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HelpArgs {
     /// Command, topic or code

@@ -33,10 +33,10 @@ use crate::{
 
 /// List the jobs on the board
 ///
-/// A terminal gets a table; its NOTE column explains unusual jobs. In a pipe, each line has the same columns in
-/// full, separated by tabs: uuid, name, state, priority, age, owner, held, expires, attempts, note. With --trash:
-/// uuid, name, trashed, attempts, by, reason. With --history: uuid, name, outcome, ended, waited, took, by,
-/// reason. Times are in seconds; expires may also be `never` or `session`. --columns selects others.
+/// On a terminal, prints a table whose NOTE column explains unusual jobs. In a pipe, each line has the same columns
+/// in full, separated by tabs: uuid, name, state, priority, age, owner, held, expires, attempts, note. With --trash:
+/// uuid, name, trashed, attempts, by, reason. With --history: uuid, name, outcome, ended, waited, took, by, reason.
+/// Times are in seconds; expires may also be `never` or `session`. --columns selects others.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
     /// List only jobs with this name; the same as --name
@@ -76,10 +76,10 @@ pub(crate) struct ListArgs {
     /// List only matching jobs, for example 'priority>=HIGH'; repeat it to narrow further
     ///
     /// The form is FIELD OP VALUE, joined by `and`. Fields: name state owner priority sequence age held expires
-    /// attempts size details.PATH; in the trash and the history also trashed ended outcome by action reason
-    /// waited took exit_code. Operators: = and != (with * and ?), ~ and !~ (regular expressions), < <= > >=. The value
-    /// `none` matches absence: 'owner=none', 'expires=none'. Quote values with spaces or commas: 'name="big
-    /// resize"'. `jobboard help filters` has the details.
+    /// attempts size details.PATH; in the trash and the history also trashed ended outcome by action reason waited
+    /// took exit_code. Operators: = and != (with * and ?), ~ and !~ (regular expressions), < <= > >=. `none` matches
+    /// a missing value: 'owner=none', 'expires=none'. Quote values with spaces or commas: 'name="big resize"'.
+    /// `jobboard help filters` has the details.
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 
@@ -89,9 +89,9 @@ pub(crate) struct ListArgs {
 
     /// Sort by claim order (rank) or by a field, for example 'held' or '-attempts'
     ///
-    /// Ascending; `age`, `held`, `trashed` and `ended` put the earliest start first. A - in front reverses the
-    /// order. Jobs without the value come last. `taskflow` is the order in which TaskFlow reads this kind of
-    /// board; `none` lists jobs as they arrive. details.PATH is a field, too.
+    /// The order is ascending; `age`, `held`, `trashed` and `ended` put the earliest start first. A leading -
+    /// reverses the order. Jobs without the value come last. `taskflow` is the order in which TaskFlow reads this
+    /// kind of board; `none` lists jobs as they arrive. details.PATH is a field, too.
     #[arg(
         long,
         value_name = "FIELD",
@@ -181,7 +181,7 @@ impl ListArgs {
     fn misfit(&self, format: Format) -> Option<&'static str> {
         match format {
             Format::Uuid if self.count => Some("--count and -o uuid exclude each other"),
-            _ if self.columns().is_empty() => Some("--columns must keep a column"),
+            _ if self.columns().is_empty() => Some("--columns must leave at least one column"),
             Format::Table | Format::Tsv => None,
             _ if self.columns.is_empty() => None,
             _ => Some("--columns needs -o table or -o tsv"),

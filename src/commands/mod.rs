@@ -147,7 +147,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, conflicts_with = "format")]
     json: bool,
 
-    /// When to use colour
+    /// When to use color
     #[arg(
         long,
         global = true,

@@ -220,10 +220,14 @@ fn likely_mistakes(name: &str, details: &Value) -> Vec<Hint> {
         .collect();
     match *command {
         [] if name.contains(' ') => {
-            let words: Vec<_> = name.split(' ').collect();
-            let hint = "conductors run only jobs that have a command or a handler; `jobboard post {} -- {}` \
-                posts a job with a command";
-            hints.push(Hint::new(hint, [&words[..1], &words]));
+            let mut words: Vec<_> = name.split(' ').collect();
+            let first = words[0];
+            if name.contains(|it| "|&;<>()$`\\\"'*?[~".contains(it)) {
+                words = vec!["sh", "-c", name];
+            }
+            let hint = "this job has no command, so it needs a handler of this name; \
+                `jobboard post {} -- {}` posts a job with a command";
+            hints.push(Hint::new(hint, [&[first][..], &words]));
         }
         [line] if line.contains(' ') && !Path::new(line).exists() => {
             let hint = "the whole text is taken as the name of a program; for a shell command, put `sh -c` before it";
@@ -247,7 +251,13 @@ fn likely_mistakes(name: &str, details: &Value) -> Vec<Hint> {
         .flatten()
         .map(|(key, _)| key)
     {
-        let plain = key.to_lowercase().replace(['-', '_'], "");
+        let mut plain = key.to_lowercase().replace(['-', '_'], "");
+        if matches!(
+            plain.as_str(),
+            "retries" | "maxretries" | "tries" | "maxtries"
+        ) {
+            plain = "maxattempts".to_owned();
+        }
         let is_alike = |known: &&&str| levenshtein(&plain, &known.replace('_', "")) < 2;
         let meant = MEMBERS
             .iter()

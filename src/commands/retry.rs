@@ -15,9 +15,9 @@ use crate::{
 
 /// Retry failed jobs now, whether trashed or backing off
 ///
-/// Makes jobs from the trash and jobs in back-off claimable immediately. Attempts restart from zero. A claimed
-/// job is refused, and so is an untried job without back-off; a filter skips both. With a filter, jobs on
-/// the board are retried before trashed ones.
+/// Makes trashed jobs and jobs that are backing off claimable immediately. Attempts restart from zero. Claimed jobs,
+/// and untried jobs that are not backing off, are refused if you name them, and skipped if a filter selects them.
+/// With a filter, jobs on the board are retried before trashed ones.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct RetryArgs {
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub(crate) struct RetryArgs {
     #[arg(long)]
     keep_attempts: bool,
 
-    /// Maximum pace, for example 5/s; also per m or h
+    /// Maximum rate: a number per second (5/s), minute (100/m) or hour (2/h)
     #[arg(long, value_name = "N/s", value_parser = Pace::parse)]
     rate: Option<Pace>,
 

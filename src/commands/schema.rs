@@ -24,8 +24,8 @@ pub(super) const SCHEMAS: [(&str, &str); 31] = schemas![
 
 /// Print the JSON Schema of a command's output
 ///
-/// A schema describes one object: alone, in an array, or on its own line. `help output` says which command
-/// prints which form. Without NAME, lists the schemas.
+/// A schema describes one object: alone, in an array, or on its own line. `help output` lists which command prints
+/// which form. Without NAME, lists the schemas.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SchemaArgs {
     /// Schema or command

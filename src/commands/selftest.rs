@@ -45,7 +45,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 ///
 /// Works on a scratch board next to yours: under keys that begin with your namespace on Redis, in a sibling
 /// node on ZooKeeper, in a second file for an embedded board. Your jobs are not touched. The scratch board is
-/// removed afterwards, also after an interruption; the next run removes what a killed run left behind. Asks
+/// removed afterwards, even after an interruption; the next run removes the leftovers of a killed run. Asks
 /// first, unless --yes is given.
 ///
 /// The test posts, claims, renews, expires, settles, trashes, restores and purges jobs, lets several claimants
@@ -61,7 +61,7 @@ pub(crate) struct SelftestArgs {
     #[arg(long, conflicts_with = "clean")]
     dry_run: bool,
 
-    /// Only remove what killed runs left behind
+    /// Only remove the leftovers of killed runs
     #[arg(long)]
     clean: bool,
 

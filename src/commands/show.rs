@@ -17,10 +17,10 @@ use crate::{
 
 /// Show everything known about jobs
 ///
-/// Looks on the board, in the trash and in the history, in this order. Prints the same text in a pipe; -o tsv
-/// prints a line for each job: uuid, name, state, priority, age, owner, held, expires, key. With --json, each job
-/// is one object on its own line. Text output masks secrets in details and in command output. JSON does so only
-/// for Octavia boards.
+/// Looks on the board, in the trash and in the history, in this order. In a pipe, prints the same text as on a
+/// terminal; -o tsv prints one line per job: uuid, name, state, priority, age, owner, held, expires, key. With
+/// --json, each job is one object on its own line. Text output masks secrets in details and in command output. JSON
+/// does so only for Octavia boards.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
     /// Jobs: uuid, prefix, name, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
@@ -31,7 +31,7 @@ pub(crate) struct ShowArgs {
     #[command(flatten)]
     about: AboutArgs,
 
-    /// Print the output of the last failed attempts; with --json, their array
+    /// Print the output of the last failed attempts; with --json, as an array
     #[arg(long)]
     output: bool,
 

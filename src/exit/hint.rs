@@ -138,7 +138,7 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         BoardError::Ambiguous { .. } => "give more digits of the uuid",
         BoardError::Postponed { .. } => "`jobboard claim JOB` claims the job now",
         BoardError::MayStillRun { .. } => {
-            "nothing changed; if its command has certainly ended, add --now"
+            "nothing changed; if you know that its command has ended, add --now"
         }
         BoardError::NotHeldBack => "nothing changed; `jobboard show JOB` shows the job",
         BoardError::Changed => LOOK_AT_IT,

@@ -369,7 +369,7 @@ fn columns_need_a_format_with_columns() {
     };
     assert!(refused(&["--columns", "name", "--json"]).contains("needs -o table or -o tsv"));
     assert!(refused(&["--columns", "name", "-o", "uuid"]).contains("needs -o table or -o tsv"));
-    assert!(refused(&["--columns", "name,-name"]).contains("must keep a column"));
+    assert!(refused(&["--columns", "name,-name"]).contains("must leave at least one column"));
     assert!(refused(&["--columns", "colour"]).contains("the columns are uuid, name"));
     assert!(refused(&["--by", "state"]).contains("--count"));
     assert!(refused(&["--count", "--by", "state", "-o", "uuid"]).contains("exclude each other"));

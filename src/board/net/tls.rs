@@ -158,10 +158,10 @@ fn flaw(error: &CertificateError) -> String {
         }
         CertificateError::NotValidForNameContext { presented, .. } if !presented.is_empty() => {
             let names: Vec<_> = presented.iter().map(|name| bare(name)).collect();
-            format!("for other names: {}", names.join(", "))
+            format!("for other host names: {}", names.join(", "))
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "for other names".into()
+            "for other host names".into()
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "that has expired".into()

@@ -14,9 +14,9 @@ use crate::{
 pub(crate) struct SharedArgs {
     /// Include jobs that other boards put into the shared trash
     ///
-    /// On ZooKeeper, boards below the same node share one TaskFlow trash. Without this option only this board's
-    /// own jobs are used. Jobs that a Python service trashed have no recorded board: they are listed, and must
-    /// be named one by one.
+    /// On ZooKeeper, boards below the same node share one TaskFlow trash. Without this option, only this board's own
+    /// jobs are included. Jobs that a Python service trashed have no recorded board: listings include them, but other
+    /// commands act on them only if you name each one.
     #[arg(long)]
     pub(crate) shared: bool,
 }

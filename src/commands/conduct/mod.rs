@@ -100,7 +100,7 @@ pub(crate) struct ConductArgs {
     #[arg(long, value_name = "DURATION", value_parser = time_limit)]
     job_timeout: Option<Duration>,
 
-    /// Upper limit for the timeout that a job sets
+    /// Cap on the timeout that a job sets
     #[arg(long, value_name = "DURATION", value_parser = time_limit)]
     job_timeout_max: Option<Duration>,
 
@@ -131,9 +131,9 @@ pub(crate) struct ConductArgs {
 
     /// Serve or write Prometheus metrics: ADDRESS:PORT, unix:PATH, or FILE.prom
     ///
-    /// The server answers /metrics with numbers for the board and the conductor, and /healthz with the
-    /// conductor's health. Board numbers are a few seconds old, or older if reading the board takes long.
-    /// A FILE that ends in .prom receives the conductor's own metrics every 30s, and is removed at exit.
+    /// Serves the metrics of the board and the conductor at /metrics, and the health of the conductor at /healthz.
+    /// Board metrics are a few seconds old, or older if reading the board takes long. A FILE that ends in .prom
+    /// receives the conductor's own metrics every 30s, and is removed at exit.
     #[arg(long, value_name = "WHERE", value_parser = metrics::place)]
     metrics: Option<MetricsPlace>,
 

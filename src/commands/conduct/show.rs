@@ -23,7 +23,7 @@ pub(super) enum LogFormat {
     Auto,
     /// Sentences for people
     Text,
-    /// One JSON object per event; --output may add lines of commands
+    /// One JSON object per event; with some --output values, mixed with command output
     Json,
     /// One line of KEY=VALUE per event
     Logfmt,

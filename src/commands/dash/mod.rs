@@ -58,7 +58,7 @@ const ONCE: (u16, usize) = (80, 100);
 /// Abandon, Trash, Retry, Consume (each by force), and Pause their names. The dashboard shows the jobs, asks, and skips
 /// jobs that changed meanwhile.
 ///
-/// Needs a terminal of at least 60x12. No information is conveyed by colour alone. For screen readers and tickets, use
+/// Needs a terminal of at least 60x12. No information is conveyed by color alone. For screen readers and tickets, use
 /// --once, `watch` or `list`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DashArgs {

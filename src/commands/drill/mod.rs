@@ -57,8 +57,8 @@ const SPARE: Duration = Duration::from_secs(60);
 /// run `sleep`.
 ///
 /// The drill touches only its own jobs and processes, and removes what remains of them. Asks first, unless --yes is
-/// given. Use --copy on a board with Python workers, which trash jobs without a flow: the drill then takes place on
-/// an empty board beside yours. For Octavia it always does. `selftest` tests the server; `drill` tests what you
+/// given. Use --copy on a board with Python workers, which trash jobs without a flow: the drill then runs on an empty
+/// board beside yours. For Octavia boards, --copy is always on. `selftest` tests the server; `drill` tests what you
 /// have built on it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DrillArgs {

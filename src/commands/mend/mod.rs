@@ -37,17 +37,17 @@ const OLD: TimeDelta = TimeDelta::minutes(10);
 
 /// Bring stuck load balancers back to ACTIVE
 ///
-/// For a board of Octavia. Compares the load balancer's row with the board, the claims, the workers and the
+/// For Octavia boards. Compares the load balancer's row with the board, the claims, the workers and the
 /// logbook, finds out why it is stuck, and prints the plan that changes the least: wait, release the claim, restore
 /// the job, post it again from its logbook, or set the load balancer to ERROR and fail it over. Without --lb it lists
 /// all stuck load balancers and amphorae. Nothing is changed without --apply.
 ///
-/// --apply asks first. Before each change it reads everything again: while a worker holds the job or the flow
-/// advances, or if anything differs from the plan, it changes nothing and exits with 4. Then it waits for the
-/// result. Repeat the command after an interruption: it continues where it stopped.
+/// --apply asks first. Before each change it reads everything again: if a worker holds the job, the flow advances, or
+/// anything differs from the plan, it changes nothing and exits with 4. Then it waits for the result. Repeat the
+/// command after an interruption: it continues where it stopped.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MendArgs {
-    /// Load balancer: its id, or the first characters
+    /// Load balancer: its id or a prefix of it
     #[arg(long, value_name = "ID", value_parser = id)]
     lb: Option<String>,
 

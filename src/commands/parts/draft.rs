@@ -44,7 +44,7 @@ pub(crate) struct DraftArgs {
     #[arg(long, value_name = "UUID", value_parser = uuid, conflicts_with = "unique")]
     uuid: Option<Uuid>,
 
-    /// Post nothing if the job posted under this key is still on the board; one in the trash does not count
+    /// Post nothing if the job posted under this key is still on the board; a trashed job does not count
     #[arg(long, value_name = "KEY")]
     unique: Option<String>,
 }
@@ -62,7 +62,7 @@ impl DraftArgs {
                 Hint::new("`jobboard post {} -- sh -c {}`", [&[name][..], &words])
             }
             _ => Hint::new(
-                "`jobboard post {} -- {}`, or if the name is the program: `jobboard post {} -- {} {}`",
+                "`jobboard post {} -- {}`; if the name is the program, `jobboard post {} -- {} {}`",
                 [&[name][..], &words, &[name], &[name], &words],
             ),
         };

@@ -22,11 +22,11 @@ use crate::{atomic_file::AtomicFile, context::Context, exit::CommandError, outpu
 
 /// Write a report about the board for a browser or a ticket
 ///
-/// The page starts with the problems in one sentence and the numbers of now and of the last hour. Then come the
-/// failures by cause and the other problems that `doctor` finds, each with one fix, the timeline, waiting times and
-/// durations, names, and owners. FILE is a single HTML page without scripts or external requests. It is written
-/// atomically, and only its owner can read it. It contains names, owners and the last output of failed commands, but
-/// no job details; secrets are masked.
+/// The page starts with one sentence about the problems, followed by the current numbers and those of the last hour.
+/// The failures by cause and the other problems that `doctor` finds come next, each with one fix. The timeline,
+/// waiting times and durations, names, and owners follow. FILE is a single HTML page without scripts or external
+/// requests. It is written atomically, and only its owner can read it. It contains names, owners and the last output
+/// of failed commands, but no job details; secrets are masked.
 ///
 /// Without FILE, prints the report as text on a terminal; with --json, as numbers. Nothing on the board is
 /// changed.

@@ -38,13 +38,13 @@ use crate::{
 
 /// Stream board events
 ///
-/// Prints one line per event, including events of other clients: posted claimed abandoned expired consumed
-/// trashed restored purged extended conductor-joined conductor-left paused resumed. `resync` means that events
-/// may be missing, for example after a broken connection: read the board again. Events with the same time have
-/// no known order.
+/// Prints one line per event, including events caused by other clients: posted claimed abandoned expired consumed
+/// trashed restored purged extended conductor-joined conductor-left paused resumed. `resync` means that events may be
+/// missing, for example after a broken connection: read the board again. The order of events with the same time is
+/// undefined.
 ///
 /// In a pipe, each line has these tab-separated fields: time, event, uuid, name, owner, fence, key, and for
-/// interventions `by` and `reason`. If the board is unreachable, the command keeps trying, at the start and later.
+/// interventions `by` and `reason`. If the board is unreachable, at the start or later, the command keeps retrying.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WatchArgs {
     /// Print only events of matching jobs; repeat it to narrow further

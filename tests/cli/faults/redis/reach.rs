@@ -79,7 +79,7 @@ fn certificate_for_another_name_is_refused() {
         let run = env.jobboard(words).env("JOBBOARD_URL", &url);
         let run = run.env("JOBBOARD_PASSWORD", "hunter2").run();
         denied(&run, "elsewhere.example");
-        let expected = format!("{} has a certificate for other names", server.host());
+        let expected = format!("{} has a certificate for other host names", server.host());
         assert!(run.stderr.contains(&expected), "{run}");
     }
 }

@@ -61,7 +61,7 @@ async fn certificate_with_wrong_names_or_dates_is_refused() {
         (
             "DNS:elsewhere.example",
             2,
-            "for other names: elsewhere.example",
+            "for other host names: elsewhere.example",
         ),
         ("IP:127.0.0.1", -1, "that has expired"),
     ];

@@ -31,7 +31,7 @@ async fn server_certificate_is_checked_for_authority_and_name() {
     assert!(!is_there(&others, &path).await);
 
     let told = failure(&link_to("localhost")).await;
-    let expected = format!("denied: localhost:{port} has a certificate for other names: ");
+    let expected = format!("denied: localhost:{port} has a certificate for other host names: ");
     assert!(told.starts_with(&expected), "{told}");
 
     let stranger = Authority::new().unwrap();
