@@ -226,7 +226,7 @@ impl Survey {
         for (code, mut causes) in by_code {
             causes.sort_by_key(|(cause, cases)| (Reverse(cases.count), *cause));
             let apart = match code {
-                Code::NoMatchingConductor | Code::ConductorRefuses | Code::NeverExpires => 1,
+                Code::NoMatchingConductor | Code::ConductorRefuses => 1,
                 _ => APART,
             };
             let shown = match causes.len() > apart {

@@ -198,6 +198,23 @@ fn certain_and_uncertain_deaths_on_one_machine_are_two_problems() {
 }
 
 #[test]
+fn claims_that_never_expire_are_one_problem_for_each_owner() {
+    let owners = ["ada", "ada", "service"];
+    let claims = owners.map(|owner| entry(held(job("a"), owner, ClaimEnd::Never)));
+    let problems = survey(&claims).problems().into_iter();
+    let fixes = problems.map(|it| {
+        let fix = it.fix.unwrap();
+        (it.jobs, fix.text.unwrap(), fix.command.unwrap().to_string())
+    });
+    let release = |owner: &str| format!("abandon --force --problem claim-never-expires={owner}");
+    let gone = |owner: &str| format!("if {owner} is gone");
+    assert_eq!(
+        fixes.collect::<Vec<_>>(),
+        [("ada", 2), ("service", 1)].map(|(owner, jobs)| (jobs, gone(owner), release(owner)))
+    );
+}
+
+#[test]
 fn rare_causes_are_one_problem_with_the_oldest_examples() {
     let jobs = (0..6).flat_map(|cause: i64| (0..=cause).map(move |number| (cause, number)));
     let jobs = jobs.map(|(cause, number)| {
