@@ -37,8 +37,16 @@ pub(crate) enum CauseSubject {
     Host(String, bool),
     /// A job name, a reason or a board.
     Text(String),
+    Refusal(Box<Refusal>),
     /// Several of these, for a person.
     Several(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Refusal {
+    pub(super) conductor: String,
+    pub(super) reason: String,
+    pub(super) remedy: &'static str,
 }
 
 /// The cause of a lock that names no owner.
@@ -77,7 +85,11 @@ impl CauseSubject {
         match self {
             Self::Host(host, true) => format!("{host}:gone"),
             Self::Host(host, false) => format!("{host}:silent"),
-            Self::Nothing | Self::Owner(_) | Self::Text(_) | Self::Several(_) => self.to_string(),
+            Self::Nothing
+            | Self::Owner(_)
+            | Self::Text(_)
+            | Self::Refusal(_)
+            | Self::Several(_) => self.to_string(),
         }
     }
 }
@@ -88,6 +100,7 @@ impl fmt::Display for CauseSubject {
             Self::Nothing => Ok(()),
             Self::Owner(owner) => owner.fmt(f),
             Self::Host(text, _) | Self::Text(text) | Self::Several(text) => f.write_str(text),
+            Self::Refusal(it) => write!(f, "{}: {}", it.conductor, it.reason),
         }
     }
 }

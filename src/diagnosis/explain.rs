@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{
     Cause, Snapshot,
-    problems::{FixTarget, REFUSED, fix},
+    problems::{FixTarget, fix},
     taker::{Taker, TakerAnswer},
 };
 use crate::{
@@ -105,7 +105,7 @@ impl Snapshot {
             {
                 Some(Fix::advice("wait: the former owner may still run the job"))
             }
-            (Code::ConductorRefuses | Code::NoMatchingConductor | Code::Unsettled, Some(job)) => {
+            (Code::NoMatchingConductor | Code::Unsettled, Some(job)) => {
                 self.look_at_conductor(cause.code, job)
             }
             _ => fix(cause, target),
@@ -276,7 +276,6 @@ impl Snapshot {
         let taker = self.taker_of(job).or_else(|| self.takers_alive().next())?;
         let text = match code {
             Code::Unsettled => "fix the cause, and the conductor settles the job; its state:",
-            Code::ConductorRefuses => REFUSED,
             _ => {
                 "add a handler of this name, or start a conductor that accepts the job; what each accepts:"
             }

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     Cause, CauseSubject, Snapshot,
-    causes::{CLAIMED, NO_OWNER},
+    causes::{CLAIMED, NO_OWNER, Refusal},
     holder::{Holder, is_copy_of_move, is_move_over, least_left},
     signature::signature,
     taker::{Taker, TakerAnswer},
@@ -50,7 +50,7 @@ struct Answers {
     /// Whether the job is below the retry limit of one that takes it.
     is_fresh: bool,
     free: usize,
-    refusal: Option<String>,
+    refusal: Option<Refusal>,
     is_unknown: bool,
 }
 
@@ -63,8 +63,12 @@ impl Answers {
                 self.is_fresh |= spent.is_none();
                 self.free += taker.conductor.free();
             }
-            TakerAnswer::Refuses(reason) if self.refusal.is_none() => {
-                self.refusal = Some(format!("{}: {reason}", taker.conductor.name));
+            TakerAnswer::Refuses { reason, remedy } if self.refusal.is_none() => {
+                self.refusal = Some(Refusal {
+                    conductor: taker.conductor.name.clone(),
+                    reason,
+                    remedy,
+                });
             }
             TakerAnswer::Unknown(_) => self.is_unknown = true,
             _ => {}
@@ -228,7 +232,10 @@ impl Snapshot {
         let is_for_peers = job.book.is_some() && self.peers.is_some() && !self.sees_peers;
         let is_unseen = answers.count == 0 && !self.sees_conductors;
         match answers.refusal {
-            Some(refusal) => Cause::text(Code::ConductorRefuses, refusal),
+            Some(refusal) => {
+                let about = CauseSubject::Refusal(Box::new(refusal));
+                Cause::new(Code::ConductorRefuses, about)
+            }
             None if is_for_peers || is_unseen || answers.is_unknown => Cause::of(Code::Unavailable),
             // A conductor would only move the job to the trash.
             None if answers.count == 0 && is_exhausted(job) => exhausted(job),

@@ -35,8 +35,6 @@ const LONGEST: usize = 30;
 /// A claim without expiry that is older than this is a cause for worry.
 const LONG: TimeDelta = TimeDelta::hours(1);
 
-pub(super) const REFUSED: &str = "allow it on the conductor's machine; options need a restart";
-
 /// The jobs that a command is for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FixTarget<'a> {
@@ -118,15 +116,12 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
             .because("fix the cause on the conductor's machine"),
         Code::ConductorRefuses => {
             let look = Suggestion::of("conductors");
-            let refused = match &cause.about {
-                CauseSubject::Text(about) | CauseSubject::Several(about) => about.split_once(": "),
-                _ => None,
-            };
-            Fix::look(match refused {
-                Some((name, _)) => look.operand(name),
-                None => look,
-            })
-            .because(REFUSED)
+            match &cause.about {
+                CauseSubject::Refusal(it) => {
+                    Fix::look(look.operand(&it.conductor)).because(it.remedy)
+                }
+                _ => Fix::look(look).because("several refusals; each needs its own fix"),
+            }
         }
         Code::NoMatchingConductor => Fix::look(Suggestion::of("conductors"))
             .because("add a handler, or start another conductor"),
@@ -226,7 +221,7 @@ impl Survey {
         for (code, mut causes) in by_code {
             causes.sort_by_key(|(cause, cases)| (Reverse(cases.count), *cause));
             let apart = match code {
-                Code::NoMatchingConductor | Code::ConductorRefuses => 1,
+                Code::NoMatchingConductor => 1,
                 _ => APART,
             };
             let shown = match causes.len() > apart {

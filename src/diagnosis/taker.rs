@@ -41,7 +41,10 @@ pub(crate) enum TakerAnswer {
     /// Its filters exclude the job, or it claims no more.
     Leaves(String),
     NotItsKind(String),
-    Refuses(String),
+    Refuses {
+        reason: String,
+        remedy: &'static str,
+    },
     Unknown(String),
 }
 
@@ -51,7 +54,7 @@ impl TakerAnswer {
             Self::Takes { .. } => None,
             Self::Leaves(reason)
             | Self::NotItsKind(reason)
-            | Self::Refuses(reason)
+            | Self::Refuses { reason, .. }
             | Self::Unknown(reason) => Some(reason),
         }
     }
@@ -139,7 +142,10 @@ impl Taker {
             Err(against) => {
                 let reason = against.to_string();
                 match against {
-                    Against::Policy(it) if it.is_refusal() => TakerAnswer::Refuses(reason),
+                    Against::Policy(it) if it.is_refusal() => TakerAnswer::Refuses {
+                        reason,
+                        remedy: it.remedy(),
+                    },
                     Against::Policy(_) => TakerAnswer::NotItsKind(reason),
                     Against::Record(_) | Against::Pause(_) => TakerAnswer::Unknown(reason),
                 }

@@ -138,6 +138,23 @@ impl Forbidden {
         !matches!(self, Self::NoCommand { .. })
     }
 
+    /// Returns what an operator does on the conductor's machine to make it accept the job.
+    pub(crate) fn remedy(&self) -> &'static str {
+        match self {
+            Self::NotHandled => "add a handler, or restart the conductor with --allow PROGRAM",
+            Self::NotAllowed(_) => "restart the conductor with --allow PROGRAM",
+            Self::Absent(_) => "install the program on the conductor's machine",
+            Self::Variable(_) => "restart the conductor with --allow-env NAME",
+            Self::Untrusted(_) | Self::Refused(_) => {
+                "correct the handler's owner or mode on the conductor's machine"
+            }
+            Self::NoCommand { .. }
+            | Self::Malformed { .. }
+            | Self::Relative(_)
+            | Self::Unpublished => "fix the cause on the conductor's machine",
+        }
+    }
+
     /// Whether no conductor can ever run the job as posted.
     pub(crate) fn is_final(&self) -> bool {
         match self {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     diagnosis::{ProblemSelector, Survey, Surveyor},
-    job::{AuditEntry, ClaimEnd, Conductor, Entry, Job, MOVER, Owner},
+    job::{AuditEntry, ClaimEnd, Conductor, Entry, Job, MOVER, Owner, Takes},
     problem::{Code, Problem, Risk, Severity},
 };
 
@@ -211,6 +211,33 @@ fn claims_that_never_expire_are_one_problem_for_each_owner() {
     assert_eq!(
         fixes.collect::<Vec<_>>(),
         [("ada", 2), ("service", 1)].map(|(owner, jobs)| (jobs, gone(owner), release(owner)))
+    );
+}
+
+#[test]
+fn each_refusal_is_one_problem_with_its_remedy() {
+    let mut conductor = conductor();
+    conductor.report.takes = Some(Takes {
+        programs: Some(vec!["/usr/bin/true".to_owned()]),
+        variables: Some(Vec::new()),
+        ..Takes::default()
+    });
+    let mut surveyor = Surveyor::new(board(false).with_conductors(vec![conductor]));
+    for details in [
+        json!({"command": ["/usr/bin/true"], "env": {"X": "1"}}),
+        json!({"command": ["/usr/bin/dump"]}),
+    ] {
+        surveyor.add(&entry(with("a", details)));
+    }
+    let problems = surveyor.counted().problems().into_iter();
+    let mut remedies: Vec<_> = problems.map(|it| it.fix.unwrap().text.unwrap()).collect();
+    remedies.sort();
+    assert_eq!(
+        remedies,
+        [
+            "restart the conductor with --allow PROGRAM",
+            "restart the conductor with --allow-env NAME",
+        ]
     );
 }
 
