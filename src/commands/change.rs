@@ -7,6 +7,7 @@ use super::{
         action::Action,
         references::{Scope, references},
         select::{Choice, Chosen, PreviewArgs, named},
+        shared_trash::SharedArgs,
         task::Task,
     },
     parts::{draft, reason::ReasonArgs},
@@ -18,11 +19,11 @@ use crate::{
     transfer::limits,
 };
 
-/// Change the priority, name or details of unclaimed jobs
+/// Change the priority, name or details of unclaimed or trashed jobs
 ///
-/// The uuid, sequence number, creation time and attempts do not change. Claimed jobs are refused. `jobboard`
-/// conductors use the new version immediately, and subscribers receive a `restored` event. A Python service that
-/// listed the job earlier may still use the old version.
+/// The uuid, sequence number, creation time and attempts do not change. Claimed jobs are refused. A trashed job stays
+/// in the trash until you `retry` it. `jobboard` conductors use the new version immediately, and subscribers receive
+/// a `restored` event. A Python service that listed the job earlier may still use the old version.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ChangeArgs {
     /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
@@ -49,6 +50,13 @@ pub(crate) struct ChangeArgs {
     #[arg(long, value_name = "KEY")]
     unset: Vec<String>,
 
+    /// New command; stored as `command` in the details
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+
+    #[command(flatten)]
+    shared: SharedArgs,
+
     #[command(flatten)]
     preview: PreviewArgs,
 
@@ -70,11 +78,13 @@ impl ChangeArgs {
             .details
             .as_deref()
             .map(|text| draft::details(text, max_details));
+        let command = (!self.command.is_empty()).then(|| self.command.as_slice().into());
+        let command = command.map(|it: Value| ("command".to_owned(), it));
         let edit = Edit {
             name: self.name.as_deref().map(limits::checked_name).transpose()?,
             priority: self.priority,
             details: details.transpose()?.map(Value::Object),
-            set: self.set.clone(),
+            set: self.set.iter().cloned().chain(command).collect(),
             unset: self.unset.clone(),
         };
         if let Some(details) = &edit.details {
@@ -82,7 +92,7 @@ impl ChangeArgs {
         }
         match edit == Edit::default() {
             true => Err(CommandError::usage(
-                "nothing to change: use --priority, --name, --details, --set or --unset",
+                "nothing to change: use --priority, --name, --details, --set, --unset or -- COMMAND",
             )
             .into()),
             false => Ok(edit),
@@ -92,9 +102,23 @@ impl ChangeArgs {
 
 pub(crate) async fn run(ctx: &mut Context, args: ChangeArgs) -> anyhow::Result<()> {
     let action = Action::Change(args.edit(ctx)?);
+    if args
+        .set
+        .iter()
+        .any(|(name, value)| name == "command" && value.is_string())
+    {
+        ctx.out
+            .note("a `command` that is text is only for handlers; `-- COMMAND` sets a command");
+    }
     let board = args.preview.board(ctx)?;
-    let wanted = references(ctx, &*board, Scope::board("change"), &args.jobs).await?;
-    let mut jobs = named(ctx, &*board, action.shelves(), &wanted).await?;
+    let (verb, shelves) = action.scope();
+    let scope = Scope {
+        verb,
+        shelves,
+        has_name_option: false,
+    };
+    let wanted = references(ctx, &*board, scope, &args.jobs).await?;
+    let mut jobs = named(ctx, &*board, shelves, &wanted).await?;
     if let Action::Change(edit) = &action {
         for named in &mut jobs {
             let details = named.entry.as_ref().ok().and_then(|it| it.job()?.details());
@@ -105,10 +129,11 @@ pub(crate) async fn run(ctx: &mut Context, args: ChangeArgs) -> anyhow::Result<(
             }
         }
     }
-    let chosen = Chosen {
+    let mut chosen = Chosen {
         jobs,
         choice: Choice::Named,
     };
+    args.shared.narrow(ctx, &*board, &mut chosen);
     let task = Task::new(ctx, action, &args.reason, chosen);
     task.finish(ctx, &*board, (&args.preview, &args.consent))
         .await

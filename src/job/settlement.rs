@@ -120,14 +120,14 @@ impl ExpectedState {
     }
 }
 
-/// Resets the attempts of a job from the trash or of an unclaimed job, or edits an unclaimed job.
+/// Resets the attempts of a job from the trash or of an unclaimed job, or edits an unclaimed or trashed job.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Restore {
     pub(crate) key: JobKey,
     pub(crate) shelf: Shelf,
     pub(crate) keeps_attempts: bool,
     pub(crate) remark: Option<AuditEntry>,
-    /// The change of a posting on the board, which keeps its attempts and failures.
+    /// The change of a posting, which keeps its place, attempts and failures.
     pub(crate) edit: Option<Edit>,
 }
 

@@ -124,7 +124,6 @@ fn impossible_changes_leave_the_job_unchanged() {
         let change = |words: &[&str]| boards.run(&board, &[&["change"][..], words].concat());
         let claimed = change(&[uuid(4), "--priority", "LOW"]);
         assert!(claimed.failed(4).contains("claimed by ada"), "{claimed}");
-        change(&[uuid(6), "--priority", "LOW"]).failed(3);
         let large = format!("{{\"x\":\"{}\"}}", "x".repeat(1 << 20));
         fs::write(boards.env.file("large"), large).unwrap();
         change(&[uuid(5), "--details", "@large"]).failed(2);
@@ -141,6 +140,53 @@ fn impossible_changes_leave_the_job_unchanged() {
         let two = change(&[uuid(4), uuid(5), "--priority", "LOW"]);
         assert_eq!(two.code, 7, "{two}");
         assert_eq!(boards.dumped(&board)[5]["priority"], "LOW");
+    }
+}
+
+#[test]
+fn trashed_job_is_changed_in_the_trash_and_retried() {
+    let boards = Boards::new();
+    for kind in boards.kinds() {
+        let board = boards.another(kind);
+        let run = |words: &[&str]| boards.run(&board, words);
+        let job = run(&["post", "backup", "max_attempts:=1", "--", "false"]).posted();
+        run(&["claim", &job, "--", "false"]).failed(1);
+        let before = run(&["show", &job, "--json"]).json();
+        assert_eq!(before["state"], "TRASHED", "{kind}: {before}");
+        let changed = run(&["change", &job, "--reason", "typo", "--", "true"]);
+        changed.succeeded();
+        let next = format!("retry {}`", &job[..8]);
+        assert!(changed.stderr.contains(&next), "{kind}: {changed}");
+        let after = run(&["show", &job, "--json"]).json();
+        assert_eq!(
+            after["details"]["command"],
+            json!(["true"]),
+            "{kind}: {after}"
+        );
+        assert_eq!(
+            (&after["action"], &after["reason"]),
+            (&json!("changed"), &json!("typo"))
+        );
+        for key in [
+            "state",
+            "attempts",
+            "failures",
+            "trashed_on",
+            "sequence",
+            "created_on",
+        ] {
+            assert_eq!(after[key], before[key], "{kind}: {key}");
+        }
+        run(&["retry", &job]).succeeded();
+        run(&["claim", &job, "--", "sh", "-c", "exit 9"]).failed(9);
+        let words = ["change", &job, "--priority", "LOW"];
+        let text = run(&["change", &job, "--set", "command=echo hi"]);
+        assert!(
+            text.stderr.contains("`-- COMMAND` sets a command"),
+            "{text}"
+        );
+        run(&["purge", &job, "--yes"]).succeeded();
+        run(&words).failed(3);
     }
 }
 

@@ -57,13 +57,11 @@ impl Action {
 
     pub(crate) fn shelves(&self) -> &'static [Shelf] {
         match self {
-            Self::Abandon { .. }
-            | Self::Consume { .. }
-            | Self::Trash { .. }
-            | Self::Change(_)
-            | Self::Move(_) => &[Shelf::Board],
+            Self::Abandon { .. } | Self::Consume { .. } | Self::Trash { .. } | Self::Move(_) => {
+                &[Shelf::Board]
+            }
             Self::Restore | Self::Purge => &[Shelf::Trash],
-            Self::Retry { .. } => &Shelf::LIVE,
+            Self::Retry { .. } | Self::Change(_) => &Shelf::LIVE,
         }
     }
 

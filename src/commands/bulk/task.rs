@@ -15,10 +15,10 @@ use crate::{
     commands::parts::reason::ReasonArgs,
     context::{Consent, Context},
     job::{
-        Aftermath, AuditEntry, Decision, Entry, Failure, Identity, Origin, Owner, Purge, Restore,
-        Settlement, Shelf,
+        Aftermath, AuditEntry, Decision, Entry, Failure, Identity, Job, Origin, Owner, Purge,
+        Restore, Settlement, Shelf,
     },
-    output::{count_jobs, rfc3339},
+    output::{count_jobs, rfc3339, short},
     suggest::Suggestion,
 };
 
@@ -110,13 +110,39 @@ impl Task {
             }
             Choice::Named | Choice::Filtered => executor.act(entries).await,
         };
+        let notes = match self.action {
+            Action::Change(_) => notes_on_change(ctx, board, &self.chosen),
+            _ => Vec::new(),
+        };
         act(ctx, how, self.chosen, each).await?;
-        if matches!(self.action, Action::Change(_)) && board.capabilities().has_peers() {
-            ctx.out
-                .note("Python services may use the old version until they list the board again");
-        }
+        notes.into_iter().for_each(|it| ctx.out.note(it));
         Ok(())
     }
+}
+
+fn notes_on_change(ctx: &Context, board: &dyn Board, chosen: &Chosen) -> Vec<String> {
+    let is_trashed = |it: &&Entry| it.job().is_some_and(|job| job.shelf == Shelf::Trash);
+    let (trashed, others): (Vec<_>, Vec<_>) = chosen.entries().partition(is_trashed);
+    let mut notes = Vec::new();
+    if !others.is_empty() && board.capabilities().has_peers() {
+        let note = "Python services may use the old version until they list the board again";
+        notes.push(note.to_owned());
+    }
+    let retry = ctx.program().with(["retry"]);
+    match trashed.as_slice() {
+        [] => {}
+        [one] => {
+            let retry = retry.with([short(&one.reference())]);
+            notes.push(format!(
+                "the job is still in the trash; to run it: `{retry}`"
+            ));
+        }
+        _ => notes.push(format!(
+            "still in the trash: {}",
+            count_jobs(trashed.len() as u64)
+        )),
+    }
+    notes
 }
 
 pub(crate) struct Executor<'a> {
@@ -226,9 +252,13 @@ impl<'a> Executor<'a> {
     }
 
     fn restore(&self, entry: &Entry) -> Restore {
-        let seen = entry.job().map_or(Shelf::Trash, |job| job.shelf);
+        let job = entry.job();
+        let seen = job.map_or(Shelf::Trash, |job| job.shelf);
         let (shelf, keeps_attempts, edit) = match self.action {
-            Action::Change(edit) => (Shelf::Board, true, Some(edit.clone())),
+            Action::Change(edit) => {
+                let shelf = job.map_or(Shelf::Board, |job| job.shelf);
+                (shelf, true, Some(edit.clone()))
+            }
             Action::Retry { keep_attempts } => (seen, *keep_attempts, None),
             _ => (seen, false, None),
         };
@@ -236,26 +266,33 @@ impl<'a> Executor<'a> {
             key: entry.key().clone(),
             shelf,
             keeps_attempts,
-            remark: self.remark.clone(),
+            remark: match (self.action, shelf) {
+                (Action::Change(_), Shelf::Trash) => self.remark_in_trash(job),
+                _ => self.remark.clone(),
+            },
             edit,
         }
     }
 
+    /// Returns the audit entry, with the reason of the trashing if it has none.
+    fn remark_in_trash(&self, job: Option<&Job>) -> Option<AuditEntry> {
+        let trashed = job.and_then(|job| job.history.remark.as_ref()?.reason.clone());
+        let remark = self.remark.clone()?;
+        Some(AuditEntry {
+            reason: remark.reason.or(trashed),
+            ..remark
+        })
+    }
+
     fn purge(&self, entry: &Entry) -> Purge {
         let job = entry.job();
-        let given_up = job.and_then(|job| job.history.remark.as_ref()?.reason.clone());
-        let remark = self.remark.clone().map(|remark| AuditEntry {
-            // The reason of the trashing, if the purge has none.
-            reason: remark.reason.or(given_up),
-            ..remark
-        });
         Purge {
             key: entry.key().clone(),
             // Another board's job does not belong into this board's history.
             job: job
                 .filter(|job| !matches!(job.origin, Origin::Beside(_)))
                 .map(Identity::from),
-            remark,
+            remark: self.remark_in_trash(job),
         }
     }
 

@@ -47,7 +47,8 @@ impl JobRange {
     pub(super) fn of(command: &str) -> Self {
         let claimed: fn(&Entry) -> bool = |entry| entry.holding().is_some();
         let (shelves, which, is_fit): (&'static [Shelf], _, fn(&Entry) -> bool) = match command {
-            "claim" | "change" => (&[Shelf::Board], Which::Unclaimed, |_| true),
+            "claim" => (&[Shelf::Board], Which::Unclaimed, |_| true),
+            "change" => (&Shelf::LIVE, Which::Unclaimed, |_| true),
             "consume" | "trash" => (&[Shelf::Board], Which::All, |entry| {
                 entry.holding().is_some() || typed_words().iter().any(|word| word == "--force")
             }),

@@ -14,13 +14,18 @@ use crate::{
         },
         wire::as_json,
     },
-    job::{Departure, Edit, JobKey, Purge, Restore, Shelf},
+    job::{AuditEntry, Departure, Edit, JobKey, Purge, Restore, Shelf},
 };
 
 impl Change<'_> {
     pub(crate) fn restore(&self, restore: &Restore) -> StepResult<()> {
         let job = self.require(restore.shelf, &restore.key)?;
         let is_trashed = restore.shelf == Shelf::Trash;
+        let (sequence, remark) = (job.sequence, restore.remark.as_ref());
+        if let Some(edit) = restore.edit.as_ref().filter(|_| is_trashed) {
+            self.edit(&job, edit)?;
+            return Ok(self.put_remark(sequence, remark)?);
+        }
         if is_trashed && self.row(Shelf::Board, &restore.key)?.is_some() {
             let (uuid, place) = (job.uuid, "board");
             return Err(BoardError::Exists { uuid, place }.into());
@@ -28,7 +33,6 @@ impl Change<'_> {
         if let owner @ Some(_) = job.owner() {
             return Err(BoardError::AlreadyClaimed { owner }.into());
         }
-        let (sequence, remark) = (job.sequence, restore.remark.as_ref());
         let job = match &restore.edit {
             Some(edit) => {
                 self.edit(&job, edit)?;
@@ -46,10 +50,15 @@ impl Change<'_> {
             }
         };
         if remark.is_none() || restore.edit.is_some() {
-            let sql = "UPDATE job SET remark = ?2 WHERE sequence = ?1";
-            self.run(sql, params![sequence, remark.map(as_json)])?;
+            self.put_remark(sequence, remark)?;
         }
         Ok(self.log_exit(EventKind::Restored, &job, None, remark)?)
+    }
+
+    fn put_remark(&self, sequence: i64, remark: Option<&AuditEntry>) -> rusqlite::Result<()> {
+        let sql = "UPDATE job SET remark = ?2 WHERE sequence = ?1";
+        self.run(sql, params![sequence, remark.map(as_json)])
+            .map(drop)
     }
 
     fn edit(&self, job: &RowJob, edit: &Edit) -> StepResult<()> {

@@ -1,6 +1,6 @@
 //! Changes of jobs: converts requests to script calls, and replies to results.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use chrono::{DateTime, Utc};
 
@@ -221,15 +221,21 @@ impl Redis {
 
     /// Returns each job's posting before and after; both empty if unchanged.
     async fn edits(&self, jobs: &[Restore]) -> Result<Vec<Result<(Vec<u8>, Vec<u8>)>>> {
-        let edited = jobs.iter().filter(|job| job.edit.is_some());
-        let fields: Vec<_> = edited.map(|job| field_of(&job.key)).collect();
-        let found = self.postings(Shelf::Board, &fields).await?;
-        let mut found = found.into_iter();
+        let mut found = HashMap::new();
+        for shelf in Shelf::LIVE {
+            let edited = jobs
+                .iter()
+                .filter(|job| job.edit.is_some() && job.shelf == shelf);
+            let fields: Vec<_> = edited.map(|job| field_of(&job.key)).collect();
+            let postings = self.postings(shelf, &fields).await?;
+            found.extend(fields.into_iter().map(|field| (shelf, field)).zip(postings));
+        }
         let edits = jobs.iter().map(|job| {
             let Some(edit) = &job.edit else {
                 return Ok((Vec::new(), Vec::new()));
             };
-            let seen = found.next().flatten().ok_or(BoardError::NoSuchJob)?;
+            let seen = found.remove(&(job.shelf, field_of(&job.key))).flatten();
+            let seen = seen.ok_or(BoardError::NoSuchJob)?;
             let wanted = msgpack::edited(&seen, edit, self.client.limit);
             let wanted = wanted.map_err(|problem| BoardError::malformed(&job.key, problem))?;
             Ok((seen, wanted))

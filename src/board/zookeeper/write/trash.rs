@@ -42,12 +42,13 @@ impl BoardSession<'_> {
         for _ in 0..TRIES {
             let found = self.record(restore.shelf, &restore.key).await?;
             let record = self.require(found.as_ref())?;
-            if is_trashed && !is_numbered(&restore.key) {
+            if is_trashed && restore.edit.is_none() && !is_numbered(&restore.key) {
                 return Err(no_number());
             }
-            let tried = match is_trashed {
-                true => self.try_to_restore(record, restore).await?,
-                false => self.try_to_retry_now(record, restore).await?,
+            let tried = match &restore.edit {
+                Some(edit) if is_trashed => self.try_to_edit(record, restore, edit).await?,
+                None if is_trashed => self.try_to_restore(record, restore).await?,
+                _ => self.try_to_retry_now(record, restore).await?,
             };
             let Err(refused) = tried else {
                 return Ok(());
@@ -85,6 +86,33 @@ impl BoardSession<'_> {
         }
         if let Some(mark) = &mark {
             mark.move_to_board(&mut transaction, &record.key);
+        }
+        self.commit(transaction).await
+    }
+
+    /// Edits a job in the trash.
+    async fn try_to_edit(
+        &self,
+        record: &JobNodes,
+        restore: &Restore,
+        edit: &Edit,
+    ) -> Result<Result<(), RefusedStep>> {
+        record.require_job()?;
+        let (key, posting) = (&record.key, self.edited(record, edit)?);
+        let mut transaction = self.transaction();
+        transaction.set(
+            NodeKind::TrashedJob,
+            key,
+            &posting,
+            record.posting.stat.version,
+        );
+        // The job of this key on the board may be another one, where boards share a trash.
+        let on_board = self.paths.job(Shelf::Board, key);
+        if let Ok(mut side) = record.readable_side()
+            && self.session.read_one(&on_board).await?.is_none()
+        {
+            side.remark = restore.remark.clone();
+            transaction.put_side(key, &record.side, Some(&side));
         }
         self.commit(transaction).await
     }

@@ -1,10 +1,11 @@
--- Returns trashed jobs to the board, makes delayed unclaimed jobs ready now, or edits unclaimed jobs.
+-- Returns trashed jobs to the board, makes delayed unclaimed jobs ready now, or edits unclaimed or trashed jobs.
 -- Of each job: is_trashed, "1" if it is in the trash; keeps_attempts, "1" to keep the number of attempts (failures are always
--- kept); remark (JSON, "" for none); wanted, the new posting of a job on the board whose posting is still seen, "" for no
--- edit. An edit changes nothing else.
+-- kept); remark (JSON, "" for none); wanted, the new posting of a job whose posting is still seen, "" for no edit. An edit
+-- changes nothing else; in the trash, it publishes no event.
 -- Returns for each job {"ok"}, {"no-such-job"}, {"exists"}, {"already-claimed", owner}, {"unreadable", side},
 -- {"not-held-back"}, {"changed"} or {"failed", why}.
 permit({ "HGET", "HDEL" }, trash, "field")
+permit({ "HSET" }, trash, "field", "value")
 permit({ "HGET", "HSET", "HEXISTS" }, listings, "field", "value")
 turn_to(1)
 permit({ "GET" }, sidecar)
@@ -36,7 +37,13 @@ return for_each_job(function()
   local posting = redis.call("HGET", is_trashed == "1" and trash or listings, field)
   if not posting then return { "no-such-job" } end
   local side, raw = read_side()
-  if is_trashed == "1" then
+  if is_trashed == "1" and wanted ~= "" then
+    if posting ~= seen then return { "changed" } end
+    redis.call("HSET", trash, field, wanted)
+    if side then forget(side) end
+    write_side(text_of_side(side), true)
+    return { "ok" }
+  elseif is_trashed == "1" then
     if redis.call("HEXISTS", listings, field) == 1 then return { "exists" } end
   else
     local refused = refusal(side, raw, posting)
