@@ -15,7 +15,7 @@ use regex::Regex;
 use super::Snapshot;
 use crate::{
     glob::translate,
-    job::{Entry, Owner, octavia},
+    job::{Entry, Job, Owner, octavia},
     problem::{Code, Example},
 };
 
@@ -114,6 +114,8 @@ pub(crate) struct Cases {
     pub(crate) owners: BTreeSet<String>,
     pub(crate) has_more_owners: bool,
     pub(crate) expires: Option<DateTime<Utc>>,
+    /// The jobs that only a handler could run.
+    pub(crate) without_command: u64,
     /// The longest distance to a time in the future.
     pub(crate) ahead: Option<TimeDelta>,
 }
@@ -122,6 +124,7 @@ impl Cases {
     pub(super) fn add(&mut self, entry: &Entry, now: DateTime<Utc>) {
         self.count += 1;
         let job = entry.job();
+        self.without_command += u64::from(job.is_some_and(Job::has_no_command));
         let since = job.and_then(|job| job.trashed_on.or(job.held_since()).or(job.created_on));
         self.since = earlier(self.since, since);
         if self.examples.len() < MOST || self.examples.last().is_some_and(|it| since < it.since) {
@@ -143,6 +146,7 @@ impl Cases {
 
     pub(super) fn join(&mut self, other: Self) {
         self.count += other.count;
+        self.without_command += other.without_command;
         self.since = earlier(self.since, other.since);
         self.examples.extend(other.examples);
         self.examples.sort_by_key(|it| it.since);

@@ -105,6 +105,10 @@ impl Snapshot {
             {
                 Some(Fix::advice("wait: the former owner may still run the job"))
             }
+            (Code::NoMatchingConductor, Some(job)) if job.has_no_command() => Some(
+                Fix::look(Suggestion::of("change").with([&reference, "--", "COMMAND"]))
+                    .because("add a handler of this name, or give the job a command"),
+            ),
             (Code::NoMatchingConductor | Code::Unsettled, Some(job)) => {
                 self.look_at_conductor(cause.code, job)
             }
@@ -267,8 +271,10 @@ impl Snapshot {
                     .because("start a conductor that may run the program")
             }
             Some(_) => Fix::look(command).because("start a conductor"),
-            None => Fix::look(command.with(["--handlers", "DIR"]))
-                .because("start a conductor with a directory that has a handler of this name"),
+            None => Fix::look(command.with(["--handlers", "DIR"])).because(
+                "give the job a command (`jobboard change JOB -- COMMAND`), or start a conductor \
+                     with a handler of this name",
+            ),
         }
     }
 

@@ -87,7 +87,7 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
         Code::InvalidCommand => {
             let reason = Some(cause.code.name());
             let trash = target.run(Risk::Destructive, Repair::Trash { reason });
-            trash.because("after posting the job again, corrected")
+            trash.because("if `jobboard change JOB -- COMMAND` cannot correct it")
         }
         Code::UnreadableSidecar => target.trash_one().because(
             "a later jobboard may have written it; you can claim the job by name, or trash it",
@@ -291,7 +291,11 @@ impl Survey {
         match (fix, taker) {
             (Some(fix), Some(taker)) if cause.code == Code::NoMatchingConductor => {
                 let look = Suggestion::of("conductors").operand(&taker.conductor.name);
-                problem.fixed_by(Fix::look(look).because(fix.text.unwrap_or_default()))
+                let text = match cases.without_command == cases.count {
+                    true => "add a handler, or a command with `jobboard change JOB -- COMMAND`",
+                    false => fix.text.as_deref().unwrap_or_default(),
+                };
+                problem.fixed_by(Fix::look(look).because(text))
             }
             (Some(_), _) if cause.code == Code::NoConductor && self.has_commands => problem
                 .fixed_by(Fix::advice(match self.snapshot.peers {

@@ -161,6 +161,12 @@ impl Job {
         }
     }
 
+    /// Whether only a handler could run it.
+    pub(crate) fn has_no_command(&self) -> bool {
+        let details = self.details.as_ref();
+        self.book.is_none() && details.is_some_and(|it| it.get("command").is_none())
+    }
+
     pub(crate) fn state(&self) -> State {
         match (self.shelf, &self.holding) {
             (Shelf::Trash, _) => State::Trashed,
