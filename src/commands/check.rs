@@ -39,9 +39,9 @@ use crate::{
 /// A range is `[@]START:END`. A value outside the range raises the alert; with @, a value inside it. `10` means
 /// 0:10, `10:` has no upper limit, `~:10` has no lower limit. Times (oldest_unclaimed, longest_claim, rtt)
 /// accept durations: `5m:15m`. Without ranges, the check warns about unreadable records, dead owners, claims
-/// that are not renewed, exhausted retries, every other problem that `doctor` finds on the board or with the server,
-/// and a board that has never held a job. Failed jobs in the trash count only with a range: `--warn failed=0`. On
-/// an Octavia board, a job that blocks all posters is always critical.
+/// that are not renewed, exhausted retries, failed jobs in the trash, every other problem that `doctor` finds on the
+/// board or with the server, and a board that has never held a job. On an Octavia board, a job that blocks all posters
+/// is always critical.
 ///
 /// A problem metric, such as owner_dead, counts the same jobs as `doctor`. Common metrics are always printed, the
 /// others only if a range names them. Counting `failed` requires reading the trash. Measuring claim_not_renewed takes
@@ -122,7 +122,8 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
     let snapshot = Snapshot::read(board, octavia_expiry(ctx), now).await;
     let mut surveyor = Surveyor::new(snapshot.with_context(trying)?);
     let names_failed = |all: &[Threshold]| all.iter().any(|it| it.metric == Metric::Failed);
-    let reads_trash = names_failed(&args.warn) || names_failed(&args.crit);
+    let is_usual = args.warn.is_empty() && args.crit.is_empty();
+    let reads_trash = is_usual || names_failed(&args.warn) || names_failed(&args.crit);
     for shelf in [Shelf::Board]
         .into_iter()
         .chain(reads_trash.then_some(Shelf::Trash))

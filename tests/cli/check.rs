@@ -234,6 +234,21 @@ fn first_line_summarises_and_the_others_list_commands() {
 }
 
 #[test]
+fn failed_jobs_in_the_trash_are_a_warning() {
+    let env = Env::new();
+    let job = env.jobboard(&["post", "backup", "max_attempts:=1"]).run();
+    let job = job.posted();
+    env.run(format!("claim {job} -- false")).failed(1);
+    let run = env.run("check");
+    assert_eq!(run.code, 1, "{run}");
+    assert!(run.stdout.contains("WARNING - failed 1"), "{run}");
+    env.ok(format!("retry {job}"));
+    env.trash(&job);
+    let run = env.run("check");
+    assert!(!run.stdout.contains("failed 1"), "{run}");
+}
+
+#[test]
 fn every_failure_has_a_monitoring_exit_code() {
     let env = Env::new();
     env.configure("[board.a]\nurl = \"sqlite:a.db\"\n");

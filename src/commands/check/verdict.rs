@@ -47,6 +47,7 @@ impl Thresholds {
             Metric::OwnerDead,
             Metric::NotRenewed,
             Metric::Exhausted,
+            Metric::Failed,
         ];
         Self {
             warn: wrong.map(zero).to_vec(),
