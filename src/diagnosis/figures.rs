@@ -23,6 +23,9 @@ pub(crate) struct Figures {
     pub(crate) backing_off: u64,
     pub(crate) paused: u64,
     pub(crate) jobs_with_problem: BTreeMap<Code, u64>,
+    /// The jobs in the trash that came there in the last 24 hours.
+    #[serde(skip)]
+    pub(crate) trashed_lately: u64,
     #[serde(skip)]
     pub(crate) oldest: Option<Standing>,
     pub(crate) oldest_unclaimed: Option<Standing>,
@@ -86,7 +89,7 @@ fn seconds<S: Serializer>(span: &Option<Duration>, serializer: S) -> Result<S::O
 }
 
 /// How far back departures from the board are counted.
-const LATELY: TimeDelta = TimeDelta::hours(24);
+pub(super) const LATELY: TimeDelta = TimeDelta::hours(24);
 
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Departures {

@@ -7,7 +7,7 @@ use futures_util::TryStreamExt;
 use super::{
     Cause, Snapshot,
     causes::{Cases, count, earlier, keep_most},
-    figures::{ByName, ByOwner, Figures, by_name, by_owner, note},
+    figures::{ByName, ByOwner, Figures, LATELY, by_name, by_owner, note},
     holder::Recheck,
     judge::{Judged, time_ahead_of_clock},
     taker::is_silent,
@@ -98,6 +98,9 @@ impl Surveyor {
     fn count(&mut self, entry: &Entry) {
         let Some(job) = entry.job() else { return };
         if job.shelf != Shelf::Board {
+            let since = self.survey.snapshot.now - LATELY;
+            let is_late = job.trashed_on.is_some_and(|on| on >= since);
+            self.survey.figures.trashed_lately += u64::from(is_late);
             return;
         }
         self.add_figures(job);

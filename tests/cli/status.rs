@@ -121,7 +121,7 @@ fn missing_board_is_empty_with_a_note() {
     unclaimed     0
     claimed       0
     in the trash  0
-    last 1d       nothing ended
+    last 1d       no job consumed, failed or purged
     conductors    none
     --- stderr
     no job was ever posted on sqlite:ROOT/state/jobboard/board.db
@@ -132,6 +132,11 @@ fn missing_board_is_empty_with_a_note() {
     let run = env.run("status -o table");
     assert_eq!(run.stderr, "");
     assert!(run.stdout.contains("1 consumed"), "{run}");
+    env.post("resize");
+    env.ok("trash @2 --force --yes");
+    let run = env.run("status -o table");
+    let trashed = "in the trash  1, 1 of them in the last day";
+    assert!(run.stdout.contains(trashed), "{run}");
 }
 
 #[test]

@@ -87,6 +87,8 @@ impl Status {
             0 => String::new(),
             count => format!(" + {count} unreadable"),
         };
+        let lately_trashed = some(figures.trashed_lately, "of them in the last day");
+        let trashed = format!("{}{lately_trashed}", self.trashed);
         let count = figures.unclaimed;
         let unclaimed = format!("{count}{unreadable}{delayed}{paused}");
         let facts = [
@@ -94,7 +96,7 @@ impl Status {
             ("  oldest", standing(&figures.oldest_unclaimed)),
             ("claimed", Some(figures.claimed.to_string())),
             ("  longest", standing(&figures.longest_held)),
-            ("in the trash", Some(self.trashed.to_string())),
+            ("in the trash", Some(trashed)),
             (&lately, past.map(ended)),
             ("conductors", conductors),
         ];
@@ -201,7 +203,7 @@ pub(crate) fn ended(past: &Departures) -> String {
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     match parts.is_empty() {
-        true => "nothing ended".to_owned(),
+        true => "no job consumed, failed or purged".to_owned(),
         false => parts.join(", "),
     }
 }
