@@ -11,7 +11,7 @@ use super::parts::notes;
 use crate::{
     board::{self, Board, BoardError, Detail, Query},
     context::Context,
-    diagnosis::is_silent,
+    diagnosis::{has_stopped, is_silent},
     duration,
     exit::CommandError,
     job::{Conductor, Course, Shelf, Takes},
@@ -61,9 +61,15 @@ impl ListedConductor {
     fn heard(&self) -> String {
         let ago = self.conductor.silence.map(duration::brief);
         match (self.silent, ago) {
-            (true, ago) => format!("silent {}", ago.unwrap_or_default())
-                .trim_end()
-                .to_owned(),
+            (true, ago) => {
+                let state = match has_stopped(&self.conductor) {
+                    true => "stopped",
+                    false => "silent",
+                };
+                format!("{state} {}", ago.unwrap_or_default())
+                    .trim_end()
+                    .to_owned()
+            }
             (false, ago) => ago.unwrap_or_default(),
         }
     }

@@ -12,7 +12,7 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use regex::Regex;
 
-use super::Snapshot;
+use super::{Snapshot, holder::Death};
 use crate::{
     glob::translate,
     job::{Entry, Job, Owner, octavia},
@@ -33,8 +33,8 @@ pub(crate) enum CauseSubject {
     #[default]
     Nothing,
     Owner(Owner),
-    /// The machine of dead owners, and whether their end is certain.
-    Host(String, bool),
+    /// The machine of dead owners.
+    Host(String, Death),
     /// A job name, a reason or a board.
     Text(String),
     Refusal(Box<Refusal>),
@@ -83,8 +83,9 @@ impl CauseSubject {
     /// Differs for different causes of a code.
     pub(super) fn exact(&self) -> String {
         match self {
-            Self::Host(host, true) => format!("{host}:gone"),
-            Self::Host(host, false) => format!("{host}:silent"),
+            Self::Host(host, Death::Certain) => format!("{host}:gone"),
+            Self::Host(host, Death::Stopped(pid)) => format!("{host}:{pid}"),
+            Self::Host(host, Death::Unproven) => format!("{host}:silent"),
             Self::Nothing
             | Self::Owner(_)
             | Self::Text(_)

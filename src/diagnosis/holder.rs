@@ -24,6 +24,15 @@ const MOST: usize = 1000;
 
 const SHORTEST: Duration = Duration::from_secs(1);
 
+/// What this machine knows about the process of a silent owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Death {
+    Certain,
+    /// The process with this pid is only stopped, for example by SIGSTOP.
+    Stopped(u32),
+    Unproven,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Holder {
     /// A conductor that is alive: its place in the list.
@@ -31,7 +40,7 @@ pub(crate) enum Holder {
     /// Its process is gone, or it is a conductor that no longer answers.
     Dead {
         host: String,
-        is_certain: bool,
+        death: Death,
     },
     Other,
 }
@@ -53,7 +62,7 @@ impl Holder {
                 Some((at, _)) => Self::Conductor(at),
                 None => Self::Dead {
                     host: taker.conductor.host.clone(),
-                    is_certain: taker.has_certainly_died(),
+                    death: taker.death(),
                 },
             };
         }
@@ -62,7 +71,10 @@ impl Holder {
             Some((host, pid)) if has_ended(host, pid, None).unwrap_or(is_forever) => Self::Dead {
                 host: host.to_owned(),
                 // One machine may have several pid namespaces.
-                is_certain: is_forever && has_ended(host, pid, None) == Some(true),
+                death: match is_forever && has_ended(host, pid, None) == Some(true) {
+                    true => Death::Certain,
+                    false => Death::Unproven,
+                },
             },
             _ => Self::Other,
         }
@@ -212,9 +224,9 @@ mod tests {
     fn dead_owners_are_detected_by_process_or_expired_claim() {
         let here = host_name();
         let ours = std::process::id();
-        let dead = |host: &str, is_certain| Holder::Dead {
+        let dead = |host: &str, death| Holder::Dead {
             host: host.to_owned(),
-            is_certain,
+            death,
         };
         let gone = format!("ada:{here}:{}:c0ffee01", i32::MAX);
         for (name, lease, holder) in [
@@ -223,13 +235,13 @@ mod tests {
                 ClaimEnd::Never,
                 Holder::Other,
             ),
-            (gone.clone(), ClaimEnd::Never, dead(&here, true)),
+            (gone.clone(), ClaimEnd::Never, dead(&here, Death::Certain)),
             // A claim that expires may be renewed from another pid namespace.
-            (gone, ClaimEnd::Timed, dead(&here, false)),
+            (gone, ClaimEnd::Timed, dead(&here, Death::Unproven)),
             (
                 "elsewhere.:1:c0ffee01".to_owned(),
                 ClaimEnd::Never,
-                dead("elsewhere.", false),
+                dead("elsewhere.", Death::Unproven),
             ),
             (
                 "elsewhere.:1:c0ffee01".to_owned(),

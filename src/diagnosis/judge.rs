@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::{
     Cause, CauseSubject, Snapshot,
     causes::{CLAIMED, NO_OWNER, Refusal},
-    holder::{Holder, is_copy_of_move, is_move_over, least_left},
+    holder::{Death, Holder, is_copy_of_move, is_move_over, least_left},
     signature::signature,
     taker::{Taker, TakerAnswer},
 };
@@ -140,8 +140,8 @@ impl Snapshot {
         }
         let lapses = holding.lease != ClaimEnd::Never;
         match self.holder(owner, holding.lease) {
-            Holder::Dead { host, is_certain } => {
-                let about = CauseSubject::Host(host, is_certain);
+            Holder::Dead { host, death } => {
+                let about = CauseSubject::Host(host, death);
                 (Cause::new(Code::OwnerDead, about), lapses)
             }
             Holder::Conductor(at) => self.held_by(&self.takers[at], job, holding),
@@ -170,7 +170,7 @@ impl Snapshot {
         let is_older = holding.claimed_on.is_some_and(|on| on + SKEW < since);
         let may_run = report.runs.len() >= MOST_RUNS || taker.runs(job).is_some();
         if is_older && !may_run {
-            let about = CauseSubject::Host(taker.conductor.host.clone(), false);
+            let about = CauseSubject::Host(taker.conductor.host.clone(), Death::Unproven);
             let lapses = holding.lease != ClaimEnd::Never;
             return (Cause::new(Code::OwnerDead, about), lapses);
         }

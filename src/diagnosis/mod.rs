@@ -23,7 +23,7 @@ pub(crate) use self::{
     explain::{ExplainedJob, Explanation},
     figures::{ByName, ByOwner, Departures, Figures, Standing, age},
     holder::{
-        Holder, Recheck, has_mover_ended, is_copy_of_move, is_left_by_move, is_move_over,
+        Death, Holder, Recheck, has_mover_ended, is_copy_of_move, is_left_by_move, is_move_over,
         is_of_broken_move, process_of,
     },
     judge::{Judged, SKEW},
@@ -31,5 +31,5 @@ pub(crate) use self::{
     signature::{FailureGroup, Sample, Signatures, signature},
     snapshot::{Snapshot, apart, seen},
     survey::{Survey, Surveyor},
-    taker::{has_died, is_silent},
+    taker::{has_died, has_stopped, is_silent},
 };

@@ -10,8 +10,8 @@ use chrono::{TimeDelta, Utc};
 use super::{
     Cause, CauseSubject, ProblemSelector, Survey,
     causes::{CLAIMED, Cases, NO_OWNER},
-    holder::is_move_over,
-    taker::{has_died, is_silent},
+    holder::{Death, is_move_over},
+    taker::{has_died, has_stopped, is_silent},
 };
 use crate::{
     board::{PeerOrder, url::BoardUrl},
@@ -139,9 +139,10 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
 fn fix_of_claim(cause: &Cause, target: FixTarget<'_>) -> Fix {
     let release = |risk| target.run(risk, Repair::Abandon { now: false });
     match (cause.code, &cause.about) {
-        (Code::OwnerDead, CauseSubject::Host(_, true)) => {
+        (Code::OwnerDead, CauseSubject::Host(_, Death::Certain)) => {
             release(Risk::Safe).because("the owner is gone")
         }
+        (Code::OwnerDead, CauseSubject::Host(_, Death::Stopped(pid))) => resume_process(*pid),
         (Code::OwnerDead, _) => target
             .run(Risk::Decision, Repair::Abandon { now: true })
             .because("if the process is gone"),
@@ -156,6 +157,11 @@ fn fix_of_claim(cause: &Cause, target: FixTarget<'_>) -> Fix {
         (_, about) if about.is(NO_OWNER) => release(Risk::Safe).because("no owner holds the claim"),
         _ => release(Risk::Decision).because("if no worker is running the job"),
     }
+}
+
+fn resume_process(pid: u32) -> Fix {
+    let resume = Suggestion::of("kill -CONT").with([pid.to_string()]);
+    Fix::elsewhere(resume).because("resume the conductor, or kill it")
 }
 
 fn fix_of_record(cause: &Cause, target: FixTarget<'_>) -> Fix {
@@ -318,10 +324,11 @@ impl Survey {
             _ => several.to_owned(),
         };
         match (cause.code, &cause.about) {
-            (Code::OwnerDead, CauseSubject::Host(host, is_certain)) => {
-                let gone = match is_certain {
-                    true => "process gone",
-                    false => "silent or gone, but this machine cannot prove it",
+            (Code::OwnerDead, CauseSubject::Host(host, death)) => {
+                let gone = match death {
+                    Death::Certain => "process gone",
+                    Death::Stopped(_) => "stopped (SIGSTOP)",
+                    Death::Unproven => "silent or gone, but this machine cannot prove it",
                 };
                 format!("{} on {host}: {gone}", cases.names())
             }
@@ -375,9 +382,10 @@ impl Survey {
             // With claims, it is reported as a dead owner.
             if is_silent(it) && !self.has_claims(it) && !it.has_left {
                 let heard = it.silence.and_then(|it| TimeDelta::from_std(it).ok());
-                let has_died = has_died(it);
+                let (has_died, has_stopped) = (has_died(it), has_stopped(it));
                 let what = match has_died {
                     true => "process gone",
+                    false if has_stopped => "stopped (SIGSTOP)",
                     false => "the heartbeat stopped",
                 };
                 let summary = format!("{} on {}: {what}", it.name, it.host);
@@ -388,7 +396,10 @@ impl Survey {
                 }
                 let problem = problem.at("last heartbeat", heard.map(|ago| now - ago), now);
                 let look = Suggestion::of("conductors").operand(&it.name);
-                problems.push(problem.fixed_by(Fix::look(look)));
+                problems.push(problem.fixed_by(match has_stopped {
+                    true => resume_process(it.pid),
+                    false => Fix::look(look),
+                }));
             }
         }
         for (owner, all) in by_owner.into_iter().filter(|(_, all)| all.len() > 1) {

@@ -3,7 +3,7 @@
 use super::{
     Cause, CauseSubject, ExplainedJob, Snapshot,
     explain::OCTAVIA,
-    holder::Holder,
+    holder::{Death, Holder},
     judge::{time_ahead_of_clock, tried},
     taker::{Taker, TakerAnswer, is_silent},
 };
@@ -142,12 +142,13 @@ impl Snapshot {
 
     fn death(&self, job: &Job, cause: &Cause) -> String {
         let conductor = self.taker_of(job).map(|taker| &taker.conductor);
-        let CauseSubject::Host(host, is_certain) = &cause.about else {
+        let CauseSubject::Host(host, death) = &cause.about else {
             return "the owner is gone".to_owned();
         };
-        let gone = match is_certain {
-            true => "process gone",
-            false => "its process cannot be checked from here",
+        let gone = match death {
+            Death::Certain => "process gone",
+            Death::Stopped(_) => "process stopped (SIGSTOP)",
+            Death::Unproven => "its process cannot be checked from here",
         };
         match conductor {
             Some(it) if it.silence.is_some() && is_silent(it) => {

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 
 use super::{
-    holder::Holder,
+    holder::{Death, Holder},
     taker::{Taker, takers},
 };
 use crate::{
@@ -162,9 +162,11 @@ impl Snapshot {
             return holder.clone();
         }
         let mut holder = Holder::of(owner, lease, &self.takers);
-        if let Holder::Dead { is_certain, .. } = &mut holder {
-            // An unreadable registry proves nothing.
-            *is_certain &= self.sees_conductors;
+        // An unreadable registry proves nothing.
+        if let Holder::Dead { death, .. } = &mut holder
+            && !self.sees_conductors
+        {
+            *death = Death::Unproven;
         }
         if known.len() < MOST_OWNERS {
             known.insert(owner.clone(), holder.clone());

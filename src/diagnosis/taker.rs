@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use super::holder::Death;
 use crate::{
     board::filter::{Filter, Filters},
     conductor::{
@@ -11,7 +12,7 @@ use crate::{
         policy::ExecutionPolicy,
     },
     job::{Conductor, Course, Entry, Job, Run},
-    process::group::has_ended,
+    process::group::{has_ended, is_stopped},
     retry::retry_limit,
 };
 
@@ -23,6 +24,12 @@ pub(crate) fn is_silent(conductor: &Conductor) -> bool {
 pub(crate) fn has_died(conductor: &Conductor) -> bool {
     let process = conductor.report.process.as_deref();
     has_ended(&conductor.host, conductor.pid, process) == Some(true)
+}
+
+/// Whether this machine can tell that the process of a conductor is stopped.
+pub(crate) fn has_stopped(conductor: &Conductor) -> bool {
+    let process = conductor.report.process.as_deref();
+    is_stopped(&conductor.host, conductor.pid, process)
 }
 
 #[derive(Debug)]
@@ -101,9 +108,14 @@ impl Taker {
         }
     }
 
-    /// Whether its process is gone: the same machine and boot, seen from here.
-    pub(crate) fn has_certainly_died(&self) -> bool {
-        self.conductor.report.process.is_some() && has_died(&self.conductor)
+    pub(crate) fn death(&self) -> Death {
+        let conductor = &self.conductor;
+        match conductor.report.process {
+            // The same machine and boot, seen from here.
+            Some(_) if has_died(conductor) => Death::Certain,
+            _ if has_stopped(conductor) => Death::Stopped(conductor.pid),
+            _ => Death::Unproven,
+        }
     }
 
     /// Returns its running attempt at a job. A busy conductor publishes only some of its attempts.

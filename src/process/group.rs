@@ -181,6 +181,17 @@ pub(crate) fn process_start() -> Option<String> {
 
 /// `None` if the process is not visible from here. `process` is its own result of [`process_start`].
 pub(crate) fn has_ended(host: &str, pid: u32, process: Option<&str>) -> Option<bool> {
+    found(host, pid, process).map(|found| found.is_none())
+}
+
+/// Whether the process is visible from here and stopped, for example by SIGSTOP.
+pub(crate) fn is_stopped(host: &str, pid: u32, process: Option<&str>) -> bool {
+    let found = found(host, pid, process).flatten();
+    found.is_some_and(|it| matches!(it.state, 'T' | 't'))
+}
+
+/// Returns the process if it has not ended; `None` if it is not visible from here.
+fn found(host: &str, pid: u32, process: Option<&str>) -> Option<Option<Stat>> {
     let started = match process {
         Some(process) => {
             let (space, started) = process.rsplit_once(' ')?;
@@ -200,9 +211,8 @@ pub(crate) fn has_ended(host: &str, pid: u32, process: Option<&str>) -> Option<b
     }
     let found = found.filter(|found| !found.has_ended());
     // Another process may use its pid by now.
-    let is_it = found
-        .is_some_and(|found| started.is_none_or(|started| started.parse() == Ok(found.started)));
-    Some(!is_it)
+    let is_it = |found: &Stat| started.is_none_or(|started| started.parse() == Ok(found.started));
+    Some(found.filter(is_it))
 }
 
 /// Returns the boot and the pid namespace, within which pids are unique.

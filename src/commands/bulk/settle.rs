@@ -11,7 +11,7 @@ use super::{
 use crate::{
     board::{self, Board, BoardError, Settled},
     context::Context,
-    diagnosis::{Holder, Snapshot, process_of},
+    diagnosis::{Death, Holder, Snapshot, process_of},
     duration,
     exit::CommandError,
     job::{
@@ -217,7 +217,8 @@ impl Release {
         };
         match snapshot.holder(owner, holding.lease) {
             Holder::Dead {
-                is_certain: true, ..
+                death: Death::Certain,
+                ..
             } => {
                 let pids = running.get(&Label::of_job(&job.uuid))?;
                 let pids: Vec<_> = pids.iter().take(SAMPLE).map(i32::to_string).collect();

@@ -13,7 +13,7 @@ use crate::{
     board::{Board, BoardError, examine::Examined},
     config::{Config, Expiry, Octavia, Sourced},
     diagnosis::{
-        holder::{Holder, Recheck, least_left},
+        holder::{Death, Holder, Recheck, least_left},
         snapshot::Snapshot,
     },
     job::{Book, ClaimEnd, Entry, JobKey, Shelf},
@@ -299,7 +299,8 @@ fn claim_state(jobs: &[&Entry], snapshot: &Snapshot, late: &[JobKey]) -> ClaimSt
     let owner = holding.and_then(|it| Some((it.owner.as_ref()?, it.lease)));
     match owner.map(|(owner, lease)| snapshot.holder(owner, lease)) {
         Some(Holder::Dead {
-            is_certain: true, ..
+            death: Death::Certain,
+            ..
         }) => ClaimState::OwnerDead,
         _ if late.contains(entry.key()) => ClaimState::NotRenewed,
         _ => ClaimState::Held,

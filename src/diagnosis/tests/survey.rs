@@ -1,7 +1,8 @@
 //! Tests the counts and the problems of a survey.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, process::Command, thread, time::Duration};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::{
@@ -12,6 +13,7 @@ use crate::{
     diagnosis::{ProblemSelector, Survey, Surveyor},
     job::{AuditEntry, ClaimEnd, Conductor, Entry, Job, MOVER, Owner, Takes},
     problem::{Code, Problem, Risk, Severity},
+    process::group::is_stopped,
 };
 
 const HOSTILE: [&str; 14] = [
@@ -117,6 +119,41 @@ fn silent_conductor_without_claims_is_a_problem_while_it_is_registered() {
     let (warning, note) = (Severity::Warning, Severity::Note);
     assert_eq!(found, [(Code::Silent, warning), (Code::Silent, note)]);
     assert_eq!(survey.silent(), 3);
+}
+
+#[test]
+fn stopped_conductor_is_to_be_resumed() {
+    let mut sleeper = Command::new("sleep").arg("600").spawn().unwrap();
+    let pid = sleeper.id();
+    kill_process(Pid::from_child(&sleeper), Signal::STOP).unwrap();
+    while !is_stopped(&host_name(), pid, None) {
+        thread::yield_now();
+    }
+    let stopped = |owner: &str| Conductor {
+        owner: Owner::from_stored(owner),
+        host: host_name(),
+        pid,
+        silence: Some(Duration::from_secs(60)),
+        ..conductor()
+    };
+    let conductors = vec![stopped("holds"), stopped("idle")];
+    let mut surveyor = Surveyor::new(board(false).with_conductors(conductors));
+    surveyor.add(&entry(held(job("a"), "holds", ClaimEnd::Timed)));
+    let survey = surveyor.counted();
+    let found = survey.problems().into_iter().chain(survey.of_conductors());
+    let found: Vec<_> = found.collect();
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    let codes: Vec<_> = found.iter().map(|it| it.code).collect();
+    assert_eq!(codes, [Code::OwnerDead, Code::Silent]);
+    for problem in found {
+        assert!(
+            problem.summary.ends_with("stopped (SIGSTOP)"),
+            "{problem:?}"
+        );
+        let command = problem.fix.unwrap().into_elsewhere().unwrap();
+        assert_eq!(command.to_string(), format!("kill -CONT {pid}"));
+    }
 }
 
 #[test]
