@@ -1,9 +1,7 @@
 //! `jobboard restore`.
 
-use chrono::Utc;
-
-use super::bulk::{action::Action, args::RevivalArgs, settle::require_end_of_command};
-use crate::{context::Context, job::Entry};
+use super::bulk::{action::Action, args::RevivalArgs};
+use crate::context::Context;
 
 /// Move trashed jobs back to the board
 ///
@@ -18,12 +16,8 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
     let revival = args.revival;
     revival.selection.require()?;
     let board = revival.selection.preview.board(ctx)?;
-    let (now, ends_wait) = (Utc::now(), revival.now);
-    let fits = |entry: &Entry| match ends_wait {
-        true => Ok(()),
-        false => require_end_of_command(entry, now),
-    };
-    let task = revival.task(ctx, &*board, Action::Restore, fits).await?;
+    let task = revival.task(ctx, &*board, Action::Restore, |_| Ok(()));
+    let task = task.await?;
     match revival.agreed(ctx, &*board, task).await? {
         Some(task) => task.carry_out(ctx, &*board).await,
         None => Ok(()),

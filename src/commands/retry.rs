@@ -57,7 +57,8 @@ pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()
     revival.selection.require()?;
     let board = revival.selection.preview.board(ctx)?;
     let (action, now) = (Action::Retry { keep_attempts }, Utc::now());
-    let fits = |entry: &Entry| judge(entry, now, (keep_attempts, revival.now));
+    // The task checks whether the old command has ended.
+    let fits = |entry: &Entry| judge(entry, now, (keep_attempts, true));
     let mut task = revival.task(ctx, &*board, action, fits).await?;
     task.pace = args.rate.clone().unwrap_or(Pace::FULL);
     let is_careful = args.rate.is_some() || args.canary.canary.is_some();

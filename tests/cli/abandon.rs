@@ -157,6 +157,9 @@ fn running_command_of_a_dead_conductor_delays_its_job(stage: &Stage) {
     assert!(done.stderr.contains(told), "{done:?}");
     let child = pid(stage).as_raw_nonzero().to_string();
     assert!(done.stderr.contains(&child), "{done:?}");
+    // `retry` looks again.
+    wait_until("the command ends", || !is_alive(pid(stage)));
+    stage.env.ok(format!("retry {job}"));
 }
 
 fn claimed_by_ada() -> (Env, String) {

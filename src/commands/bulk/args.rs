@@ -1,9 +1,11 @@
 //! The arguments that several verbs share, and their way to a task.
 
+use chrono::Utc;
+
 use super::{
     action::{Action, Force},
     select::{Choice, Chosen, Selection, confirm},
-    settle::{refuse_process_name, stated_owner},
+    settle::{Release, refuse_process_name, require_end_of_command, stated_owner},
     shared_trash::SharedArgs,
     task::Task,
 };
@@ -86,8 +88,8 @@ pub(crate) struct RevivalArgs {
 
     /// Include jobs that a former owner may still be running
     ///
-    /// After a forced release, a job is refused until the old claim would have expired. Use --now only if you know that
-    /// its command has ended.
+    /// After a forced release, a job is refused until the old claim would have expired, unless its command has certainly
+    /// ended. Use --now only if you know that it has ended.
     #[arg(long)]
     pub(crate) now: bool,
 
@@ -118,7 +120,19 @@ impl RevivalArgs {
     ) -> anyhow::Result<Task> {
         let mut chosen = self.selection.look_up(ctx, board, action.scope()).await?;
         self.shared.narrow(ctx, board, &mut chosen);
-        chosen.require(ctx, fits);
+        let now = Utc::now();
+        let may_run = |it: &Entry| !self.now && require_end_of_command(it, now).is_err();
+        // After a release without proof, the command may have ended by now.
+        let release = match chosen.entries().any(may_run) {
+            true => Some(Release::checked(board).await),
+            false => None,
+        };
+        chosen.require(ctx, |entry| {
+            if let Some(release) = &release {
+                release.require_end(entry, now)?;
+            }
+            fits(entry)
+        });
         let mut chosen = self.selection.bounded(ctx, chosen)?;
         self.bookless.refuse(ctx, &mut chosen).await?;
         Ok(Task::new(ctx, action, &self.reason, chosen))

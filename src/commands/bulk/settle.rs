@@ -38,7 +38,7 @@ pub(crate) fn refuse_process_name(ctx: &Context) -> anyhow::Result<()> {
     Err(CommandError::refused(message).hint(hint).into())
 }
 
-/// Refuses a job that its former owner may still run after a forced release.
+/// Refuses a job that its former owner may still run, as the board knows it.
 pub(crate) fn require_end_of_command(entry: &Entry, now: DateTime<Utc>) -> Result<(), BoardError> {
     let until = entry.job().and_then(|job| job.history.may_run_until(now));
     until.map_or(Ok(()), |until| Err(BoardError::MayStillRun { until }))
@@ -167,7 +167,7 @@ impl Release {
     }
 
     /// Looks for the owners and their commands. An unreadable registry proves nothing.
-    async fn checked(board: &dyn Board) -> Self {
+    pub(super) async fn checked(board: &dyn Board) -> Self {
         let snapshot = Snapshot::new(board.capabilities(), None, Utc::now());
         let conductors = board.conductors().await.ok();
         let (sees, conductors) = (conductors.is_some(), conductors.unwrap_or_default());
@@ -204,6 +204,30 @@ impl Release {
                 not_before: None, ..
             } => Aftermath::None,
             aftermath => aftermath,
+        }
+    }
+
+    /// Refuses a job that its former owner may still run, unless the command has certainly ended since the release.
+    pub(super) fn require_end(&self, entry: &Entry, now: DateTime<Utc>) -> Result<(), BoardError> {
+        let refused = require_end_of_command(entry, now);
+        let (Self::Checked { snapshot, running }, Some(job)) = (self, entry.job()) else {
+            return refused;
+        };
+        let former = job.history.failures.last();
+        let is_gone = former.is_some_and(|it| {
+            let owner = Owner::from_stored(it.conductor.as_bytes());
+            let holder = snapshot.holder(&owner, ClaimEnd::Timed);
+            matches!(
+                holder,
+                Holder::Dead {
+                    death: Death::Certain,
+                    ..
+                }
+            )
+        });
+        match is_gone && !running.contains_key(&Label::of_job(&job.uuid)) {
+            true => Ok(()),
+            false => refused,
         }
     }
 
