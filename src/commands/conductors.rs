@@ -202,7 +202,7 @@ impl ListedConductor {
             page.block(&format!("{uuid} {name} for {age}, attempt {attempt}"));
         }
         if !report.passed_over.is_empty() {
-            page.heading("skipped jobs");
+            page.heading("skipped jobs, as counted when it last listed the board");
         }
         for left in &report.passed_over {
             let (jobs, job, name) = (left.jobs, short(&left.job), &left.such_as);
