@@ -1,5 +1,6 @@
 //! `jobboard help`: the help of commands and of topics.
 
+mod glossary;
 pub(super) mod guide;
 pub(super) mod prose;
 mod tree;
@@ -9,7 +10,10 @@ use std::io;
 use clap::{Command, CommandFactory, builder::StyledStr};
 use strsim::levenshtein;
 
-use self::guide::{PROGRAM, grammar};
+use self::{
+    glossary::Word,
+    guide::{PROGRAM, grammar},
+};
 use super::{Cli, parts::synonyms};
 use crate::{
     exit::CommandError,
@@ -71,6 +75,7 @@ enum HelpSubject<'a> {
     Command(&'a str),
     Options,
     Topic(Topic),
+    Word(Word),
 }
 
 pub(crate) fn run(out: &mut Output, args: &HelpArgs) -> anyhow::Result<()> {
@@ -94,6 +99,9 @@ fn subject(name: Option<&str>) -> anyhow::Result<HelpSubject<'_>> {
     }
     if Cli::command().find_subcommand(name).is_some() {
         return Ok(HelpSubject::Command(name));
+    }
+    if let Some(word) = glossary::find(name) {
+        return Ok(HelpSubject::Word(word));
     }
     let meant = match name.parse::<u8>() {
         Ok(_) => Some("exit-codes"),
@@ -145,6 +153,10 @@ fn text(subject: &HelpSubject) -> StyledStr {
         HelpSubject::Topic(topic) => {
             let width = size_of(io::stdout()).map_or(WIDEST, |(columns, _)| columns);
             prose::on_terminal(topic.text, width.min(WIDEST))
+        }
+        HelpSubject::Word(word) => {
+            let width = size_of(io::stdout()).map_or(WIDEST, |(columns, _)| columns);
+            prose::on_terminal(&word.text(), width.min(WIDEST))
         }
     }
 }

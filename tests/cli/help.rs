@@ -183,7 +183,7 @@ fn help_of_an_unknown_word_suggests_a_similar_one_or_the_topics() {
     for (word, near) in [
         ("outptu", "output"),
         ("owner-ded", "owner-dead"),
-        ("claims", "claim"),
+        ("conductos", "conductors"),
     ] {
         let run = env.run(format!("help {word}"));
         let hint = format!("did you mean `jobboard help {near}`?");

@@ -7,6 +7,7 @@ use futures_util::TryStreamExt;
 
 use crate::{
     board::{self, Board, BoardError, BoardExt, Detail, JobRef, Query, error::reason},
+    commands::parts::synonyms::answer_option,
     context::Context,
     exit::CommandError,
     job::{Entry, JobKey, Shelf},
@@ -57,6 +58,11 @@ pub(crate) async fn references(
         let found = Namesakes::find(board, ANYWHERE.0, name, is_there).await;
         if let Some(answer) = found.ok().and_then(|it| it.answer(scope)) {
             return Err(answer.into());
+        }
+        let command = scope.verb.split(' ').next().unwrap_or_default();
+        if let Some(hint) = answer_option(command, &format!("name={name}"), None) {
+            let message = format!("`{name}` is not a job reference");
+            return Err(CommandError::usage(message).hint(hint).into());
         }
     }
     parsed(ctx, typed)

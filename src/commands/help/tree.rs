@@ -39,6 +39,7 @@ pub(super) fn print(out: &mut Output, subject: &HelpSubject) -> anyhow::Result<(
             shown["text"] = topic.text.into();
             shown
         }
+        HelpSubject::Word(word) => json!({ "name": word.name, "text": word.meaning }),
     }))
 }
 

@@ -24,7 +24,10 @@ pub(crate) fn misuse(
     early: &EarlyFormat,
     words: &[String],
 ) -> Option<CommandError> {
-    let command = early.command.as_deref();
+    let grammar = early.command.as_deref().and_then(Command::named);
+    // An alias has the answers of its command.
+    let command = grammar.map(|grammar| grammar().get_name().to_owned());
+    let command = command.as_deref();
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return None;
     }

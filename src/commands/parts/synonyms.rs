@@ -61,12 +61,13 @@ pub(in crate::commands) fn answer(word: &str, next: Option<&str>) -> Option<Hint
     let (_, text) = guesses(" ? ").find(|(words, _)| words.clone().any(|it| it == word))?;
     Some(match text.contains("{}") {
         true => {
-            let next = next.unwrap_or(if word == "use" { "URL" } else { "JOB" });
+            let is_of_board = ["connect", "use"].contains(&word);
+            let next = next.unwrap_or(if is_of_board { "URL" } else { "JOB" });
             let url = likely(next);
             let next = url.as_deref().unwrap_or(next);
             // A verb takes jobs by reference, and by name only with an option.
             let is_name = next.parse::<JobRef>().is_err() && next != "JOB";
-            match is_name && word != "use" && !text.contains(" change {}") {
+            match is_name && !is_of_board && !text.contains(" change {}") {
                 true => Hint::new(text, [&["--name", next], &["--name", next]]),
                 false => Hint::new(text, [&[next], &[next]]),
             }
@@ -130,7 +131,7 @@ mod tests {
                 for word in command.split(' ') {
                     let before = words.last().and_then(|it| it.to_str());
                     let value = match before.unwrap_or_default() {
-                        "--jobs" => "4",
+                        "--count" | "--jobs" | "--limit" | "--max-attempts" => "4",
                         "--board" | "--to" => "sqlite:b.db",
                         "--filter" => "name=x",
                         "--output" => "/",
