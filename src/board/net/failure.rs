@@ -28,10 +28,11 @@ impl From<BoardError> for RequestFailure {
     }
 }
 
-pub(crate) fn unknown(board: &str, error: BoardError) -> BoardError {
+pub(crate) fn unknown(board: &str, error: &BoardError) -> BoardError {
     BoardError::Unknown {
         board: board.to_owned(),
-        source: error.into(),
+        // The error would repeat the board.
+        source: error.cause().into(),
     }
 }
 

@@ -148,7 +148,7 @@ impl BoardSession<'_> {
     pub(super) fn unknown(&self, failure: RequestFailure) -> BoardError {
         match failure {
             RequestFailure::NotSent(error) => error,
-            RequestFailure::Lost(error) => failure::unknown(self.client.name(), error),
+            RequestFailure::Lost(error) => failure::unknown(self.client.name(), &error),
         }
     }
 

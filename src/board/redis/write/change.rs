@@ -45,7 +45,7 @@ impl Redis {
             .await
             .map_err(|failure| match failure {
                 RequestFailure::NotSent(error) => error,
-                RequestFailure::Lost(error) => unknown(self.client.name(), error),
+                RequestFailure::Lost(error) => unknown(self.client.name(), &error),
             })
     }
 
@@ -136,7 +136,7 @@ impl Redis {
         let release = Settlement::of(key, Decision::Abandon(Aftermath::Interrupted), authority);
         let released = self.settle_jobs(std::slice::from_ref(&release)).await;
         match released.and_then(|answers| answers.into_iter().collect::<Result<Vec<_>>>()) {
-            Err(error) if !error.is_about_the_claim() => Err(unknown(self.client.name(), error)),
+            Err(error) if !error.is_about_the_claim() => Err(unknown(self.client.name(), &error)),
             _ => Ok(()),
         }
     }
