@@ -318,15 +318,8 @@ fn exhausted(job: &Job) -> Cause {
 }
 
 fn trashed(job: &Job) -> Cause {
-    match job.history.failures.last() {
-        // An operator's reason outweighs an earlier failure.
-        Some(last)
-            if job
-                .sent_by()
-                .is_none_or(|it| it.reason.as_deref() == Some(&last.reason)) =>
-        {
-            Cause::text(Code::Failed, signature(last))
-        }
-        _ => Cause::of(Code::Trashed),
+    match job.fatal_failure() {
+        Some(last) => Cause::text(Code::Failed, signature(last)),
+        None => Cause::of(Code::Trashed),
     }
 }

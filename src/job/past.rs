@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{AuditEntry, Book, Job, Owner, Priority, Shelf, shortened};
+use super::{AuditEntry, Book, Failure, Job, Owner, Priority, Shelf, shortened};
 use crate::{names::named, secret::covered_text};
 
 pub(crate) const HISTORY: u32 = 10_000;
@@ -82,6 +82,18 @@ impl Job {
         };
         let remark = self.history.remark.as_ref();
         remark.filter(|remark| remark.is_of(action) || self.is_moved())
+    }
+
+    /// Returns the failure that moved it to the trash; `None` if an operator did.
+    pub(crate) fn fatal_failure(&self) -> Option<&Failure> {
+        let last = self
+            .history
+            .failures
+            .last()
+            .filter(|_| self.shelf == Shelf::Trash)?;
+        // An operator's reason outweighs an earlier failure.
+        let is_reason = |it: &AuditEntry| it.reason.as_deref() == Some(&last.reason);
+        self.sent_by().is_none_or(is_reason).then_some(last)
     }
 
     /// Returns the number of failed attempts: all but a running and a successful one.

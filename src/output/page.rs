@@ -71,8 +71,7 @@ impl Page {
             Some(_) => self.sentence(INDENT),
             None => self.line(),
         };
-        line.add(Tone::Faint, format!("{name:<INDENT$}"))
-            .add(Tone::Plain, fact);
+        line.add(Tone::Faint, label(name)).add(Tone::Plain, fact);
     }
 
     /// The fact is cut to fit; the command is shown whole, on a separate line if necessary.
@@ -88,7 +87,7 @@ impl Page {
         let fact = Text::from(fact).cut(room);
         let command = command.map(|command| Text::from(command.to_string()));
         let behind = fact.width() + GAP.len();
-        let line = self.line().add(Tone::Faint, format!("{name:<INDENT$}"));
+        let line = self.line().add(Tone::Faint, label(name));
         let line = line.add(tone, fact);
         if let Some(command) = command {
             let line = match behind + command.width() <= room {
@@ -173,6 +172,10 @@ impl Page {
         });
         rows.collect()
     }
+}
+
+fn label(name: &str) -> String {
+    format!("{:<INDENT$}", format!("{name} "))
 }
 
 fn wrapped(

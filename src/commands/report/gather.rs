@@ -80,7 +80,7 @@ impl Gathered {
         match job.shelf {
             Shelf::Board => self.add_waiting(job),
             Shelf::Trash => {
-                if let Some(time) = job.trashed_on {
+                if let Some(time) = job.trashed_on.filter(|_| job.fatal_failure().is_some()) {
                     self.course.add(CourseEvent::Failed, time);
                 }
             }

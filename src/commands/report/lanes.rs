@@ -55,7 +55,7 @@ pub(super) struct Sums {
 pub(super) struct LaneRun {
     pub(super) job: String,
     pub(super) name: String,
-    /// `None`: a failed attempt records only its end.
+    /// `None`: a failed attempt, or the failure of a trashed job, records only its end.
     pub(super) from: Option<DateTime<Utc>>,
     /// `None`: still running.
     pub(super) to: Option<DateTime<Utc>>,
@@ -150,15 +150,27 @@ impl Runs {
         count(self.performers.entry(owner.clone()).or_default());
     }
 
-    /// Adds the recorded failures of a job, without the one that ended it.
+    /// Adds the recorded failures of a job, without the one that a run of the history has.
     pub(super) fn add_failures(&mut self, job: &Job) {
         let ended = job.ended.as_ref();
         let last = usize::from(ended.is_some_and(|it| it.departure == Departure::Failed));
+        let fatal = match ended.map(|it| it.departure) {
+            Some(Departure::Purged) => job.history.failures.last(),
+            _ => job.fatal_failure(),
+        };
+        self.performed += u64::from(fatal.is_some());
         for failure in job.history.failures.iter().rev().skip(last) {
             let owner = Some(Owner::from_stored(failure.conductor.as_str()));
-            self.count(&owner, |sums| sums.attempts += 1);
-            self.attempts
-                .push((owner, run(job, (None, failure.time), RunOutcome::Attempt)));
+            let outcome = match fatal.is_some_and(|it| std::ptr::eq(it, failure)) {
+                true => RunOutcome::Failed,
+                false => RunOutcome::Attempt,
+            };
+            self.count(&owner, |sums| match outcome {
+                RunOutcome::Failed => sums.failed += 1,
+                _ => sums.attempts += 1,
+            });
+            let run = run(job, (None, failure.time), outcome);
+            self.attempts.push((owner, run));
         }
         if self.attempts.len() > 2 * MOST_ATTEMPTS {
             self.keep_last_attempts();

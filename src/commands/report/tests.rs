@@ -196,6 +196,11 @@ fn failed_jobs_in_the_trash_are_counted_as_a_problem() {
     let facts = diagnosed(gathered.into_facts(&[]), surveyor.counted(), Vec::new());
     let failed = facts.problems.iter().map(|it| (it.code.name(), it.jobs));
     assert_eq!(failed.collect::<Vec<_>>(), [("failed", 1), ("failed", 1)]);
+    // The course and the timeline agree.
+    let of_lanes = facts.timeline.lanes.iter().map(|lane| lane.sums.failed);
+    let [_, _, failed] = &facts.hour;
+    assert_eq!((of_lanes.sum(), failed.iter().sum()), (2_u64, 2_u64));
+    assert_eq!(facts.timeline.extent(), "all 2 ended jobs");
     // Each stands with its failures, and nowhere else.
     assert_eq!(facts.other_problems().count(), 0);
     let page = html::page(&facts);

@@ -101,8 +101,9 @@ fn course(facts: &ReportFacts) -> Html {
     };
     let length = (first.to - first.from).to_std().unwrap_or_default();
     let each = duration::exact(length);
-    let remark =
-        format!("one bar per {each}; rows have separate scales; trashed jobs count as failed");
+    let remark = format!(
+        "one bar per {each}; rows have separate scales; jobs that failed into the trash count as failed"
+    );
     let mut drawn = svg::course(("course-figure", TITLE), &facts.course);
     let numbers = table(&facts.course_table());
     drawn.add(&folded("details", ("Numbers", TITLE), &numbers));
@@ -122,11 +123,7 @@ fn timeline(facts: &ReportFacts) -> Html {
     let count = |outcome| lanes.iter().map(|it| it.count(outcome)).sum();
     let mut marks = vec![
         ("rect.done", "finished", count(RunOutcome::Finished)),
-        (
-            "rect.failed",
-            "consumed as failed",
-            count(RunOutcome::Failed),
-        ),
+        ("rect.failed", "failed", count(RunOutcome::Failed)),
         ("rect.running", "running", count(RunOutcome::Running)),
         ("cross", "failed attempt", count(RunOutcome::Attempt)),
     ];
