@@ -115,6 +115,8 @@ pub(crate) struct Cases {
     pub(crate) owners: BTreeSet<String>,
     pub(crate) has_more_owners: bool,
     pub(crate) expires: Option<DateTime<Utc>>,
+    /// The jobs that another cause keeps from running, too.
+    pub(crate) secondary: u64,
     /// The jobs that only a handler could run.
     pub(crate) without_command: u64,
     /// The longest distance to a time in the future.
@@ -147,6 +149,7 @@ impl Cases {
 
     pub(super) fn join(&mut self, other: Self) {
         self.count += other.count;
+        self.secondary += other.secondary;
         self.without_command += other.without_command;
         self.since = earlier(self.since, other.since);
         self.examples.extend(other.examples);

@@ -173,7 +173,10 @@ impl Snapshot {
     /// Adds what each conductor answers, if none takes the job; otherwise, how busy they are.
     fn with_answers(&self, mut problem: Problem, case: &ExplainedJob<'_>, job: &Job) -> Problem {
         let (mut slots, mut free, mut longest) = (0, 0, None);
-        for taker in self.takers.iter().filter(|it| !it.conductor.has_left) {
+        let is_any_alive = self.takers_alive().next().is_some();
+        let answering = self.takers.iter().filter(|it| !it.conductor.has_left);
+        // Silent conductors answer only if no other does.
+        for taker in answering.filter(|it| !(it.is_silent && is_any_alive)) {
             let answer = match taker.is_silent {
                 true => TakerAnswer::Leaves("silent".to_owned()),
                 false => taker.answer(case.entry, job, self.now),

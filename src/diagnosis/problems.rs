@@ -262,7 +262,11 @@ impl Survey {
             joined.join((*cases).clone());
         }
         let named = all.iter().take(NAMED);
-        let named: Vec<_> = named.map(|(cause, _)| cause.about.to_string()).collect();
+        let with_count = |(cause, cases): &(&Cause, &Cases)| match cases.count {
+            1 => cause.about.to_string(),
+            count => format!("{} ({count})", cause.about),
+        };
+        let named: Vec<_> = named.map(with_count).collect();
         let mut about = named.join(", ");
         if all.is_empty() {
             about = "many different causes".to_owned();
@@ -291,8 +295,8 @@ impl Survey {
             problem = problem.at("last claim expires", cases.expires, self.snapshot.now);
         }
         let taker = self.snapshot.takers_staying().next();
-        // Only a running conductor can show on one job that the cause is fixed.
-        let canary = cases.count > 1 && taker.is_some();
+        // Only a conductor that accepts the jobs can show on one of them that the cause is fixed.
+        let canary = cases.count > 1 && taker.is_some() && cases.secondary == 0;
         let fix = fix(cause, FixTarget::All { selector, canary });
         match (fix, taker) {
             (Some(fix), Some(taker)) if cause.code == Code::NoMatchingConductor => {
@@ -393,6 +397,7 @@ impl Survey {
                 if has_died {
                     // Without claims, a process that is gone does no harm.
                     problem.severity = Severity::Note;
+                    problem.impact = "no claims, so nothing to do: its registration ends soon";
                 }
                 let problem = problem.at("last heartbeat", heard.map(|ago| now - ago), now);
                 let look = Suggestion::of("conductors").operand(&it.name);

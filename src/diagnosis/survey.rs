@@ -89,8 +89,13 @@ impl Surveyor {
         entry: &Entry,
         causes: impl IntoIterator<Item = &'a Cause>,
     ) {
-        for cause in causes {
+        for (at, cause) in causes.into_iter().enumerate() {
             self.survey.note(cause, entry);
+            if at > 0
+                && let Some(cases) = self.survey.causes.get_mut(cause)
+            {
+                cases.secondary += 1;
+            }
         }
         self.count(entry);
     }

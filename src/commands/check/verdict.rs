@@ -173,6 +173,8 @@ impl CheckVerdict {
         let lines = findings.chain(shown.map(|it| (it.state, it.line())));
         let mut lines: Vec<_> = lines.collect();
         lines.sort_by_key(|(state, _)| Reverse(state.severity()));
+        // Several causes of a code have the same command.
+        lines.dedup();
         let lines = lines.into_iter().map(|(_, line)| line);
         let first = format!("{} | {}", without_bars(&first), perfdata.join(" "));
         [first].into_iter().chain(lines).collect()

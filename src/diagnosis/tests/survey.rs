@@ -157,6 +157,22 @@ fn stopped_conductor_is_to_be_resumed() {
 }
 
 #[test]
+fn canary_needs_a_conductor_that_accepts_the_job() {
+    for (details, has_canary) in [(json!({"command": ["true"]}), true), (json!({}), false)] {
+        let jobs = [1, 2].map(|_| entry(exhausted(with("a", details.clone()), "no DNS")));
+        let problems = survey(&jobs).problems();
+        let found = problems.iter().find(|it| it.code == Code::Exhausted);
+        let command = found.unwrap().fix.as_ref().unwrap().command.as_ref();
+        let words = command.unwrap().words();
+        assert_eq!(
+            words.iter().any(|it| it == "--canary"),
+            has_canary,
+            "{words:?}"
+        );
+    }
+}
+
+#[test]
 fn summary_and_advice_fit_the_jobs() {
     let problem = |has_peers, entries: &[Entry]| {
         let mut surveyor = Surveyor::new(board(has_peers));
@@ -300,7 +316,11 @@ fn rare_causes_are_one_problem_with_the_oldest_examples() {
             (6, "xxxxxx", vec!["job-5-5", "job-5-4", "job-5-3"]),
             (5, "xxxxx", vec!["job-4-4", "job-4-3", "job-4-2"]),
             (4, "xxxx", vec!["job-3-3", "job-3-2", "job-3-1"]),
-            (6, "xxx, xx, x", vec!["job-2-2", "job-2-1", "job-2-0"]),
+            (
+                6,
+                "xxx (3), xx (2), x",
+                vec!["job-2-2", "job-2-1", "job-2-0"]
+            ),
         ]
     );
 }
