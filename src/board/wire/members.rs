@@ -20,9 +20,7 @@ pub(super) struct MemberValue<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) weight: usize,
     pub(super) kind: &'static str,
-    /// A text, escaped if Rust cannot hold it.
     pub(super) text: Option<Cow<'a, str>>,
-    pub(super) has_lone_surrogate: bool,
     pub(super) decode: Decode,
 }
 
@@ -34,7 +32,7 @@ impl MemberValue<'_> {
         }
     }
 
-    /// Returns a text literally, or escaped as on the board, and any other value as JSON.
+    /// Returns a text literally, and any other value as JSON.
     pub(super) fn words(self, member: &'static str) -> Result<String, RecordProblem> {
         self.require_small(member)?;
         Ok(match self.text {
@@ -143,9 +141,7 @@ impl<'a> Members<'a> {
 
     fn text(&self, member: Member, notes: &mut Notes) -> Result<String, RecordProblem> {
         let (field, name) = (self.require(member)?, member.name());
-        if field.has_lone_surrogate {
-            notes.add(format!("the {name} contains half of a surrogate pair"));
-        } else if field.text.is_none() {
+        if field.text.is_none() {
             notes.add(format!("the {name} is {}", field.kind));
         }
         field.clone().words(name)

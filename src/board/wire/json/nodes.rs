@@ -48,8 +48,6 @@ pub(crate) fn lock(owner: &Owner) -> Vec<u8> {
 }
 
 /// Reads a lock as TaskFlow does, but never fails.
-///
-/// An owner's name with a lone surrogate becomes bytes that are no valid text; they compare as the name does.
 pub(crate) fn read_lock(bytes: &[u8]) -> Lock {
     match owner(bytes) {
         Ok(lock) => lock,
@@ -63,9 +61,9 @@ fn owner(bytes: &[u8]) -> Result<Lock, RecordProblem> {
     };
     Ok(match owner.head {
         _ if is_nothing(owner)? => Lock::Vacant(Flaw::Nobody),
-        JsonToken::Text(text) => match text.bytes() {
+        JsonToken::Text(text) => match text.read() {
             name if name.len() > Owner::LONGEST => Lock::Unreadable(Flaw::TooLong(name.len())),
-            name => Lock::Owned(Owner::from_stored(name)),
+            name => Lock::Owned(Owner::from_stored(name.into_owned())),
         },
         other => Lock::Unreadable(Flaw::NotText(other.kind())),
     })

@@ -57,17 +57,14 @@ fn members(posting: &[u8]) -> Result<Members<'_>, RecordProblem> {
 
 impl<'a> From<JsonItem<'a>> for MemberValue<'a> {
     fn from(item: JsonItem<'a>) -> Self {
-        let text = match item.head {
-            JsonToken::Text(text) => Some(text),
-            _ => None,
-        };
-        let read = text.and_then(|text| text.read());
         Self {
             bytes: item.text.as_bytes(),
             weight: item.weight,
             kind: item.head.kind(),
-            has_lone_surrogate: text.is_some() && read.is_none(),
-            text: read.or_else(|| Some(text?.escaped().into())),
+            text: match item.head {
+                JsonToken::Text(text) => Some(text.read()),
+                _ => None,
+            },
             decode: shown,
         }
     }
@@ -114,7 +111,7 @@ fn pick<'a, const N: usize>(
         let picked = picked.get_or_insert([None; N]);
         let item = reader.item()?;
         let key = key.read();
-        if let Some(at) = names.iter().position(|name| key.as_deref() == Some(name)) {
+        if let Some(at) = names.iter().position(|name| key == *name) {
             picked[at] = Some(item);
         }
         Ok(())

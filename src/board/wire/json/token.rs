@@ -1,6 +1,7 @@
 //! A tokenizer for JSON as Python reads it, on borrowed text.
 
-use super::text::JsonText;
+use std::borrow::Cow;
+
 use crate::board::wire::{
     members::{MAP, NULL},
     posting::{RecordProblem, Weight},
@@ -28,6 +29,28 @@ impl JsonToken<'_> {
             Self::Text(_) => "a string",
             Self::List => "a list",
             Self::Map => MAP,
+        }
+    }
+}
+
+/// A validated text with its quotes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct JsonText<'a> {
+    quoted: &'a str,
+    has_escapes: bool,
+}
+
+impl<'a> JsonText<'a> {
+    fn literal(self) -> &'a str {
+        &self.quoted[1..self.quoted.len() - 1]
+    }
+
+    pub(super) fn read(self) -> Cow<'a, str> {
+        match self.has_escapes {
+            true => serde_json::from_str::<String>(self.quoted)
+                .unwrap_or_default()
+                .into(),
+            false => self.literal().into(),
         }
     }
 }
@@ -82,12 +105,11 @@ impl<'a> JsonReader<'a> {
         weight.value();
         match head {
             JsonToken::List | JsonToken::Map => {}
-            // A text that Rust cannot hold is shown as a map.
             JsonToken::Text(text) => {
-                weight.text(text.length());
+                weight.text(text.literal().len());
                 return Ok(());
             }
-            // An oversized number is shown as a map, too.
+            // An oversized number is shown as a map.
             JsonToken::Integer(digits) | JsonToken::Float(digits) if digits.len() > 17 => {
                 weight.map(1);
                 weight.text(digits.len());
@@ -108,7 +130,7 @@ impl<'a> JsonReader<'a> {
                 let mut keys = 0;
                 self.members(|reader, key| {
                     pairs += 1;
-                    keys += 16 + key.length();
+                    keys += 16 + key.literal().len();
                     let head = reader.token()?;
                     reader.skip(head, level + 1, weight)
                 })?;
@@ -252,8 +274,8 @@ impl<'a> JsonReader<'a> {
     }
 
     fn string(&mut self) -> Result<JsonText<'a>, RecordProblem> {
-        self.at += 1;
         let start = self.at;
+        self.at += 1;
         let mut has_escapes = false;
         loop {
             let rest = &self.text.as_bytes()[self.at..];
@@ -263,31 +285,23 @@ impl<'a> JsonReader<'a> {
                 b'"' => break,
                 b'\\' => {
                     has_escapes = true;
-                    self.escape()?;
+                    self.at += 1;
+                    self.byte()?;
+                    self.at += 1;
                 }
                 _ => return Err(self.wrong("a string contains a control character")),
             }
         }
-        let literal = &self.text[start..self.at];
         self.at += 1;
-        Ok(JsonText::new(literal, has_escapes))
-    }
-
-    fn escape(&mut self) -> Result<(), RecordProblem> {
-        let rest = &self.text.as_bytes()[self.at + 1..];
-        let length = match rest.first().ok_or(RecordProblem::Truncated)? {
-            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 1,
-            b'u' => {
-                let digits = rest.get(1..5).ok_or(RecordProblem::Truncated)?;
-                if !digits.iter().all(u8::is_ascii_hexdigit) {
-                    return Err(self.wrong("a string contains an invalid \\u escape"));
-                }
-                5
-            }
-            _ => return Err(self.wrong("a string contains an unknown escape")),
-        };
-        self.at += 1 + length;
-        Ok(())
+        let quoted = &self.text[start..self.at];
+        if has_escapes && serde_json::from_str::<String>(quoted).is_err() {
+            self.at = start;
+            return Err(self.wrong("a string contains an invalid escape"));
+        }
+        Ok(JsonText {
+            quoted,
+            has_escapes,
+        })
     }
 
     fn peek(&mut self) -> Result<u8, RecordProblem> {

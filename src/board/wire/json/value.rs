@@ -2,16 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    text::JsonText,
-    token::{JsonItem, JsonReader, JsonToken},
-};
+use super::token::{JsonItem, JsonReader, JsonText, JsonToken};
 use crate::board::wire::{posting::RecordProblem, shown_float};
 
-/// Shows a value.
-///
-/// A text with a lone surrogate appears as `{"$text": "…"}`, and as a key with the prefix `$text:`. Both keep the
-/// board's escapes.
 pub(super) fn show(item: JsonItem<'_>) -> Result<Value, RecordProblem> {
     next(&mut JsonReader::new(item.text))
 }
@@ -34,9 +27,9 @@ pub(crate) fn value_of(
         return None;
     };
     let find = |reader: &mut JsonReader<'_>, it: JsonText<'_>| {
-        let (name, value) = (key(it), reader.item()?.text);
-        if names.contains(&name.as_str()) {
-            found.extend(read(value).map(|value| (name, value)));
+        let (name, value) = (it.read(), reader.item()?.text);
+        if names.contains(&&*name) {
+            found.extend(read(value).map(|value| (name.into_owned(), value)));
         }
         Ok(())
     };
@@ -50,10 +43,7 @@ fn next(reader: &mut JsonReader<'_>) -> Result<Value, RecordProblem> {
         JsonToken::Bool(truth) => truth.into(),
         JsonToken::Integer(literal) => integer(literal),
         JsonToken::Float(literal) => float(literal),
-        JsonToken::Text(text) => match text.read() {
-            Some(text) => text.into(),
-            None => json!({ "$text": text.escaped() }),
-        },
+        JsonToken::Text(text) => text.read().into(),
         JsonToken::List => {
             let mut list = Vec::new();
             reader.values(|reader| {
@@ -65,7 +55,7 @@ fn next(reader: &mut JsonReader<'_>) -> Result<Value, RecordProblem> {
         JsonToken::Map => {
             let mut map = Map::new();
             reader.members(|reader, name| {
-                map.insert(key(name), next(reader)?);
+                map.insert(name.read().into_owned(), next(reader)?);
                 Ok(())
             })?;
             map.into()
@@ -92,13 +82,6 @@ pub(crate) fn oversized_integer(text: &str) -> Option<&str> {
     let mut found = None;
     seek(&mut JsonReader::new(text), &mut found).ok()?;
     found
-}
-
-fn key(text: JsonText<'_>) -> String {
-    match text.read() {
-        Some(text) => text.into_owned(),
-        None => format!("$text:{}", text.escaped()),
-    }
 }
 
 fn integer(literal: &str) -> Value {

@@ -88,7 +88,6 @@ fn members<'a>(posting: &'a [u8]) -> Result<Members<'a>, RecordProblem> {
         weight: item.weight,
         kind: item.head.kind(),
         text: item.head.text().map(Into::into),
-        has_lone_surrogate: false,
         decode,
     };
     let book = items[Member::Book as usize].filter(|it| matches!(it.head, PackToken::Map(1..)));

@@ -29,9 +29,8 @@ fn owners_differ_in_every_character() {
     let full = owner_of(br#" {"owner": "x", "lease_id": 5, "owner": "\ud83d\ude80"} "#);
     assert_eq!(full, Owner::new("🚀").unwrap());
     let names = [
-        r#""a\ud800""#,
-        r#""a\ud801""#,
-        r#""a\udfff""#,
+        r#""a\ud83d\ude00""#,
+        r#""a\ud83d\ude01""#,
         r#""a\\ud800""#,
         r#""a\ufffd""#,
         r#""a""#,
@@ -40,8 +39,6 @@ fn owners_differ_in_every_character() {
     for (at, owner) in owners.iter().enumerate() {
         assert_eq!(owners.iter().position(|other| other == owner), Some(at));
     }
-    assert_eq!(owners[0].as_bytes(), b"a\xed\xa0\x80");
-    assert_eq!(owners[2].as_bytes(), b"a\xed\xbf\xbf");
 }
 
 #[test]
@@ -87,6 +84,10 @@ fn unreadable_owner_still_counts_as_claimed() {
         (b"", broken("is empty")),
         (b"ada", broken("is not JSON: a value is missing at byte 0")),
         (b"[]", broken("is a list, not a map")),
+        (
+            br#"{"owner": "a\ud800"}"#,
+            broken("is not JSON: a string contains an invalid escape at byte 10"),
+        ),
         (br#"{"owner": "ada"#, broken("is truncated")),
         (
             b"{\"owner\": \"\xff\"}",

