@@ -13,6 +13,20 @@ pub(crate) enum RequestFailure {
     Lost(BoardError),
 }
 
+impl RequestFailure {
+    /// Returns the error of a change: a lost request may have taken effect.
+    pub(crate) fn into_unknown(self, board: &str) -> BoardError {
+        match self {
+            Self::NotSent(error) => error,
+            Self::Lost(error) => BoardError::Unknown {
+                board: board.to_owned(),
+                // The error would repeat the board.
+                source: error.cause().into(),
+            },
+        }
+    }
+}
+
 impl From<RequestFailure> for BoardError {
     fn from(failure: RequestFailure) -> Self {
         match failure {
@@ -25,14 +39,6 @@ impl From<RequestFailure> for BoardError {
 impl From<BoardError> for RequestFailure {
     fn from(error: BoardError) -> Self {
         Self::NotSent(error)
-    }
-}
-
-pub(crate) fn unknown(board: &str, error: &BoardError) -> BoardError {
-    BoardError::Unknown {
-        board: board.to_owned(),
-        // The error would repeat the board.
-        source: error.cause().into(),
     }
 }
 

@@ -17,10 +17,7 @@ use super::{
     read::record::JobNodes,
 };
 use crate::{
-    board::{
-        BoardError, Result,
-        net::failure::{self, RequestFailure},
-    },
+    board::{BoardError, Result, net::failure::RequestFailure},
     job::{JobKey, Shelf},
 };
 
@@ -73,7 +70,8 @@ impl BoardSession<'_> {
         transaction: Transaction<'_>,
     ) -> Result<std::result::Result<(), RefusedStep>> {
         let done = transaction.commit().await;
-        Ok(done.map_err(|failure| self.unknown(failure))?.map(drop))
+        let done = done.map_err(|failure| failure.into_unknown(self.client.name()))?;
+        Ok(done.map(drop))
     }
 
     pub(super) async fn record(&self, shelf: Shelf, key: &JobKey) -> Result<Option<JobNodes>> {
@@ -143,13 +141,6 @@ impl BoardSession<'_> {
 
     pub(super) fn catch_up(&self) -> impl Future<Output = Result<()>> {
         self.session.catch_up(&self.paths.board)
-    }
-
-    pub(super) fn unknown(&self, failure: RequestFailure) -> BoardError {
-        match failure {
-            RequestFailure::NotSent(error) => error,
-            RequestFailure::Lost(error) => failure::unknown(self.client.name(), &error),
-        }
     }
 
     pub(super) fn refusal(&self, refused: &RefusedStep) -> BoardError {

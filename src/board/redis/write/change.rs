@@ -8,7 +8,6 @@ use super::scripts::{Call, Reply, Script};
 use crate::{
     board::{
         BoardError, ClaimRules, NOT_AHEAD, Result, Settled,
-        net::failure::unknown,
         redis::{
             Redis,
             keys::{field_of, key_of},
@@ -41,12 +40,8 @@ impl Redis {
     }
 
     async fn run(&self, call: &Call) -> Result<Vec<Reply>> {
-        call.run(&self.client)
-            .await
-            .map_err(|failure| match failure {
-                RequestFailure::NotSent(error) => error,
-                RequestFailure::Lost(error) => unknown(self.client.name(), &error),
-            })
+        let replies = call.run(&self.client).await;
+        replies.map_err(|failure| failure.into_unknown(self.client.name()))
     }
 
     pub(crate) async fn claim_jobs(
@@ -136,7 +131,9 @@ impl Redis {
         let release = Settlement::of(key, Decision::Abandon(Aftermath::Interrupted), authority);
         let released = self.settle_jobs(std::slice::from_ref(&release)).await;
         match released.and_then(|answers| answers.into_iter().collect::<Result<Vec<_>>>()) {
-            Err(error) if !error.is_about_the_claim() => Err(unknown(self.client.name(), &error)),
+            Err(error) if !error.is_about_the_claim() => {
+                Err(RequestFailure::Lost(error).into_unknown(self.client.name()))
+            }
             _ => Ok(()),
         }
     }

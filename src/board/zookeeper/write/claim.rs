@@ -127,11 +127,12 @@ impl BoardSession<'_> {
         let commit = transaction.commit();
         let read = self.session.client.get_data(&lock);
         let (done, read) = join(commit, self.session.ask(READING, read)).await;
-        if let Err(refused) = done.map_err(|failure| self.unknown(failure))? {
+        let unknown = |failure: RequestFailure| failure.into_unknown(self.client.name());
+        if let Err(refused) = done.map_err(unknown)? {
             return Ok(Err(refused));
         }
         // The claim exists even if its fencing token stays unknown.
-        let read = read.map_err(|failure| self.unknown(RequestFailure::Lost(failure.into())))?;
+        let read = read.map_err(|failure| unknown(RequestFailure::Lost(failure.into())))?;
         let claim = match read {
             Ok((data, stat)) if data == owner => Node { data, stat },
             // Another client has already overridden it.
