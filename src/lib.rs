@@ -40,6 +40,7 @@ mod problem;
 mod process;
 mod retry;
 mod secret;
+mod size;
 mod suggest;
 #[cfg(test)]
 mod tests;

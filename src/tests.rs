@@ -9,7 +9,7 @@ use std::{
 const SRC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 
 /// From the ground up: a module may import only modules before it. `lib.rs` alone imports all.
-const ORDER: [&str; 28] = [
+const ORDER: [&str; 29] = [
     "watched_fd",
     "printable",
     "duration",
@@ -19,6 +19,7 @@ const ORDER: [&str; 28] = [
     "suggest",
     "bounded_read",
     "secret",
+    "size",
     "problem",
     "trust",
     "atomic_file",

@@ -16,7 +16,7 @@ use toml::Value;
 use super::{Source, Sourced, environment::Environment, limit};
 use crate::{
     bounded_read::file_or_pipe,
-    duration,
+    duration, size,
     trust::{Others, Trust, Untrusted, Way, check},
 };
 
@@ -272,7 +272,7 @@ impl TryFrom<Value> for Size {
     fn try_from(value: Value) -> Result<Self, &'static str> {
         let bytes = match value {
             Value::Integer(bytes) => u64::try_from(bytes).ok(),
-            Value::String(text) => limit::parse_size(&text),
+            Value::String(text) => size::parse(&text),
             _ => None,
         };
         bytes.filter(|bytes| *bytes > 0).map(Self).ok_or(

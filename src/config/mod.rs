@@ -42,6 +42,7 @@ use crate::{
     logbook::LogbookUrl,
     output::Format,
     secret::Secret,
+    size,
     suggest::Suggestion,
 };
 
@@ -215,7 +216,7 @@ impl Config {
                 duration::exact(timeout.value),
                 &timeout.source,
             ),
-            Setting::new("max_details", limit::size_text(size.value), &size.source),
+            Setting::new("max_details", size::text(size.value), &size.source),
             Setting::new("history", self.history.value, &self.history.source),
         ];
         if let Some(Sourced { value, source }) = &self.logbook {

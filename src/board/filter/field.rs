@@ -8,11 +8,12 @@ use strsim::levenshtein;
 use super::{
     error::Fault,
     operator::{self, Comparison, Operator, Relation},
-    values::{DetailsCheck, Path, Pattern, size, whole},
+    values::{DetailsCheck, Path, Pattern, whole},
 };
 use crate::{
     duration,
     job::{Departure, Entry, FieldKind, FieldSource, FieldValue, Job, JobField, Priority, State},
+    size,
 };
 
 const DETAILS: &str = "details";
@@ -151,7 +152,10 @@ impl FieldPath {
             (FieldKind::Number | FieldKind::Size, relation) => {
                 let order = relation.order().ok_or(unfit)?;
                 let number = match kind {
-                    FieldKind::Size => size(value)?,
+                    FieldKind::Size => {
+                        let size = size::parse(value);
+                        size.ok_or_else(|| Fault::Size(value.to_owned()))?.into()
+                    }
                     _ => whole(value)?,
                 };
                 Predicate::Number(Comparison::new(order, number))

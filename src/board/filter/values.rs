@@ -63,31 +63,8 @@ fn compile(builder: RegexBuilder) -> Result<Regex, Fault> {
     })
 }
 
-const UNITS: [(&str, i128); 7] = [
-    ("", 1),
-    ("kB", 1000),
-    ("MB", 1000 * 1000),
-    ("GB", 1000 * 1000 * 1000),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-];
-
 pub(super) fn whole(text: &str) -> Result<i128, Fault> {
     text.parse().map_err(|_| Fault::Number(text.to_owned()))
-}
-
-/// Reads a size in bytes: `4096`, `4KiB`, `1 MB`, the unit in any case.
-pub(super) fn size(text: &str) -> Result<i128, Fault> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let bytes = || {
-        let (_, bytes) = UNITS
-            .iter()
-            .find(|(name, _)| unit.trim_start().eq_ignore_ascii_case(name))?;
-        number.parse::<i128>().ok()?.checked_mul(*bytes)
-    };
-    bytes().ok_or_else(|| Fault::Size(text.to_owned()))
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -49,7 +49,7 @@ const MISTAKES: &[(&str, usize, &str)] = &[
         "op_timeout: the timeout must be longer than 0s",
     ),
     (
-        "max_details = \"1MB\"",
+        "max_details = \"1TB\"",
         1,
         "max_details must be a number of bytes or a string such as",
     ),
