@@ -95,7 +95,6 @@ fn perform(state: &mut DashState, action: KeyAction) -> Vec<DashEffect> {
             });
         }
         KeyAction::Sort | KeyAction::Reverse => sort(state, action == KeyAction::Reverse),
-        KeyAction::Freeze => return freeze(state),
         KeyAction::Fold => return fold(state),
         KeyAction::Copy => return copy(state),
         KeyAction::Mark => {
@@ -233,17 +232,6 @@ pub(super) fn read(opened: &Opened) -> Vec<DashEffect> {
     let open = (!is_past).then(|| DashEffect::Open(opened.reference.clone()));
     let explain = DashEffect::Explain(opened.reference.clone());
     open.into_iter().chain([explain]).collect()
-}
-
-fn freeze(state: &mut DashState) -> Vec<DashEffect> {
-    state.is_paused = !state.is_paused;
-    let missed = std::mem::take(&mut state.missed);
-    if missed.is_empty() {
-        return Vec::new();
-    }
-    missed.into_iter().rev().for_each(|it| state.keep(it));
-    let opened = state.opened.as_deref().map(read).unwrap_or_default();
-    [vec![DashEffect::Read], opened].concat()
 }
 
 fn enter(state: &mut DashState, which: ListingGroup) {

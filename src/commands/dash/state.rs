@@ -155,9 +155,6 @@ pub(super) struct DashState {
     pub(super) scroll: usize,
     pub(super) lines: usize,
     pub(super) message: Option<(Tone, Text)>,
-    /// Whether the view is frozen; and the events since then, the latest first.
-    pub(super) is_paused: bool,
-    pub(super) missed: VecDeque<PrintedEvent>,
 }
 
 impl DashState {
@@ -395,16 +392,10 @@ impl DashState {
         let figures = &self.summary.figures;
         let has_standing = figures.oldest_unclaimed.is_some() || figures.longest_held.is_some();
         let has_times = self.len() > 0 || has_standing;
-        !self.is_paused && (self.is_away() || has_times || !self.rates.are_zero())
+        self.is_away() || has_times || !self.rates.are_zero()
     }
 
-    /// Keeps an event; a frozen view shows it later.
     pub(super) fn keep(&mut self, happening: PrintedEvent) {
-        if self.is_paused {
-            self.missed.push_front(happening);
-            self.missed.truncate(EVENTS);
-            return;
-        }
         let number = self.events.front().map_or(0, |(number, _)| number + 1);
         self.events.push_front((number, happening));
         self.events.truncate(EVENTS);

@@ -481,21 +481,6 @@ fn wide_view_reads_the_selected_job_once() {
 }
 
 #[test]
-fn paused_view_is_frozen_and_catches_up() {
-    let mut state = state(View::Jobs, vec![job("a", 9)]);
-    press(&mut state, "f");
-    apply(&mut state, EventKind::Consumed, &job("a", 9));
-    assert_eq!(names(&state), ["a"]);
-    assert!(!state.changes_with_time());
-    assert!(state.events.is_empty());
-    let effects = press(&mut state, "f");
-    assert!(matches!(effects[..], [DashEffect::Read]), "{effects:?}");
-    // The event log still has the events.
-    assert_eq!(state.events.len(), 1);
-    assert!(state.rates.of(Rate::Finished) > 0);
-}
-
-#[test]
 fn reconnected_board_is_reread() {
     let mut state = state(View::Jobs, vec![]);
     assert!(!state.changes_with_time());

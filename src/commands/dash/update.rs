@@ -245,9 +245,6 @@ fn hear(state: &mut DashState, event: &Event) -> Vec<DashEffect> {
         state.rates.count(rate, 1, state.now);
     }
     state.keep(PrintedEvent::of(event));
-    if state.is_paused {
-        return Vec::new();
-    }
     let mut effects = Vec::new();
     if let (Some(opened), Some(subject)) = (&state.opened, &event.subject)
         && opened.is_on_board()
@@ -276,7 +273,7 @@ fn tick(state: &mut DashState) -> Vec<DashEffect> {
         state.heard = now;
         effects.push(DashEffect::Ping);
     }
-    if state.is_paused || !state.has_read || matches!(state.link, Link::Away(_)) {
+    if !state.has_read || matches!(state.link, Link::Away(_)) {
         return effects;
     }
     let asked = now - state.surroundings_read;

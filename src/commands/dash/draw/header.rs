@@ -71,9 +71,6 @@ pub(super) fn draw(state: &DashState, canvas: &mut Canvas<'_>) {
 fn reached(state: &DashState) -> Pieces {
     let mut pieces = Pieces::new();
     let mut add = |tone, text: &str| pieces.push((tone, Text::from(format!("  {text}"))));
-    if state.is_paused {
-        add(Tone::Warning, "PAUSED");
-    }
     if state.may_act {
         add(Tone::Bad, "ACT");
     }

@@ -85,12 +85,6 @@ fn confirmation_belongs_to_its_own_question() {
     // The job has changed since it was shown.
     apply(&mut state, EventKind::Claimed, &jobs[0]);
     assert!(press(&mut state, "\n").is_empty());
-    // Also in a frozen view.
-    press(&mut state, "C");
-    update(&mut state, prepared(Operation::Consume, &jobs[..1]), now());
-    state.is_paused = true;
-    apply(&mut state, EventKind::Claimed, &jobs[0]);
-    assert!(press(&mut state, "\n").is_empty());
 }
 
 #[test]
