@@ -59,7 +59,6 @@ use nix::sys::prctl::set_dumpable;
 use rustix::process::{Resource, getrlimit};
 
 use crate::{
-    board::open::{HOLDER, hold},
     commands::{Cli, EarlyFormat, answer_shell, dispatch, dispatch_alone, misuse, ours},
     config::{Config, Environment, Flags},
     context::Context,
@@ -81,10 +80,6 @@ pub fn main() -> ExitCode {
     let word = std::env::args_os().nth(1).unwrap_or_default();
     if word == guard::WORD {
         return ExitCode::from(u8::from(guard::main().is_err()));
-    }
-    if word == HOLDER {
-        let path = std::env::args_os().nth(2).unwrap_or_default();
-        return ExitCode::from(u8::from(hold(Path::new(&path)).is_err()));
     }
     if answer_shell() {
         return ExitCode::SUCCESS;

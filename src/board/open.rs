@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-pub(crate) use super::embedded::scratch::{HELD, WORD as HOLDER, hold};
 use super::{
     Result,
     embedded::{Durability, Embedded, FileOptions},

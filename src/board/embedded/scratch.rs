@@ -1,16 +1,13 @@
-//! Test support for embedded boards: scratch files beside the board, and a process that keeps it locked.
+//! Test support for embedded boards: scratch files beside the board.
 
 use std::{
-    fs,
-    io::{self, Read as _, Write as _},
+    fs, io,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use rusqlite::TransactionBehavior;
 
 use super::{
     Durability, Embedded,
@@ -24,28 +21,6 @@ use crate::board::{
     BoardError, Result,
     scratch::{Loss, MARK, Testable, made_on, require_scratch},
 };
-
-/// The hidden first argument that makes this program keep a board locked.
-pub(crate) const WORD: &str = "__holder";
-
-/// The output of that process once it has the lock.
-pub(crate) const HELD: &str = "held";
-
-/// Locks a board in the middle of a delete of all jobs, until its input ends or it is killed. The delete never
-/// commits.
-pub(crate) fn hold(path: &Path) -> io::Result<()> {
-    let held = || {
-        let mut file = open_file(path, OpenMode::Shared)?;
-        file.busy_timeout(Duration::from_secs(1))?;
-        let change = file.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        change.execute("DELETE FROM job", [])?;
-        let mut out = io::stdout();
-        let told = writeln!(out, "{HELD}").and_then(|()| out.flush());
-        let waited = told.and_then(|()| io::stdin().read_to_end(&mut Vec::new()));
-        Ok::<_, rusqlite::Error>(waited.map(drop))
-    };
-    held().map_err(io::Error::other)?
-}
 
 impl Embedded {
     fn place(&self) -> (PathBuf, String) {

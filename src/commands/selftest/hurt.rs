@@ -130,7 +130,7 @@ impl Trial<'_> {
 
     pub(super) async fn broken_off(&self) -> Tried {
         match &self.scratch.url {
-            BoardUrl::Embedded(url) => self.processes_die(url).await,
+            BoardUrl::Embedded(_) => self.processes_die().await,
             BoardUrl::Redis(_) | BoardUrl::ZooKeeper(_) => self.connections_break().await,
         }
     }

@@ -1,8 +1,7 @@
-//! Tests an embedded board from several processes: races, a held lock, and kills.
+//! Tests an embedded board from several processes: races and kills.
 
 use std::{
-    io::{BufRead as _, BufReader},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     sync::Arc,
     time::Duration,
 };
@@ -15,13 +14,7 @@ use super::{
     promise::{Seen, Tried, Trouble, broken, require},
     trial::Trial,
 };
-use crate::{
-    board::{
-        open::{HELD, HOLDER},
-        url::embedded::EmbeddedUrl,
-    },
-    job::{Job, Owner, Shelf},
-};
+use crate::job::{Job, Owner, Shelf};
 
 pub(super) const PROCESSES: (usize, usize) = (4, 5);
 
@@ -63,7 +56,10 @@ impl Trial<'_> {
         Ok(())
     }
 
-    fn start(&self, command: &mut Command) -> Tried<Rival> {
+    fn rival(&self, words: &[&str]) -> Tried<Rival> {
+        let mut command = self.scratch.command();
+        let command = command.arg("--quiet").args(words).stdin(Stdio::null());
+        let command = command.stdout(Stdio::null()).stderr(Stdio::null());
         let child = command
             .spawn()
             .map_err(|error| Trouble::Ours(format!("cannot start another process: {error}")))?;
@@ -71,17 +67,8 @@ impl Trial<'_> {
         Ok(Rival { child, _at_it })
     }
 
-    fn rival(&self, words: &[&str]) -> Tried<Rival> {
-        self.start(
-            (self.scratch.command().arg("--quiet").args(words))
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null()),
-        )
-    }
-
-    /// Kills processes in the middle of a claim, and one in the middle of removing all jobs.
-    pub(super) async fn processes_die(&self, url: &EmbeddedUrl) -> Tried {
+    /// Kills processes in the middle of a claim.
+    pub(super) async fn processes_die(&self) -> Tried {
         let keys = self.post(KILLS).await?;
         let mut done = 0;
         for key in &keys {
@@ -104,51 +91,10 @@ impl Trial<'_> {
                 None => self.taken_by_another(key).await?,
             }
         }
-        self.locked_out(url).await?;
         Ok(Seen::ok(format!(
-            "killed {KILLS} processes during a claim: {done} claims took effect; the file lock \
-                worked, and no partial write remained"
+            "killed {KILLS} processes during a claim: {done} claims took effect, and no partial \
+                write remained"
         )))
-    }
-
-    async fn locked_out(&self, url: &EmbeddedUrl) -> Tried<()> {
-        let keys = self.post(8).await?;
-        let mut command = Command::new("/proc/self/exe");
-        command.arg(HOLDER).arg(&url.path);
-        let mut holder = self.start(
-            command
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::null()),
-        )?;
-        let said = holder.child.stdout.take().map(BufReader::new);
-        let said = spawn_blocking(move || said.and_then(|it| it.lines().next()?.ok())).await;
-        if !matches!(said, Ok(Some(word)) if word == HELD) {
-            let why = "another test process could not lock the file";
-            return Err(Trouble::Ours(why.to_owned()));
-        }
-        // With no timeout a locked file is an immediate error, however busy the machine is.
-        let hasty = self.scratch.open_apart(Duration::ZERO)?;
-        let early = self.win(&hasty, &keys[0], &self.keeper("hasty")).await;
-        hasty.close().await;
-        match early {
-            Err(error) if error.is_retryable() => {}
-            Err(error) => return Err(error.into()),
-            Ok(_) => {
-                return broken(
-                    "one process wrote the file while another held the lock: the file system does not honor locks",
-                );
-            }
-        }
-        drop(holder);
-        let gone = self.gone(&keys).await?;
-        let why = format_args!(
-            "of {} jobs, {gone} disappeared when a process was killed during a write",
-            keys.len()
-        );
-        require(gone == 0, why)?;
-        self.consume_all(&keys).await?;
-        Ok(())
     }
 }
 
