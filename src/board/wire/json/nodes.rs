@@ -1,7 +1,6 @@
 //! The small nodes of ZooKeeper: locks, which name a job's owner, and entities, which list conductors.
 
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::{
@@ -14,11 +13,6 @@ use crate::{
     board::wire::{members::MemberValue, posting::RecordProblem},
     job::{Owner, shortened},
 };
-
-#[derive(Serialize)]
-struct LockRecord<'a> {
-    owner: &'a str,
-}
 
 #[derive(Debug)]
 pub(crate) enum Lock {
@@ -42,9 +36,7 @@ pub(crate) enum Flaw {
 }
 
 pub(crate) fn lock(owner: &Owner) -> Vec<u8> {
-    bytes(&LockRecord {
-        owner: &owner.text(),
-    })
+    bytes(&json!({ "owner": owner.text() }))
 }
 
 /// Reads a lock as TaskFlow does, but never fails.
@@ -91,29 +83,13 @@ pub(crate) struct Entity {
     pub(crate) pid: u32,
 }
 
-#[derive(Serialize)]
-struct EntityRecord<'a> {
-    kind: &'static str,
-    name: &'a str,
-    metadata: Metadata<'a>,
-}
-
-#[derive(Serialize)]
-struct Metadata<'a> {
-    hostname: &'a str,
-    pid: u32,
-}
-
 impl Entity {
     pub(crate) fn encode(&self) -> Vec<u8> {
-        bytes(&EntityRecord {
-            kind: KIND,
-            name: &self.name,
-            metadata: Metadata {
-                hostname: &self.host,
-                pid: self.pid,
-            },
-        })
+        bytes(&json!({
+            "kind": KIND,
+            "name": self.name,
+            "metadata": { "hostname": self.host, "pid": self.pid },
+        }))
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, RecordProblem> {
