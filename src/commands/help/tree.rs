@@ -1,7 +1,6 @@
 //! The grammar for programs: commands and their arguments.
 
 use clap::{Arg, ArgAction, Command, CommandFactory};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -9,28 +8,13 @@ use super::{
     guide::{Guide, PROGRAM, description},
     prose,
 };
-use crate::{
-    commands::Cli,
-    output::{Output, Page, Report},
-};
-
-#[derive(Debug, Serialize)]
-#[serde(transparent)]
-struct Document(Value);
-
-impl Report for Document {
-    fn fields(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn human(&self, _: &mut Page) {}
-}
+use crate::{commands::Cli, output::Output};
 
 pub(super) fn print(out: &mut Output, subject: &HelpSubject) -> anyhow::Result<()> {
     let mut grammar = Cli::command();
     let global_options = arguments(grammar.get_arguments());
     grammar.build();
-    out.report(&Document(match subject {
+    let document: Value = match subject {
         HelpSubject::Program => program(&grammar, &global_options),
         HelpSubject::Command(name) => grammar.find_subcommand(name).map(command).into(),
         HelpSubject::Options => json!({ "global_options": global_options }),
@@ -40,7 +24,8 @@ pub(super) fn print(out: &mut Output, subject: &HelpSubject) -> anyhow::Result<(
             shown
         }
         HelpSubject::Word(word) => json!({ "name": word.name, "text": word.meaning }),
-    }))
+    };
+    out.sentences(&[], &document)
 }
 
 fn program(grammar: &Command, global_options: &Value) -> Value {
