@@ -30,18 +30,9 @@ const AGES: [i64; 3] = [60, 600, 3600];
 /// conductor's own.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MetricsArgs {
-    /// Also count jobs by name: the 50 most frequent, and all others as __other__
-    #[arg(long, value_enum, value_name = "WHAT")]
-    by: Option<By>,
-
     /// File to write; the name must end in .prom
     #[arg(long, value_name = "FILE", value_parser = textfile)]
     textfile: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum By {
-    Name,
 }
 
 fn textfile(text: &str) -> Result<PathBuf, String> {
@@ -62,8 +53,7 @@ pub(crate) async fn run(ctx: &mut Context, args: MetricsArgs) -> anyhow::Result<
     }
     let board = ctx.board()?;
     let mut exposition = Exposition::new(&[("board", board.name())]);
-    let by_name = args.by == Some(By::Name);
-    let seen = scrape(&*board, octavia_expiry(ctx), by_name, &mut exposition).await;
+    let seen = scrape(&*board, octavia_expiry(ctx), &mut exposition).await;
     if seen.is_ok() {
         add_load_balancers(ctx, &*board, &mut exposition).await;
     }

@@ -1,6 +1,6 @@
 //! `jobboard metrics`.
 
-use std::{collections::BTreeSet, fs, io::Write as _, os::unix::fs::PermissionsExt as _};
+use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _};
 
 use std::process::{Command, Stdio};
 
@@ -113,11 +113,6 @@ fn metrics_equal_status(stage: &Stage) {
     let text = told.succeeded();
     assert_eq!(figure(text, "jobboard_jobs_paused"), Some(2.0), "{told}");
     assert_eq!(figure(text, "jobboard_jobs_claimable"), Some(2.0), "{told}");
-    let by_name = metrics(env, &["--by", "name"]);
-    let by_name = by_name.succeeded();
-    judged(by_name);
-    let claimed = "jobboard_jobs{state=\"claimed\",name=\"job-1\"}";
-    assert_eq!(figure(by_name, claimed), Some(1.0), "{by_name}");
 }
 
 #[test]
@@ -136,43 +131,6 @@ fn claimable_jobs_lack_only_a_conductor() {
     assert_eq!(figure(text, "jobboard_jobs_claimable"), Some(2.0), "{text}");
     let lacking = "jobboard_jobs_with_problem{code=\"no-conductor\"}";
     assert_eq!(figure(text, lacking), Some(2.0), "{text}");
-}
-
-#[test]
-fn most_frequent_names_are_listed_and_the_sum_is_complete() {
-    let env = Env::new();
-    let hostile = "\u{202e}\"} 9\\n\\\"";
-    let mut lines = String::new();
-    for number in 0..10_000 {
-        let name = match number % 3 {
-            0 => "often".to_owned(),
-            1 => hostile.to_owned(),
-            // They differ after the limit of a label.
-            _ => format!("{}{number}{0}", "n".repeat(300)),
-        };
-        lines += &format!("{}\n", serde_json::json!({ "name": name }));
-    }
-    let posted = env.jobboard(&["post", "--from", "-"]).stdin(lines).run();
-    posted.succeeded();
-    let told = metrics(&env, &["--by", "name"]);
-    let text = told.succeeded();
-    judged(text);
-    let unclaimed = text
-        .lines()
-        .filter(|line| line.contains("state=\"unclaimed\""));
-    let series: BTreeSet<_> = unclaimed
-        .map(|line| line.rsplit_once(' ').unwrap())
-        .collect();
-    assert!(series.len() <= 51, "{told}");
-    let values = series
-        .iter()
-        .map(|(_, value)| value.parse::<u64>().unwrap());
-    assert_eq!(values.sum::<u64>(), 10_000, "{told}");
-    let often = "jobboard_jobs{state=\"unclaimed\",name=\"often\"}";
-    assert_eq!(figure(text, often), Some(3334.0), "{told}");
-    let others = "jobboard_jobs{state=\"unclaimed\",name=\"__other__\"}";
-    assert!(figure(text, others).is_some(), "{told}");
-    assert!(!text.contains('\u{202e}'));
 }
 
 #[test]

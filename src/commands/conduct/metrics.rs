@@ -22,7 +22,7 @@ use super::listener::{
 use crate::{
     atomic_file::AtomicFile,
     board::Board,
-    commands::parts::scrape::{OTHERS, scrape},
+    commands::parts::scrape::scrape,
     conductor::{
         ConductorStatus, Settings,
         meter::{AttemptResult, DurationHistogram, Measurements, SPANS},
@@ -166,7 +166,7 @@ impl Metrics {
         if !seen.as_ref().is_some_and(is_fresh) {
             let start = Instant::now();
             let mut exposition = Exposition::new(&[("board", self.board.name())]);
-            let lasts = match scrape(&*self.board, None, false, &mut exposition).await {
+            let lasts = match scrape(&*self.board, None, &mut exposition).await {
                 Ok(()) => FRESH.max(start.elapsed() * SHARE),
                 // The metrics show the board as unreachable, so they expire soon.
                 Err(_) => FRESH,
@@ -222,7 +222,7 @@ fn add_work(measured: &Measurements, exposition: &mut Exposition) {
     exposition.value("jobboard_conductor_claims_total", measured.claims as f64);
     let runs = exposition.family("jobboard_conductor_runs_total");
     for (name, ends) in &measured.ends {
-        let name = name.as_deref().unwrap_or(OTHERS);
+        let name = name.as_deref().unwrap_or("__other__");
         for (end, count) in AttemptResult::ALL.iter().zip(ends) {
             runs.add(&[("outcome", end.name()), ("name", name)], *count as f64);
         }

@@ -14,10 +14,6 @@ use crate::{
     problem::{Code, Group},
 };
 
-const MOST_NAMES: usize = 50;
-
-pub(crate) const OTHERS: &str = "__other__";
-
 /// Age limits of the claimable jobs, in seconds.
 const AGES: [u32; 4] = [60, 600, 3600, 86400];
 
@@ -47,7 +43,6 @@ impl Claimable {
 pub(crate) async fn scrape(
     board: &dyn Board,
     expiry: Option<Expiry>,
-    by_name: bool,
     exposition: &mut Exposition,
 ) -> Result<(), BoardError> {
     let start = Instant::now();
@@ -58,7 +53,7 @@ pub(crate) async fn scrape(
         start.elapsed().as_secs_f64(),
     );
     exposition.value("jobboard_scrape_timestamp_seconds", timestamp(Utc::now()));
-    seen?.add_to(exposition, by_name);
+    seen?.add_to(exposition);
     Ok(())
 }
 
@@ -66,7 +61,8 @@ async fn look(board: &dyn Board, expiry: Option<Expiry>) -> Result<BoardReading,
     let health = board.health().await?;
     let now = Utc::now();
     let snapshot = Snapshot::read(board, expiry, now).await?;
-    let mut surveyor = Surveyor::new(snapshot).with_names(MOST_NAMES);
+    // No name is printed.
+    let mut surveyor = Surveyor::new(snapshot).with_names(1);
     let mut claimable = Claimable::default();
     let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
     while let Some(entry) = entries.try_next().await? {
@@ -97,12 +93,12 @@ fn is_claimable(job: &Job, judged: &Judged, now: DateTime<Utc>) -> bool {
 }
 
 impl BoardReading {
-    fn add_to(&self, exposition: &mut Exposition, by_name: bool) {
+    fn add_to(&self, exposition: &mut Exposition) {
         let (figures, snapshot) = (&self.survey.figures, &self.survey.snapshot);
         let version = ("version", env!("CARGO_PKG_VERSION"));
         let info = exposition.family("jobboard_info");
         info.add(&[version, ("server", &self.health.server)], 1.0);
-        self.add_jobs(exposition, by_name);
+        self.add_jobs(exposition);
         for (name, value) in [
             ("jobboard_jobs_claimable", self.claimable.jobs),
             ("jobboard_jobs_paused", figures.paused),
@@ -143,27 +139,16 @@ impl BoardReading {
         }
     }
 
-    fn add_jobs(&self, exposition: &mut Exposition, by_name: bool) {
+    fn add_jobs(&self, exposition: &mut Exposition) {
         let jobs = exposition.family("jobboard_jobs");
         let figures = &self.survey.figures;
-        let mut others = [
+        for (state, count) in [
             ("unclaimed", figures.unclaimed),
             ("claimed", figures.claimed),
-        ];
-        let names = self.survey.names.iter().take(MOST_NAMES);
-        for named in names.filter(|_| by_name) {
-            for ((state, others), count) in others.iter_mut().zip([named.unclaimed, named.claimed])
-            {
-                jobs.add(&[("state", *state), ("name", &named.name)], count as f64);
-                *others -= count;
-            }
+            ("trashed", self.health.trashed),
+            ("malformed", figures.of(Code::UnreadableRecord)),
+        ] {
+            jobs.add(&[("state", state)], count as f64);
         }
-        for (state, others) in others {
-            let labels = [("state", state), ("name", OTHERS)];
-            jobs.add(if by_name { &labels } else { &labels[..1] }, others as f64);
-        }
-        jobs.add(&[("state", "trashed")], self.health.trashed as f64);
-        let malformed = figures.of(Code::UnreadableRecord);
-        jobs.add(&[("state", "malformed")], malformed as f64);
     }
 }
