@@ -115,10 +115,7 @@ impl Context {
     fn introduce(&mut self, board: Arc<dyn Board>) -> Arc<dyn Board> {
         let (chosen, who) = (&self.config.board.source, &self.config.who.value);
         let name = board.name();
-        let is_new = match &self.config.board.value.url {
-            BoardUrl::Embedded(url) => !url.path.exists(),
-            _ => false,
-        };
+        let is_new = self.config.board.value.url.is_missing_file();
         if is_new && !self.config.is_board_chosen {
             self.out.remark(format!("using the board {name}"));
         } else {
@@ -309,8 +306,8 @@ impl Context {
 }
 
 fn create_folder(config: &mut Config, Creation { create }: &Creation) {
-    if let BoardUrl::Embedded(url) = &mut config.board.value.url {
-        url.makes_folder |= *create;
+    if *create {
+        config.board.value.url.allow_folder();
     }
 }
 

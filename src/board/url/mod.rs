@@ -63,6 +63,18 @@ impl BoardUrl {
         }
     }
 
+    /// Whether the board is a file that does not exist yet.
+    pub(crate) fn is_missing_file(&self) -> bool {
+        matches!(self, Self::Embedded(url) if !url.path.exists())
+    }
+
+    /// Allows the first post to create the directory of a board file.
+    pub(crate) fn allow_folder(&mut self) {
+        if let Self::Embedded(url) = self {
+            url.makes_folder = true;
+        }
+    }
+
     pub(crate) fn resolved(&self) -> Self {
         let mut url = self.clone();
         if let Self::Embedded(url) = &mut url
