@@ -256,7 +256,7 @@ impl Redis {
 
     async fn strays(&self, seen: &mut Examined) -> Result<()> {
         let mut strays = Vec::new();
-        let mut pages = pin!(self.client.key_names(self.keys.all(), 1000));
+        let mut pages = pin!(self.client.key_names(self.keys.all()));
         while strays.len() <= MOST_STRAYS
             && let Some(names) = pages.try_next().await?
         {

@@ -139,7 +139,7 @@ impl Registered for RedisRegistration {
 impl Redis {
     pub(super) async fn registered(&self) -> Result<Vec<Conductor>> {
         let (mut found, mut copies, mut count) = (BTreeMap::new(), BTreeSet::new(), 0);
-        let mut pages = pin!(self.client.key_names(self.keys.conductors(), 5000));
+        let mut pages = pin!(self.client.key_names(self.keys.conductors()));
         while let Some(page) = pages.try_next().await? {
             let named = |prefix: String| {
                 let names = page.iter();

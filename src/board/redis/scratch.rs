@@ -25,9 +25,8 @@ use crate::{
 
 const REMOVING: Doing = Doing::once("remove the remains of");
 
-/// Time limit for a scan of all keys of a server, and its page size.
+/// Time limit for a scan of all keys of a server.
 const WALK: Duration = Duration::from_secs(3);
-const PAGE: usize = 5000;
 
 impl Redis {
     async fn mark(&self, command: &str, value: &[&str]) -> Result<()> {
@@ -60,7 +59,7 @@ impl Redis {
 
     async fn delete_strays(&self) -> Result<()> {
         let end = Instant::now() + WALK;
-        let mut pages = pin!(self.client.key_names(self.keys.all(), PAGE));
+        let mut pages = pin!(self.client.key_names(self.keys.all()));
         while Instant::now() <= end
             && let Some(names) = pages.try_next().await?
         {

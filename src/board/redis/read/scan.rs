@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use futures_util::{Stream, StreamExt, TryStreamExt, stream};
+use futures_util::{Stream, TryStreamExt, stream};
 use redis::{Cmd, FromRedisValue, cmd};
 
 use crate::{
@@ -39,8 +39,12 @@ const RESTARTS: u32 = 3;
 /// Maximum pages in a row without a new field: ten million free places of a hash that has just shrunk.
 const FRUITLESS: u32 = 1000;
 
-/// Maximum pages of a hash of pauses or moves. A usual one has a single page.
+/// Maximum pages of a scan without a cursor of its own: fifty million keys of a server, and far more than a usual hash
+/// of pauses or moves has.
 const MOST_PAGES: usize = 10_000;
+
+/// The keys that the server looks at for each page.
+const KEYS_AT_ONCE: usize = 5000;
 
 pub(crate) type RawPosting = (Vec<u8>, Vec<u8>);
 
@@ -230,24 +234,17 @@ impl RedisClient {
         hash: String,
         count: usize,
     ) -> impl Stream<Item = Result<Vec<(Vec<u8>, Vec<u8>)>>> + Send + use<'_> {
-        let pages = self.pages(move |cursor| scan_hash(&hash, cursor, count));
-        pages
-            .enumerate()
-            .map(move |(at, page)| match at < MOST_PAGES {
-                true => page,
-                false => Err(self.error(READ, ServerCause::EndlessScan)),
-            })
+        self.pages(move |cursor| scan_hash(&hash, cursor, count))
     }
 
     pub(crate) fn key_names(
         &self,
         pattern: String,
-        count: usize,
     ) -> impl Stream<Item = Result<Vec<Vec<u8>>>> + Send + use<'_> {
         self.pages(move |cursor| {
             let mut scan = cmd("SCAN");
             scan.arg(cursor).arg("MATCH").arg(&pattern);
-            scan.arg("COUNT").arg(count).take()
+            scan.arg("COUNT").arg(KEYS_AT_ONCE).take()
         })
     }
 
@@ -255,12 +252,15 @@ impl RedisClient {
         &self,
         command: impl Fn(u64) -> Cmd + Send,
     ) -> impl Stream<Item = Result<T>> + Send {
-        stream::try_unfold(Some(0), move |cursor: Option<u64>| {
+        stream::try_unfold((Some(0), 0), move |(cursor, before)| {
             let scan = cursor.map(&command);
             async move {
                 let Some(scan) = scan else { return Ok(None) };
+                if before == MOST_PAGES {
+                    return Err(self.error(READ, ServerCause::EndlessScan));
+                }
                 let (next, page): (u64, T) = self.read(&scan).await?;
-                Ok(Some((page, (next != 0).then_some(next))))
+                Ok(Some((page, ((next != 0).then_some(next), before + 1))))
             }
         })
     }

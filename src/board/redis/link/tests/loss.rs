@@ -190,8 +190,8 @@ async fn reply_during_a_process_pause_is_not_late() {
     tokio::join!(ping(&client), stand_still);
 }
 
-/// Answers each request for a page of a hash with an empty page that is not the last.
-fn serve_endless_hash(listener: &TcpListener) {
+/// Answers each request for a page with an empty page that is not the last.
+fn serve_endless_scan(listener: &TcpListener) {
     let (mut stream, _) = listener.accept().unwrap();
     let mut request = [0; 4096];
     while let Ok(length @ 1..) = stream.read(&mut request) {
@@ -200,7 +200,7 @@ fn serve_endless_hash(listener: &TcpListener) {
         let names = lines.windows(3).filter(|it| it[0].starts_with('*'));
         for name in names.map(|it| it[2]) {
             let answer = match name {
-                "HSCAN" => "*2\r\n$1\r\n7\r\n*0\r\n",
+                "HSCAN" | "SCAN" => "*2\r\n$1\r\n7\r\n*0\r\n",
                 "HELLO" => "%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n",
                 _ => "+OK\r\n",
             };
@@ -212,13 +212,16 @@ fn serve_endless_hash(listener: &TcpListener) {
 }
 
 #[tokio::test]
-async fn hash_without_end_is_an_error() {
+async fn scan_without_end_is_an_error() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    thread::spawn(move || serve_endless_hash(&listener));
+    thread::spawn(move || serve_endless_scan(&listener));
     let client = client(&format!("redis://127.0.0.1:{port}"));
+    let expected = format!("failed: 127.0.0.1:{port} does not finish listing the board");
     let pages = client.fields("taskflow:paused".to_owned(), 200);
     let refused = pages.try_for_each(async |_| Ok(())).await.unwrap_err();
-    let expected = format!("failed: 127.0.0.1:{port} does not finish listing the board");
+    assert_eq!(summary(refused), expected);
+    let pages = client.key_names("taskflow:*".to_owned());
+    let refused = pages.try_for_each(async |_| Ok(())).await.unwrap_err();
     assert_eq!(summary(refused), expected);
 }
