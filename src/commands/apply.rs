@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context as _;
+
 use super::{
     bulk::{act::Pace, plan::Plan, select::PreviewArgs, task::Task},
     copy,
@@ -10,13 +12,14 @@ use crate::{
     context::{Consent, Context},
     exit::CommandError,
     transfer::lines::{LineReader, source},
+    trust::require_ours,
 };
 
 /// Carry out a plan made with --plan
 ///
 /// Acts on each job of the plan that is unchanged, and reports the other jobs as `skipped`. An interrupted run can be
 /// repeated: jobs that are already changed are skipped. The audit entries name the author and the reason of the plan.
-/// A plan that is truncated, altered or made for another board is refused as a whole.
+/// A plan that is truncated, altered, made for another board or writable by other users is refused as a whole.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ApplyArgs {
     /// Plan to carry out, or - for standard input
@@ -47,7 +50,13 @@ pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()
     };
     let board = preview.board(ctx)?;
     let max_details = ctx.config.max_details.value;
-    let plan = Plan::read(LineReader::open(path.as_deref(), max_details)?).await?;
+    let lines = LineReader::open(path.as_deref(), max_details)?;
+    if let Some(path) = &path {
+        // The plan decides which jobs change, under our name.
+        let trying = || format!("cannot trust the plan {}", path.display());
+        require_ours(path).with_context(trying)?;
+    }
+    let plan = Plan::read(lines).await?;
     plan.require(&*board)?;
     let plan = match plan.into_move() {
         Ok(_) if args.rate.is_some() => {

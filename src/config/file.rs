@@ -2,9 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     io::ErrorKind,
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -14,11 +12,7 @@ use serde::{Deserialize, Serialize};
 use toml::Value;
 
 use super::{Source, Sourced, environment::Environment, limit};
-use crate::{
-    bounded_read::file_or_pipe,
-    duration, size,
-    trust::{Others, Trust, Untrusted, Way, check},
-};
+use crate::{bounded_read::file_or_pipe, duration, size, trust::require_ours};
 
 pub(super) struct ConfigFiles(Vec<ConfigFile>);
 
@@ -201,15 +195,6 @@ impl FoundTable<'_> {
             *folder = self.file.folder().join(&*folder);
         }
         Some(said)
-    }
-}
-
-/// Requires that only this user and root can write or replace a file.
-fn require_ours(path: &Path) -> Result<(), Untrusted> {
-    match fs::metadata(path) {
-        // A pipe from process substitution has no path to check.
-        Ok(found) if !found.is_file() => check(path, found.uid(), found.mode(), Trust::UsAndRoot),
-        _ => Way::to(path, Others::OurGroup)?.check(Trust::UsAndRoot),
     }
 }
 

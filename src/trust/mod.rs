@@ -5,5 +5,5 @@ mod way;
 
 pub(crate) use self::{
     ownership::{Trust, Untrusted, check, is_absent, kind, unseen},
-    way::{Others, Way},
+    way::{Others, Way, require_ours},
 };

@@ -2,10 +2,10 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    io,
+    fs, io,
     os::{
         fd::{AsFd, OwnedFd},
-        unix::ffi::OsStringExt,
+        unix::{ffi::OsStringExt, fs::MetadataExt},
     },
     path::{Component, Path, PathBuf},
 };
@@ -129,6 +129,15 @@ impl Way {
     /// Checks the owner, and that no other user can write to it.
     pub(crate) fn check(&self, trust: Trust) -> Result<(), Untrusted> {
         check(&self.path, self.stat.st_uid, self.stat.st_mode, trust)
+    }
+}
+
+/// Requires that only this user and root can write or replace a file.
+pub(crate) fn require_ours(path: &Path) -> Result<(), Untrusted> {
+    match fs::metadata(path) {
+        // A pipe from process substitution has no path to check.
+        Ok(found) if !found.is_file() => check(path, found.uid(), found.mode(), Trust::UsAndRoot),
+        _ => Way::to(path, Others::OurGroup)?.check(Trust::UsAndRoot),
     }
 }
 

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::{
-    conduct::{Stage, on_every_board},
+    conduct::{Stage, on_every_board, set_mode},
     interop::shared::{Shared, Side},
     support::{
         env::{Env, Outcome},
@@ -253,4 +253,22 @@ fn each_job_is_done_by_the_plan_or_by_the_worker<H: Host>() {
     for job in early {
         shared.does(Side::TaskFlow, "consume", job, "py").unwrap();
     }
+}
+
+#[test]
+fn plan_that_others_can_write_is_refused() {
+    let env = Env::new();
+    env.post("resize");
+    env.ok("trash --name resize --force --plan plan");
+    let plan = env.file("plan");
+    set_mode(&plan, 0o666);
+    let refused = env.run("apply plan --yes");
+    let told = refused.failed(8);
+    assert!(
+        told.contains("is writable by other users (mode 666)"),
+        "{refused}"
+    );
+    assert!(told.contains("chmod go-w"), "{refused}");
+    set_mode(&plan, 0o600);
+    env.ok("apply plan --yes");
 }
