@@ -10,7 +10,10 @@ use std::{
 use anyhow::Context as _;
 use uuid::Uuid;
 
-use crate::trust::{Trust, check};
+use crate::{
+    bounded_read::output,
+    trust::{Trust, check},
+};
 
 pub(crate) fn on_file<T>(path: &Path, verb: &str, result: io::Result<T>) -> anyhow::Result<T> {
     result.with_context(|| format!("cannot {verb} {}", path.display()))
@@ -49,7 +52,7 @@ impl AtomicFile {
         let partial = (!is_other).then(|| path.with_file_name(partial));
         let mut options = OpenOptions::new();
         options.write(true).create_new(!is_other).mode(0o600);
-        let file = options.open(partial.as_ref().unwrap_or(&path));
+        let file = output(&mut options, partial.as_ref().unwrap_or(&path));
         Ok(Self {
             writer: BufWriter::with_capacity(256 * 1024, on_file(&path, "write", file)?),
             path,

@@ -1,16 +1,20 @@
 //! Reads files that a user names, within limits of size and time.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, Metadata, OpenOptions},
     io::{self, Read},
-    os::{fd::AsFd, unix::fs::OpenOptionsExt},
+    os::{
+        fd::AsFd,
+        unix::fs::{FileTypeExt, OpenOptionsExt},
+    },
     path::Path,
+    thread,
     time::{Duration, Instant},
 };
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    fs::OFlags,
+    fs::{OFlags, fcntl_setfl},
     io::Errno,
 };
 
@@ -18,6 +22,56 @@ use crate::duration;
 
 /// The largest file to read whole: a configuration, a certificate, a password.
 pub(crate) const LARGEST: u64 = 1 << 20;
+
+/// How long to wait for the program at the other end of a named pipe.
+const OTHER_END: Duration = Duration::from_secs(5);
+
+/// Opens a file or a pipe to be read to its end, which may take any time. A named pipe must have its first bytes soon.
+pub(crate) fn input(path: &Path) -> io::Result<File> {
+    let file = open(path)?;
+    if file.metadata().is_ok_and(|it| is_named_pipe(path, &it)) {
+        let begun = wait_for(&file, (Instant::now(), OTHER_END));
+        begun.map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => lonely("wrote to"),
+            _ => error,
+        })?;
+    }
+    fcntl_setfl(&file, OFlags::empty())?;
+    Ok(file)
+}
+
+/// Opens what `options` describe for writing. A named pipe must soon have a reader.
+pub(crate) fn output(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    if !fs::metadata(path).is_ok_and(|it| is_named_pipe(path, &it)) {
+        return options.open(path);
+    }
+    let start = Instant::now();
+    options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    loop {
+        match options.open(path) {
+            Ok(file) => {
+                fcntl_setfl(&file, OFlags::empty())?;
+                return Ok(file);
+            }
+            Err(error) if error.raw_os_error() != Some(Errno::NXIO.raw_os_error()) => {
+                return Err(error);
+            }
+            Err(_) if start.elapsed() > OTHER_END => return Err(lonely("reads")),
+            Err(_) => thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+/// The pipes of process substitution have no name: both ends are open already.
+fn is_named_pipe(path: &Path, facts: &Metadata) -> bool {
+    facts.file_type().is_fifo() && fs::canonicalize(path).is_ok()
+}
+
+fn lonely(does: &str) -> io::Error {
+    let patience = duration::exact(OTHER_END);
+    let problem = format!("no program {does} the pipe within {patience}");
+    io::Error::new(io::ErrorKind::TimedOut, problem)
+}
 
 pub(crate) fn regular_file(path: &Path) -> io::Result<Vec<u8>> {
     let file = open(path)?;
@@ -89,7 +143,7 @@ fn late(patience: Duration) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use std::{io::Write as _, thread};
+    use std::io::Write as _;
 
     use rustix::fs::{CWD, FileType, mknodat};
 
@@ -115,6 +169,27 @@ mod tests {
             to_end(io::repeat(0)).unwrap_err().kind(),
             io::ErrorKind::Other
         );
+    }
+
+    #[test]
+    fn named_pipe_without_another_end_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        mknodat(CWD, &pipe, FileType::Fifo, 0o600.into(), 0).unwrap();
+        let read = || input(&pipe).unwrap_err().to_string();
+        let write = || output(File::options().write(true), &pipe).unwrap_err();
+        let (read, written) = thread::scope(|scope| {
+            let read = scope.spawn(read).join().unwrap();
+            (read, write().to_string())
+        });
+        assert_eq!(read, "no program wrote to the pipe within 5s");
+        assert_eq!(written, "no program reads the pipe within 5s");
+        let reader = pipe.clone();
+        let reader = thread::spawn(move || to_end(input(&reader).unwrap()).unwrap());
+        let mut writer = output(File::options().write(true), &pipe).unwrap();
+        writer.write_all(b"some").unwrap();
+        drop(writer);
+        assert_eq!(reader.join().unwrap(), b"some");
     }
 
     #[test]

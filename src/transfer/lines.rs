@@ -11,6 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
 use crate::{
     atomic_file::on_file,
+    bounded_read::input,
     config::Config,
     exit::{CommandError, chain},
 };
@@ -63,7 +64,7 @@ impl LineReader {
             let input = Box::new(tokio::io::stdin());
             return Ok(Self::new(input, "standard input".to_owned(), max_details));
         };
-        let file = on_file(path, "read", File::open(path))
+        let file = on_file(path, "read", input(path))
             .map_err(|error| CommandError::usage(chain(error.as_ref())))?;
         Self::of_file(file, path.display().to_string(), max_details)
     }

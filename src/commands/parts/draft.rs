@@ -1,15 +1,13 @@
 //! Turns command-line arguments into the draft of a job.
 
-use std::{
-    fs::File,
-    io::{self, Read},
-};
+use std::io::{self, Read};
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::{
     board::error::reason,
+    bounded_read::input,
     config::Config,
     exit::CommandError,
     job::{Book, Draft, Priority},
@@ -146,7 +144,7 @@ pub(crate) fn fact_of(text: &str) -> Result<(String, Value), String> {
 /// Parses a JSON object, `@FILE`, or `-` for standard input.
 pub(crate) fn details(text: &str, max: u64) -> anyhow::Result<Map<String, Value>> {
     let (source, text) = match text.strip_prefix('@') {
-        Some(path) => (path, limited(path, File::open(path), max)?),
+        Some(path) => (path, limited(path, input(path.as_ref()), max)?),
         None if text == "-" => {
             let source = "standard input";
             (source, limited(source, Ok(io::stdin().lock()), max)?)
