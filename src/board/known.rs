@@ -147,7 +147,7 @@ impl Known {
 
     pub(super) fn set_claim(&mut self, claim: Option<(Option<Owner>, Option<Fence>)>) {
         let held = claim.map(|(owner, fence)| Held {
-            owner,
+            owner: owner.map(Owner::into_brief),
             fence,
             lapse: Lapse::Never,
         });
@@ -173,7 +173,7 @@ impl Extras {
 impl Held {
     fn of(holding: &Holding, looked: Looked) -> Self {
         Self {
-            owner: holding.owner.clone(),
+            owner: holding.owner.as_ref().map(|it| it.brief().into_owned()),
             fence: holding.fence.clone(),
             lapse: holding.expires_in.map_or(Lapse::Never, |left| {
                 let earliest = looked.asked + left.saturating_sub(GRAIN);
@@ -188,7 +188,11 @@ impl Held {
             (Some(one), Some(other)) => one == other,
             _ => true,
         };
-        self.owner.as_ref() == owner && is_same_fence
+        let is_same_owner = match (&self.owner, owner) {
+            (Some(one), Some(other)) => one.is(other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        is_same_owner && is_same_fence
     }
 
     /// Returns how the claim ended by then, if only its end is known.

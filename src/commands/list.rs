@@ -335,7 +335,8 @@ async fn entries<'a>(
     }
     let mut found: Vec<Entry> = Vec::new();
     for shelf in args.shelves() {
-        let entries: Vec<_> = (matching(shelf).try_collect().await).with_context(|| trying(ctx))?;
+        let entries = matching(shelf).map_ok(Entry::with_brief_owner);
+        let entries: Vec<_> = (entries.try_collect().await).with_context(|| trying(ctx))?;
         found.extend(entries);
     }
     let peers = board.capabilities().peer_order;

@@ -15,7 +15,7 @@ use regex::Regex;
 use super::{Snapshot, holder::Death};
 use crate::{
     glob::translate,
-    job::{Entry, Job, Owner, octavia},
+    job::{Entry, Job, Owner, octavia, shortened},
     problem::{Code, Example},
 };
 
@@ -70,6 +70,7 @@ impl Cause {
 
     pub(crate) fn not_renewed(entry: &Entry) -> Self {
         let owner = entry.holding().and_then(|it| it.owner.clone());
+        let owner = owner.map(Owner::into_brief);
         let about = owner.map_or(CauseSubject::Nothing, CauseSubject::Owner);
         Self::new(Code::NotRenewed, about)
     }
@@ -136,7 +137,7 @@ impl Cases {
             self.examples.truncate(MOST);
         }
         if let Some(owner) = entry.holding().and_then(|it| it.owner.as_ref()) {
-            let owner = owner.to_string();
+            let owner = owner.brief().to_string();
             let is_new = !self.owners.contains(&owner);
             self.has_more_owners |= is_new && self.owners.len() >= MOST;
             if is_new && self.owners.len() < MOST {
@@ -179,7 +180,7 @@ fn example(entry: &Entry, since: Option<DateTime<Utc>>) -> Example {
     let title = entry.job().and_then(octavia::title);
     Example {
         job: entry.reference().into_owned(),
-        name: title.unwrap_or_else(|| entry.name().into_owned()),
+        name: title.unwrap_or_else(|| shortened(&entry.name())),
         since,
     }
 }

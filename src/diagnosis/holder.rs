@@ -52,7 +52,7 @@ impl Holder {
     /// therefore dead unless it is a running conductor.
     pub(crate) fn of(owner: &Owner, lease: ClaimEnd, takers: &[Taker]) -> Self {
         let known = || takers.iter().enumerate();
-        let mut known = known().filter(|(_, it)| it.conductor.owner == *owner);
+        let mut known = known().filter(|(_, it)| it.conductor.owner.is(owner));
         if let Some((first, taker)) = known.next() {
             let living = [(first, taker)]
                 .into_iter()

@@ -146,7 +146,7 @@ impl Snapshot {
             }
             Holder::Conductor(at) => self.held_by(&self.takers[at], job, holding),
             Holder::Other if !lapses => {
-                let about = CauseSubject::Owner(owner.clone());
+                let about = CauseSubject::Owner(owner.brief().into_owned());
                 (Cause::new(Code::NeverExpires, about), false)
             }
             Holder::Other => {

@@ -157,6 +157,7 @@ impl Snapshot {
 
     /// Looks at each owner's process once.
     pub(crate) fn holder(&self, owner: &Owner, lease: ClaimEnd) -> Holder {
+        let owner = &*owner.brief();
         let known = &mut self.holders.lock()[usize::from(lease == ClaimEnd::Never)];
         if let Some(holder) = known.get(owner) {
             return holder.clone();

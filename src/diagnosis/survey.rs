@@ -155,7 +155,8 @@ impl Surveyor {
         let survey = &mut self.survey;
         survey.figures.claimed += 1;
         note(&mut survey.figures.longest_held, job, job.held_since());
-        count(&mut self.owners, &holding.owner, |owned| {
+        let owner = holding.owner.as_ref().map(|it| it.brief().into_owned());
+        count(&mut self.owners, &owner, |owned| {
             owned.claims += 1;
             owned.held_since = earlier(owned.held_since, job.held_since());
             owned.expires_in = earlier(owned.expires_in, holding.expires_in);
@@ -220,7 +221,7 @@ impl Survey {
 
     pub(super) fn has_claims(&self, conductor: &Conductor) -> bool {
         let mut owners = self.owners.iter();
-        owners.any(|of| of.owner.as_ref() == Some(&conductor.owner))
+        owners.any(|of| of.owner.as_ref().is_some_and(|it| it.is(&conductor.owner)))
     }
 
     pub(crate) fn silent(&self) -> u64 {

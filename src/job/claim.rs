@@ -1,6 +1,11 @@
 //! Claims: owners, fencing tokens and leases.
 
-use std::{borrow::Cow, fmt, time::Duration};
+use std::{
+    borrow::Cow,
+    fmt,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    time::Duration,
+};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize, Serializer};
@@ -13,6 +18,28 @@ use super::{Job, JobKey, shortened};
 /// Bytes, because peers compare names by bytes and may have written invalid text.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Owner(Vec<u8>);
+
+/// In bytes. Usual names have at most a host twice, and a uuid.
+const LONGEST_BRIEF: usize = 192;
+
+/// The length of each end of a longer text in its brief form.
+const BRIEF_END: usize = 80;
+
+/// Cuts a long text in the middle, where a hash of the whole replaces the rest.
+pub(crate) fn brief(text: &str) -> Cow<'_, str> {
+    if text.len() <= LONGEST_BRIEF {
+        return Cow::Borrowed(text);
+    }
+    let boundary = |mut places: Box<dyn Iterator<Item = usize>>| {
+        places.find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+    };
+    let head = boundary(Box::new((0..=BRIEF_END).rev()));
+    let tail = boundary(Box::new(text.len() - BRIEF_END..=text.len()));
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    let hash = hasher.finish();
+    Cow::Owned(format!("{}…{hash:016x}…{}", &text[..head], &text[tail..]))
+}
 
 #[derive(Debug, Error)]
 pub(crate) enum InvalidOwner {
@@ -47,6 +74,27 @@ impl Owner {
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+
+    /// Returns the name for groups and caches, of which there may be hundreds of thousands: a long name keeps its ends,
+    /// and a hash keeps it distinct.
+    pub(crate) fn brief(&self) -> Cow<'_, Self> {
+        match self.0.len() > LONGEST_BRIEF {
+            true => Cow::Owned(Self(brief(&self.text()).into_owned().into_bytes())),
+            false => Cow::Borrowed(self),
+        }
+    }
+
+    pub(crate) fn into_brief(self) -> Self {
+        match self.brief() {
+            Cow::Owned(brief) => brief,
+            Cow::Borrowed(_) => self,
+        }
+    }
+
+    /// Whether both are the same name, or one is the brief form of the other.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.brief() == other.brief()
     }
 
     /// Returns the name as text, with replacement characters for invalid bytes.
@@ -161,5 +209,34 @@ impl Claimed {
             fence: Some(self.fence.clone()),
             term,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brief_owner_keeps_its_ends_and_stays_distinct() {
+        let long = |middle: &str| {
+            let name = format!(
+                "ada@h:{}{middle}{}:h:42:c0ffee01",
+                "ü".repeat(99),
+                "é".repeat(99)
+            );
+            Owner::from_stored(name)
+        };
+        let (one, other) = (long("1"), long("2"));
+        let brief = one.brief().into_owned();
+        assert!(brief.as_bytes().len() <= LONGEST_BRIEF, "{brief}");
+        assert!(brief.text().starts_with("ada@h:ü"), "{brief}");
+        assert!(brief.text().ends_with("é:h:42:c0ffee01"), "{brief}");
+        assert_eq!(*brief.brief(), brief);
+        assert!(brief.is(&one) && !brief.is(&other));
+        assert_eq!(
+            *Owner::from_stored("ada").brief(),
+            Owner::from_stored("ada")
+        );
+        assert!(!Owner::from_stored(vec![0xff; 500]).is(&Owner::from_stored(vec![0xff; 501])));
     }
 }

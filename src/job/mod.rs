@@ -22,7 +22,7 @@ use serde_json::Value;
 use crate::names::named;
 
 pub(crate) use self::{
-    claim::{Claim, ClaimEnd, Claimant, Claimed, Fence, Holding, Owner, Term},
+    claim::{Claim, ClaimEnd, Claimant, Claimed, Fence, Holding, Owner, Term, brief},
     conductor::{
         Conductor, ConductorReport, Counters, Course, MOST_HANDLERS, MOST_RUNS, Run, SkippedReason,
         Takes, Unsettled,
@@ -287,6 +287,18 @@ impl Entry {
             Self::Job(job) => job.holding.as_ref(),
             Self::Malformed(record) => record.holding.as_ref(),
         }
+    }
+
+    /// Cuts a long owner, for places that keep many records.
+    pub(crate) fn with_brief_owner(mut self) -> Self {
+        let holding = match &mut self {
+            Self::Job(job) => job.holding.as_mut(),
+            Self::Malformed(record) => record.holding.as_mut(),
+        };
+        if let Some(holding) = holding {
+            holding.owner = holding.owner.take().map(Owner::into_brief);
+        }
+        self
     }
 
     pub(crate) fn origin(&self) -> &Origin {

@@ -388,3 +388,35 @@ fn details_of_many_values_use_little_memory() {
         }
     });
 }
+
+const LONG_OWNERS: &str = "for at, job in ipairs(redis.call('HKEYS', 'taskflow:listings')) do
+        local owner = at .. string.rep('x', 4000)
+        redis.call('SET', 'taskflow:' .. job .. '.owned', owner)
+    end";
+
+#[test]
+fn many_long_owners_use_little_memory() {
+    let (Some(server), env) = (Server::start(), Env::new()) else {
+        return;
+    };
+    server.serves(&env, "");
+    env.post_many(15_000);
+    server.run(&["EVAL", LONG_OWNERS, "0"]);
+    for words in [
+        &["status"][..],
+        &["doctor"],
+        &["check"],
+        &["dash", "--once"],
+        &["list", "--sort", "owner"],
+        &["list", "--count", "--by", "owner"],
+        &["watch", "--timeout", "50ms"],
+    ] {
+        let run = env.jobboard(words).in_shell("exec \"$@\" > /dev/null");
+        let (run, used) = run.run_weighed();
+        eprintln!("hostile: {words:?}: {used} MiB, code {}", run.code);
+        assert!([0, 1, 7].contains(&run.code), "{words:?}: {run}");
+        assert!(used <= 60, "{words:?}: {used} MiB");
+    }
+    let counts = env.run("list --count --by owner");
+    assert_eq!(counts.succeeded().lines().count(), 15_000);
+}

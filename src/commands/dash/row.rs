@@ -100,7 +100,8 @@ impl DashRow {
     ) -> Self {
         let claim = entry.holding().map(|holding| {
             Box::new(RowClaim {
-                owner: (holding.owner.as_ref()).map(|it| interned(&mut interner.owners, it)),
+                owner: (holding.owner.as_ref())
+                    .map(|it| interned(&mut interner.owners, &it.brief())),
                 lease: holding.lease,
                 fence: holding.fence.clone(),
                 since: match entry.job() {

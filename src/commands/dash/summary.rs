@@ -92,7 +92,8 @@ impl Summary {
                 }
                 _ => {}
             }
-            judged.extend(causes.map(|causes| (place.clone(), causes)));
+            let changed = causes.filter(|causes| *causes != *row.causes);
+            judged.extend(changed.map(|causes| (place.clone(), causes)));
         }
         let survey = all.counted();
         let problems = survey.problems().into_iter();

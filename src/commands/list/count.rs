@@ -14,6 +14,7 @@ use crate::{
         filter::{FieldPath, compare_values},
     },
     context::Context,
+    job::brief,
     output::{ABSENT, Cell, Column, Fit, Page, Report, Row, Tone},
     secret::covered_member,
 };
@@ -86,7 +87,10 @@ pub(super) async fn count(
                 value if hides => covered_member(&field.name(), value),
                 value => value,
             };
-            let values = args.by.iter().map(value);
+            let values = args.by.iter().map(value).map(|value| match value {
+                Value::String(text) => Value::String(brief(&text).into_owned()),
+                value => value,
+            });
             *counts.entry(values.collect()).or_default() += 1;
         }
     }

@@ -139,7 +139,8 @@ impl Picker<'_> {
 
     /// An unanswered request may still claim the job after our check: the network may delay it for any time.
     pub(super) fn heed_claim(&self, key: &JobKey, owner: Option<&Owner>) {
-        let is_ours = owner == Some(&self.by.owner) && !planted!(NoticesNoLateClaim);
+        let is_ours =
+            owner.is_some_and(|it| it.is(&self.by.owner)) && !planted!(NoticesNoLateClaim);
         if is_ours && self.unanswered.contains(key) {
             self.check_unanswered([key]);
         }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     board::{Event, EventKind, known::Known},
-    job::JobKey,
+    job::{JobKey, Owner},
 };
 
 #[derive(Debug, Default)]
@@ -171,7 +171,7 @@ impl NodePicture {
             // Two locks never coexist: this one was known before its event.
             SeenLock::Gone if known.claim().is_some() => return None,
             SeenLock::Gone => (None, None),
-            SeenLock::Held(owner, fence) => (owner, fence),
+            SeenLock::Held(owner, fence) => (owner.map(Owner::into_brief), fence),
         };
         if known.claim() == Some((claim.0.as_ref(), claim.1.as_ref())) {
             return None;

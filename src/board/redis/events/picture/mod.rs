@@ -234,7 +234,7 @@ fn follow(event: &Event, place: &mut JobPlaces) {
             let board = place.board.get_or_insert_with(known);
             board.modified = Modified::Unknown;
             board.claim = Some(Box::new(Held {
-                owner: event.owner.clone(),
+                owner: event.owner.clone().map(Owner::into_brief),
                 fence: event.fence.clone(),
                 lapse: Lapse::Unknown,
             }));
