@@ -158,7 +158,7 @@ impl History {
 }
 
 /// An audit entry: a manual intervention, with its author, time and reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct AuditEntry {
     pub(crate) by: String,
     /// The past form of the verb. Earlier versions stored neither it nor the time, and later ones may add more

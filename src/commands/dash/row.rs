@@ -25,7 +25,7 @@ pub(super) struct DashRow {
     pub(super) sequence: Option<i64>,
     pub(super) created_on: Option<DateTime<Utc>>,
     pub(super) claim: Option<Box<RowClaim>>,
-    extras: Option<Box<RowExtras>>,
+    extras: Option<Arc<RowExtras>>,
     /// The verdict first, as of the last lookup.
     pub(super) causes: Arc<Vec<Cause>>,
     pub(super) attempts: u32,
@@ -47,7 +47,7 @@ pub(super) struct RowClaim {
     pub(super) lapses_on: Option<DateTime<Utc>>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 struct RowExtras {
     not_before: Option<DateTime<Utc>>,
     trashed_on: Option<DateTime<Utc>>,
@@ -68,6 +68,8 @@ pub(super) struct Interner {
     groups: HashSet<Arc<String>>,
     owners: HashSet<Arc<Owner>>,
     causes: HashSet<Arc<Vec<Cause>>>,
+    /// Of unreadable records, which are much alike.
+    extras: HashSet<Arc<RowExtras>>,
 }
 
 impl Interner {
@@ -75,6 +77,7 @@ impl Interner {
         self.groups.retain(|text| Arc::strong_count(text) > 1);
         self.owners.retain(|owner| Arc::strong_count(owner) > 1);
         self.causes.retain(|causes| Arc::strong_count(causes) > 1);
+        self.extras.retain(|extras| Arc::strong_count(extras) > 1);
     }
 
     pub(super) fn causes(&mut self, causes: Vec<Cause>) -> Arc<Vec<Cause>> {
@@ -222,7 +225,7 @@ impl RowClaim {
 
 impl RowExtras {
     /// Returns `None` for an ordinary job, which has no extras.
-    fn of(entry: &Entry, interner: &mut Interner) -> Option<Box<Self>> {
+    fn of(entry: &Entry, interner: &mut Interner) -> Option<Arc<Self>> {
         let extras = match entry {
             Entry::Job(job) => {
                 let failure = job.history.failures.last();
@@ -252,7 +255,10 @@ impl RowExtras {
                 ..Self::default()
             },
         };
-        (extras != Self::default()).then(|| Box::new(extras))
+        match entry {
+            Entry::Malformed(_) => Some(interned(&mut interner.extras, &extras)),
+            Entry::Job(_) => (extras != Self::default()).then(|| Arc::new(extras)),
+        }
     }
 
     fn failures(&self) -> Vec<Failure> {
