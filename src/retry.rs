@@ -18,6 +18,9 @@ const TRY_LATER: i32 = 75;
 
 pub(crate) const MAX_ATTEMPTS: u32 = 5;
 
+/// The longest back-off that the options allow. A longer delay was not written by a conductor.
+pub(crate) const LONGEST_BACKOFF: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// The fate of a job after its command failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OnFailure {
@@ -43,16 +46,21 @@ pub(crate) struct RetryPolicy {
     max_attempts_max: Option<u32>,
 
     /// First back-off after a failure; doubles each time
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "1s")]
+    #[arg(long, value_name = "DURATION", value_parser = back_off, default_value = "1s")]
     retry_delay: Duration,
 
-    /// Longest back-off
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "5m")]
+    /// Longest back-off, at most 365d
+    #[arg(long, value_name = "DURATION", value_parser = back_off, default_value = "5m")]
     retry_max: Duration,
 
     /// What to do with a job whose command fails
     #[arg(long, value_enum, value_name = "FATE", default_value_t)]
     on_failure: OnFailure,
+}
+
+fn back_off(text: &str) -> Result<Duration, String> {
+    let bounds = (Duration::ZERO, LONGEST_BACKOFF);
+    duration::within(text, bounds, "a back-off lasts at most 365d")
 }
 
 /// Returns the retry limit: the job's own or `usual`, at most `most`.

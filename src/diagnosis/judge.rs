@@ -25,6 +25,10 @@ use crate::{
 /// The clock difference that is ignored.
 pub(crate) const SKEW: TimeDelta = TimeDelta::seconds(5);
 
+/// The longest delay of an unclaimed job: a back-off, or the rest of a claim that an operator released by force. A day
+/// more allows for clocks that differ.
+const LONGEST_DELAYS: [TimeDelta; 2] = [TimeDelta::days(366), TimeDelta::days(3651)];
+
 /// The time left of a claim by hand that is worth a word.
 const SOON: Duration = Duration::from_secs(10);
 
@@ -205,6 +209,9 @@ impl Snapshot {
             let ends = pause.until.is_some();
             return (Cause::text(Code::Paused, &pause.names), ends);
         }
+        if is_excessively_delayed(job, self.now) {
+            return (Cause::of(Code::ExcessiveDelay), false);
+        }
         let mut answers = Answers::default();
         for taker in self.takers_staying() {
             answers.add(taker, taker.answer(entry, job, self.now));
@@ -280,6 +287,14 @@ impl Snapshot {
         self.octavia_expiry.and_then(blocks)?;
         Some(Cause::of(Code::BlocksPosters))
     }
+}
+
+fn is_excessively_delayed(job: &Job, now: DateTime<Utc>) -> bool {
+    let is_released = job.history.may_run_until(now).is_some();
+    let longest = LONGEST_DELAYS[usize::from(is_released)];
+    job.history
+        .not_before
+        .is_some_and(|time| time - now > longest)
 }
 
 /// Returns the job's time that is the furthest ahead of our clock, beyond what is ignored.

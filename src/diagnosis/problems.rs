@@ -100,7 +100,7 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
         ),
         Code::Exhausted | Code::Failed => target.retry().because("after fixing the cause"),
         Code::Trashed => target.retry().because("bring the job back"),
-        Code::BackingOff => target.retry().because("retry the job now"),
+        Code::BackingOff | Code::ExcessiveDelay => target.retry().because("retry the job now"),
         Code::Paused => {
             let names = cause.about.to_string();
             Fix::look(Suggestion::of("resume").operand(&names))
@@ -363,6 +363,7 @@ impl Survey {
                 "the uuid is that of another record",
                 "their uuids are those of other records",
             ),
+            (Code::ExcessiveDelay, _) => "delayed for longer than any back-off".to_owned(),
             (Code::ClockSkew, _) => {
                 let ahead = cases.ahead.and_then(|it| it.to_std().ok());
                 let ahead = duration::brief(ahead.unwrap_or_default());

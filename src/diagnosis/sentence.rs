@@ -83,6 +83,9 @@ impl Snapshot {
                 let (left, names) = (duration::between(self.now, until), self.willing(case, job));
                 format!("backing off for {left} more; {names} accepts the job after that")
             }
+            Code::ExcessiveDelay => {
+                "the sidecar delays the job for longer than any back-off".to_owned()
+            }
             Code::Paused => {
                 let pause = self.pauses.of(&job.name, self.now);
                 pause.map(Pause::to_string).unwrap_or_default()

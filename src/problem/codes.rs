@@ -102,6 +102,7 @@ codes! {
             "the job waits until a conductor accepts it";
         NotRenewed = "claim-not-renewed", Warning:
             "the claim expires soon, and another worker may run the job a second time";
+        ExcessiveDelay = "excessive-delay", Error: "no conductor claims the job before the delay ends";
         NeverExpires = "claim-never-expires", Warning:
             "if the owner is gone, the job waits forever, and so does every client that waits \
              for it";

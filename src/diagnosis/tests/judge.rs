@@ -13,8 +13,8 @@ use crate::{
     config::Expiry,
     diagnosis::Snapshot,
     job::{
-        AuditEntry, ClaimEnd, Conductor, Course, Entry, Job, Pause, Pauses, Run, Shelf, Takes,
-        Unsettled,
+        AuditEntry, ClaimEnd, Conductor, Course, Entry, Failure, Job, Pause, Pauses, RELEASED, Run,
+        Shelf, Takes, Unsettled,
     },
 };
 
@@ -249,6 +249,25 @@ fn problems_besides_the_state_are_listed() {
 }
 
 #[test]
+#[test]
+fn delay_longer_than_any_back_off_is_a_problem() {
+    let delayed = |days, reason: &str| {
+        edited(job("a"), |it| {
+            it.history.not_before = Some(now() + TimeDelta::days(days));
+            it.history.failures = vec![Failure::reported(reason, "ada")];
+        })
+    };
+    for (days, reason, code) in [
+        (365, "exit 1", "backing-off runs"),
+        (367, "exit 1", "excessive-delay stays"),
+        (2_900_000, "exit 1", "excessive-delay stays"),
+        (3650, RELEASED, "backing-off runs"),
+        (3653, RELEASED, "excessive-delay stays"),
+    ] {
+        assert_eq!(judged(&night(), &delayed(days, reason)), code, "{days}");
+    }
+}
+
 fn job_in_the_trash_has_failed_unless_an_operator_put_it_there() {
     let failed = || trashed(job("a"), Some("exit 1"));
     let by_ana = edited(failed(), |it| {

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{Host, Peer, Stage, command, diagnosed, doctor, findings, finds, is_sound};
+use super::{Host, Peer, Stage, command, diagnosed, doctor, fail, findings, finds, is_sound};
 use crate::support::{
     env::{Env, wait_until},
     servers::{Authority, Identity, Server, ZooKeeper},
@@ -355,4 +355,23 @@ fn jobs_that_may_not_be_read_are_an_error() {
     let run = env.run("doctor --only jobs --json");
     let told: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((&told["sound"], run.code), (&json!(false), 5), "{run}");
+}
+
+#[test]
+fn excessive_delay_is_reported_and_ended_by_retry() {
+    need!(stage = Stage::redis());
+    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    let job = env.post("resize");
+    fail(env, &job, "1d");
+    is_sound(env);
+    let side = format!("taskflow:{job}.jobboard");
+    let kept = server.run(&["GET", &side]);
+    let time = kept.split("\"not_before\":\"").nth(1).unwrap();
+    server.run(&["SET", &side, kept.replace(&time[..4], "9999").trim()]);
+    let found = finds(env, "excessive-delay");
+    let words: Vec<_> = command(&found)[1..].to_vec();
+    assert!(words.starts_with(&["retry"]), "{found}");
+    env.jobboard(&words).run().succeeded();
+    is_sound(env);
+    env.fails(2, "claim @1 --retry-max 366d -- true");
 }
