@@ -239,7 +239,7 @@ pub(crate) trait Board: Send + Sync {
     /// The event, if the backend sends one, contains the remark.
     async fn resume(&self, names: &str, remark: &AuditEntry) -> Result<bool>;
 
-    /// Returns all pauses, including ended ones; skips unreadable ones.
+    /// Returns all pauses, including ended and unreadable ones.
     async fn pauses(&self) -> Result<Vec<Pause>>;
 
     /// Records that jobs are about to move to another board; the owner identifies the move.

@@ -72,6 +72,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()
         names,
         until,
         remark: args.reason.remark_on(ctx, "paused"),
+        is_unreadable: false,
     };
     let trying = || ctx.trying("pause", &pause.names);
     board.pause(&pause).await.with_context(trying)?;

@@ -190,6 +190,7 @@ impl Checkup {
     async fn surveyed(&mut self, board: &dyn Board, survey: Survey) {
         self.problems.extend(survey.problems());
         self.problems.extend(survey.of_conductors());
+        self.problems.extend(survey.snapshot.of_pauses());
         match within(USUAL, board.moves()).await {
             Ok(moves) => self.problems.extend(of_moves(&moves)),
             Err(why) => self.unseen.push((Group::Jobs, format!("moves: {why}"))),

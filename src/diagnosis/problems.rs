@@ -8,7 +8,7 @@ use std::{
 use chrono::{TimeDelta, Utc};
 
 use super::{
-    Cause, CauseSubject, ProblemSelector, Survey,
+    Cause, CauseSubject, ProblemSelector, Snapshot, Survey,
     causes::{CLAIMED, Cases, NO_OWNER},
     holder::{Death, is_move_over},
     taker::{has_died, has_stopped, is_silent},
@@ -428,6 +428,22 @@ impl Survey {
             problems.push(problem.fixed_by(look));
         }
         problems
+    }
+}
+
+impl Snapshot {
+    /// Reports the pauses that cannot be read.
+    pub(crate) fn of_pauses(&self) -> Option<Problem> {
+        let names = &self.unreadable_pauses;
+        let resume = Suggestion::of("resume").operand(names.first()?);
+        let fix = Fix::look(resume).because("remove the pause, and pause the jobs again");
+        let summary = match names.len() {
+            1 => "a pause that cannot be read".to_owned(),
+            count => format!("pauses that cannot be read: {count}"),
+        };
+        let problem = Problem::new(Code::UnreadableEntry, summary).fixed_by(fix);
+        let named = names.iter().take(NAMED);
+        Some(named.fold(problem, |problem, it| problem.seen("pause", it)))
     }
 }
 

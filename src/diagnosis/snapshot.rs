@@ -23,6 +23,8 @@ pub(crate) struct Snapshot {
     pub(super) takers: Arc<[Taker]>,
     pub(crate) sees_conductors: bool,
     pub(crate) pauses: Pauses,
+    /// The names of pauses that cannot be read.
+    pub(super) unreadable_pauses: Vec<String>,
     /// `None` on boards other than Octavia's.
     pub(super) octavia_expiry: Option<Expiry>,
     /// The order in which other programs claim jobs, on a board that has such peers.
@@ -69,8 +71,13 @@ impl Snapshot {
             unseen,
             ..Self::new(board.capabilities(), octavia_expiry, now)
         };
-        let pauses = Pauses::new(pauses.unwrap_or_default(), now);
-        let snapshot = snapshot.with_pauses(pauses);
+        let pauses = pauses.unwrap_or_default();
+        let unreadable = pauses.iter().filter(|it| it.is_unreadable);
+        let snapshot = Self {
+            unreadable_pauses: unreadable.map(|it| it.names.clone()).collect(),
+            ..snapshot
+        };
+        let snapshot = snapshot.with_pauses(Pauses::new(pauses, now));
         Ok(snapshot.with_conductors(conductors.unwrap_or_default()))
     }
 
@@ -113,6 +120,7 @@ impl Snapshot {
             now,
             takers: Arc::clone(&self.takers),
             pauses: self.pauses.clone(),
+            unreadable_pauses: self.unreadable_pauses.clone(),
             unseen: self.unseen.clone(),
             holders: Mutex::default(),
             ..*self

@@ -6,7 +6,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use regex::{RegexSet, RegexSetBuilder};
 use serde::{Deserialize, Serialize};
 
-use super::AuditEntry;
+use super::{AuditEntry, LONGEST_TEXT, from_json, shortened};
 use crate::glob::translate;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub(crate) struct Pause {
     pub(crate) until: Option<DateTime<Utc>>,
     #[serde(flatten)]
     pub(crate) remark: AuditEntry,
+    /// An unreadable pause applies to no job.
+    #[serde(skip)]
+    pub(crate) is_unreadable: bool,
 }
 
 /// The most pauses on a board. Beyond it, no job is claimed.
@@ -43,7 +46,30 @@ impl Pause {
             names: "*".to_owned(),
             until: None,
             remark: AuditEntry::now("paused", "jobboard", Some(reason)),
+            is_unreadable: false,
         }
+    }
+
+    /// Reads a pause as stored. Only by the name that it is stored under can it be ended.
+    pub(crate) fn read(stored: &[u8], pause: &[u8]) -> Self {
+        let names = std::str::from_utf8(stored).ok();
+        let names = names.filter(|it| it.len() <= LONGEST_TEXT && translate(it).is_ok());
+        match names.and_then(|names| Some((names, from_json::<Self>(pause).ok()?))) {
+            Some((names, pause)) => Self {
+                names: names.to_owned(),
+                ..pause
+            },
+            None => Self {
+                is_unreadable: true,
+                names: Self::shown(stored),
+                ..Self::of_all("the pause cannot be read")
+            },
+        }
+    }
+
+    /// Returns the name of a pause that is stored under any bytes.
+    pub(crate) fn shown(stored: &[u8]) -> String {
+        shortened(&String::from_utf8_lossy(stored))
     }
 
     pub(crate) fn is_over(&self, now: DateTime<Utc>) -> bool {
@@ -53,6 +79,13 @@ impl Pause {
 
 impl fmt::Display for Pause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_unreadable {
+            return write!(
+                f,
+                "{} is an unreadable pause, which pauses no job",
+                self.names
+            );
+        }
         write!(f, "{} is paused by {}", self.names, self.remark.by)?;
         if let Some(until) = self.until {
             let until = until.to_rfc3339_opts(SecondsFormat::Secs, true);
@@ -73,8 +106,9 @@ pub(crate) struct Pauses {
 }
 
 impl Pauses {
-    /// Takes the active pauses. An invalid glob matches nothing.
-    pub(crate) fn new(pauses: Vec<Pause>, now: DateTime<Utc>) -> Self {
+    /// Takes the active pauses. An unreadable one or an invalid glob matches nothing.
+    pub(crate) fn new(mut pauses: Vec<Pause>, now: DateTime<Utc>) -> Self {
+        pauses.retain(|pause| !pause.is_unreadable);
         let is_long = pauses.iter().map(|pause| pause.names.len()).sum::<usize>() > LONGEST;
         let lasting = pauses.into_iter().filter(|pause| !pause.is_over(now));
         let lasting = lasting.filter(|_| !is_long);
@@ -142,6 +176,7 @@ mod tests {
             names: names.to_owned(),
             until,
             remark: AuditEntry::now("paused", "olga", None),
+            is_unreadable: false,
         }
     }
 
@@ -164,6 +199,23 @@ mod tests {
         assert_eq!(names("old", soon), None);
         assert_eq!(names("backup-7", soon), Some("backup-*"));
         assert_eq!(pauses.first_end(), Some(soon));
+    }
+
+    #[test]
+    fn unreadable_pause_has_a_name_and_pauses_no_job() {
+        let text = br#"{"names":"x","until":null,"by":"olga"}"#;
+        let names = [&b"back*"[..], b"[", b"\xff", &[b'a'; 2000]];
+        let shown = ["back*", "[", "\u{fffd}", &format!("{}…", "a".repeat(1024))];
+        for (names, shown) in names.into_iter().zip(shown) {
+            for text in [&text[..], b"nonsense"] {
+                let pause = Pause::read(names, text);
+                let is_readable = shown == "back*" && text != b"nonsense";
+                assert_eq!(pause.names, shown);
+                assert_eq!(pause.is_unreadable, !is_readable, "{pause}");
+                let pauses = Pauses::new(vec![pause], Utc::now());
+                assert_eq!(pauses.all().count(), usize::from(is_readable));
+            }
+        }
     }
 
     #[test]

@@ -72,6 +72,8 @@ codes! {
         WrongType = "wrong-type", Error: "every command that uses this key fails";
         StrayKeys = "stray-keys", Warning:
             "the keys use space forever, and a new job with the same key inherits them";
+        UnreadableEntry = "unreadable-entry", Warning:
+            "an unreadable pause applies to no job, and an unreadable registration hides a conductor";
         SequenceBehind = "sequence-behind", Warning:
             "new jobs get the numbers of existing jobs and run out of order";
         SharedTrash = "shared-trash", Note: "`list --trash` hides these jobs without --shared";
@@ -100,9 +102,9 @@ codes! {
         ConductorRefuses = "conductor-refuses", Error: "the job waits until the conductor may run it";
         NoMatchingConductor = "no-matching-conductor", Error:
             "the job waits until a conductor accepts it";
+        ExcessiveDelay = "excessive-delay", Error: "no conductor claims the job before the delay ends";
         NotRenewed = "claim-not-renewed", Warning:
             "the claim expires soon, and another worker may run the job a second time";
-        ExcessiveDelay = "excessive-delay", Error: "no conductor claims the job before the delay ends";
         NeverExpires = "claim-never-expires", Warning:
             "if the owner is gone, the job waits forever, and so does every client that waits \
              for it";

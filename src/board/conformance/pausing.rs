@@ -13,6 +13,7 @@ fn pause(names: &str, until: Option<TimeDelta>) -> Pause {
         names: names.to_owned(),
         until: until.map(|ahead| Utc::now() + ahead),
         remark: AuditEntry::now("paused", "olga", Some("the volume is full")),
+        is_unreadable: false,
     }
 }
 

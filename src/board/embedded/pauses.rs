@@ -5,7 +5,7 @@ use rusqlite::params;
 use super::store::transaction::{BoardView, Change};
 use crate::{
     board::{EventKind, wire::as_json},
-    job::{AuditEntry, LONGEST_RECORD, MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause, from_json},
+    job::{AuditEntry, LONGEST_RECORD, LONGEST_TEXT, MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause},
 };
 
 /// The first move creates the table: boards without one keep the layout of 0.2.0.
@@ -46,22 +46,18 @@ impl Change<'_> {
 
 pub(super) fn pauses(view: &BoardView<'_>) -> rusqlite::Result<Vec<Pause>> {
     let count = view.count("pause")?;
-    let read: Vec<Option<Pause>> = view.all(
+    let mut read: Vec<Pause> = view.all(
         &format!(
-            "SELECT pause, names FROM pause NOT INDEXED
-             WHERE octet_length(pause) <= {LONGEST_RECORD} AND octet_length(names) <= {LONGEST_RECORD}
+            "SELECT CASE WHEN octet_length(pause) <= {LONGEST_RECORD} THEN pause END, names
+             FROM pause NOT INDEXED WHERE octet_length(names) <= {LONGEST_TEXT}
              LIMIT {MOST_PAUSES}"
         ),
         [],
         |row| {
-            let pause = row.get_ref(0)?.as_bytes().ok();
-            let pause: Option<Pause> = pause.and_then(|it| from_json(it).ok());
-            // Only by this name can a pause be ended.
-            let names = row.get_ref(1)?.as_str().ok().map(str::to_owned);
-            Ok(pause.zip(names).map(|(pause, names)| Pause { names, ..pause }))
+            let pause = row.get_ref(0)?.as_bytes().unwrap_or_default();
+            Ok(Pause::read(row.get_ref(1)?.as_bytes()?, pause))
         },
     )?;
-    let mut read: Vec<Pause> = read.into_iter().flatten().collect();
     // The index would load long names.
     read.sort_by(|a, b| a.names.cmp(&b.names));
     Ok(Pause::bounded(read, count))

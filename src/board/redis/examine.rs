@@ -31,6 +31,8 @@ const MOST_STRAYS: usize = 100_000;
 
 const NAMED: usize = 20;
 
+const AT_ONCE: usize = 1000;
+
 impl Redis {
     pub(super) async fn look_at(&self, part: Part) -> Result<Examined> {
         let mut seen = Examined::default();
@@ -204,7 +206,7 @@ impl Redis {
             if let Some(highest) = highest {
                 self.numbers(highest, seen).await?;
             }
-            self.strays(seen).await?;
+            self.names(seen).await?;
         }
         Ok(())
     }
@@ -254,29 +256,44 @@ impl Redis {
         Ok(())
     }
 
-    async fn strays(&self, seen: &mut Examined) -> Result<()> {
-        let mut strays = Vec::new();
+    async fn names(&self, seen: &mut Examined) -> Result<()> {
+        let (mut strays, mut entries) = (Vec::new(), Vec::new());
         let mut pages = pin!(self.client.key_names(self.keys.all()));
-        while strays.len() <= MOST_STRAYS
+        while strays.len().max(entries.len()) <= MOST_STRAYS
             && let Some(names) = pages.try_next().await?
         {
-            strays.append(&mut self.without_a_job(names).await?);
+            for names in names.chunks(AT_ONCE) {
+                strays.append(&mut self.without_a_job(names).await?);
+            }
+            match self.unreadable_registrations(&names).await {
+                Ok(mut found) => entries.append(&mut found),
+                Err(error) if error.is_retryable() => return Err(error),
+                // The snapshot reports that the registry cannot be read.
+                Err(_) => {}
+            }
         }
-        strays.sort_unstable();
-        strays.dedup();
-        if strays.is_empty() {
-            return Ok(());
+        for (code, mut names, what) in [
+            (Code::StrayKeys, strays, "keys that belong to no job"),
+            (
+                Code::UnreadableEntry,
+                entries,
+                "registrations that cannot be read",
+            ),
+        ] {
+            names.sort_unstable();
+            names.dedup();
+            if let Some(first) = names.first() {
+                let remedy = self.cli(Suggestion::of("DEL").with(names.iter().take(NAMED)));
+                let problem = Problem::new(code, format!("{what}: {}", names.len()));
+                seen.add(problem.fixed_by(remedy).seen("key", first));
+            }
         }
-        let remedy = self.cli(Suggestion::of("DEL").with(strays.iter().take(NAMED)));
-        let summary = format!("keys that belong to no job: {}", strays.len());
-        let problem = Problem::new(Code::StrayKeys, summary).fixed_by(remedy);
-        seen.add(problem.seen("key", &strays[0]));
         Ok(())
     }
 
-    async fn without_a_job(&self, names: Vec<Vec<u8>>) -> Result<Vec<String>> {
-        let of_jobs = names.into_iter().filter_map(|name| {
-            let field = match self.keys.part(&name)? {
+    async fn without_a_job(&self, names: &[Vec<u8>]) -> Result<Vec<String>> {
+        let of_jobs = names.iter().filter_map(|name| {
+            let field = match self.keys.part(name)? {
                 KeyPart::Owner(key) | KeyPart::Modified(key) | KeyPart::Sidecar(key) => {
                     field_of(&key)
                 }

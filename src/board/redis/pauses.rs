@@ -8,7 +8,7 @@ use redis::{Cmd, Pipeline};
 use super::{Redis, events::message::announcement, link::WRITE};
 use crate::{
     board::{EventKind, Result, wire::as_json},
-    job::{AuditEntry, MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause, from_json},
+    job::{AuditEntry, MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause},
 };
 
 impl Redis {
@@ -23,7 +23,20 @@ impl Redis {
     pub(super) async fn delete_pause(&self, names: &str, remark: &AuditEntry) -> Result<bool> {
         let delete = Cmd::hdel(self.keys.paused(), names);
         let deleted = self.change_pause(EventKind::Resumed, delete, names, Some(remark));
-        Ok(deleted.await? > 0)
+        if deleted.await? > 0 {
+            return Ok(true);
+        }
+        // The name of an unreadable pause may differ from its field.
+        let mut pages = pin!(self.client.fields(self.keys.paused(), 200));
+        while let Some(page) = pages.try_next().await? {
+            let mut fields = page.iter().map(|(field, _)| field);
+            if let Some(field) = fields.find(|field| Pause::shown(field) == names) {
+                let delete = Cmd::hdel(self.keys.paused(), field);
+                let deleted = self.change_pause(EventKind::Resumed, delete, names, Some(remark));
+                return Ok(deleted.await? > 0);
+            }
+        }
+        Ok(false)
     }
 
     async fn change_pause(
@@ -57,17 +70,10 @@ impl Redis {
         while found.len() < MOST_PAUSES
             && let Some(page) = pages.try_next().await?
         {
-            let read = page.into_iter();
-            found.extend(read.filter_map(|(names, text)| Some((names, from_json(&text).ok()?))));
+            let read = page.iter().map(|(field, text)| Pause::read(field, text));
+            found.extend(read.map(|pause| (pause.names.clone(), pause)));
         }
-        // Only by its field can a pause be ended.
-        let found = found
-            .into_iter()
-            .filter_map(|(field, pause): (Vec<u8>, Pause)| {
-                let names = String::from_utf8(field).ok()?;
-                Some(Pause { names, ..pause })
-            });
-        Ok(Pause::bounded(found.collect(), count))
+        Ok(Pause::bounded(found.into_values().collect(), count))
     }
 
     pub(super) async fn put_move(&self, record: &MoveRecord) -> Result<()> {

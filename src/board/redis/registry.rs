@@ -27,7 +27,7 @@ use crate::{
         registration::{LIFE, MOST_CONDUCTORS, Registered, crowded, kept},
         wire::as_json,
     },
-    job::{Conductor, ConductorReport, Owner, from_json},
+    job::{Conductor, ConductorReport, Owner, from_json, shortened},
 };
 
 const DOING: Doing = Doing::once("register with");
@@ -166,6 +166,32 @@ impl Redis {
             }
         }
         crowded(found.into_values().collect(), count)
+    }
+
+    /// Returns those of these keys that should be registrations, or copies of ended ones, and cannot be read as such.
+    pub(super) async fn unreadable_registrations(&self, keys: &[Vec<u8>]) -> Result<Vec<String>> {
+        let prefixes = [self.keys.conductor(""), self.keys.conductor_seen("")];
+        let is_entry = |key: &&Vec<u8>| prefixes.iter().any(|it| key.starts_with(it.as_bytes()));
+        let keys: Vec<_> = keys.iter().filter(is_entry).collect();
+        let mut unreadable = Vec::new();
+        for keys in keys.chunks(AT_ONCE) {
+            let (mut texts, mut types) = (cmd("MGET"), Pipeline::new());
+            for key in keys {
+                texts.arg(key);
+                types.cmd("TYPE").arg(key);
+            }
+            let texts: Vec<Option<Vec<u8>>> = self.client.read(&texts).await?;
+            let types = self.client.exchange(READ, &types).await?;
+            for ((key, text), kind) in keys.iter().zip(texts).zip(types) {
+                // An entry that has expired since has no type.
+                let is_there = kind.is_ok_and(|it| it != Value::SimpleString("none".to_owned()));
+                let is_readable = text.is_some_and(|it| from_json::<RegistryEntry>(&it).is_ok());
+                if is_there && !is_readable {
+                    unreadable.push(shortened(&String::from_utf8_lossy(key)));
+                }
+            }
+        }
+        Ok(unreadable)
     }
 
     async fn conductors_named(&self, names: &[Vec<u8>]) -> Result<Vec<(Vec<u8>, Conductor)>> {

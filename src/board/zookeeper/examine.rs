@@ -49,7 +49,10 @@ impl BoardSession<'_> {
                 "the settings of the servers, which ZooKeeper does not report",
                 None,
             ),
-            Part::Keys { .. } => self.stray_nodes(&mut seen).await?,
+            Part::Keys { .. } => {
+                self.stray_nodes(&mut seen).await?;
+                self.registrations(&mut seen).await?;
+            }
         }
         Ok(seen)
     }
@@ -132,17 +135,33 @@ impl BoardSession<'_> {
         let strays = self.session.read_as(&strays, room, is_there).await?;
         let mut strays: Vec<_> = strays.into_iter().flatten().collect();
         strays.sort_unstable();
-        if let Some(first) = strays.first() {
+        self.report(
+            Code::StrayKeys,
+            "nodes that belong to no job",
+            &strays,
+            seen,
+        );
+        Ok(())
+    }
+
+    async fn registrations(&self, seen: &mut Examined) -> Result<()> {
+        let (unreadable, denied) = self.unreadable_registrations().await?;
+        if denied > 0 {
+            let what = format!("registrations without read permission: {denied}");
+            seen.unseen(what, None);
+        }
+        let what = "registrations that cannot be read";
+        self.report(Code::UnreadableEntry, what, &unreadable, seen);
+        Ok(())
+    }
+
+    fn report(&self, code: Code, what: &str, nodes: &[String], seen: &mut Examined) {
+        if let Some(first) = nodes.first() {
             let each = r#"for node do zkCli.sh -server "$0" delete "$node"; done"#;
             let remedy = Suggestion::of("sh -c").with([each, &self.client.servers()]);
-            let remedy = Fix::elsewhere(remedy.with(strays.iter().take(NAMED)));
-            let summary = format!("nodes that belong to no job: {}", strays.len());
-            seen.add(
-                Problem::new(Code::StrayKeys, summary)
-                    .fixed_by(remedy)
-                    .seen("node", first),
-            );
+            let remedy = Fix::elsewhere(remedy.with(nodes.iter().take(NAMED)));
+            let problem = Problem::new(code, format!("{what}: {}", nodes.len()));
+            seen.add(problem.fixed_by(remedy).seen("node", first));
         }
-        Ok(())
     }
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     board::{Result, wire::as_json},
-    job::{MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause, from_json},
+    job::{MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause},
 };
 
 impl BoardSession<'_> {
@@ -21,16 +21,31 @@ impl BoardSession<'_> {
     }
 
     pub(super) async fn resume(&self, names: &str) -> Result<bool> {
-        self.delete(&self.paths.node(NodeKind::Pause, names)).await
+        if self
+            .delete(&self.paths.node(NodeKind::Pause, names))
+            .await?
+        {
+            return Ok(true);
+        }
+        // The name of an unreadable pause may differ from that of its node.
+        let folder = self.paths.folder(NodeKind::Pause);
+        let mut children = self.session.children(&folder).await?.into_iter();
+        match children.find(|child| Pause::shown(unescape(child).as_bytes()) == names) {
+            Some(child) => self.delete(&format!("{folder}/{child}")).await,
+            None => Ok(false),
+        }
     }
 
     pub(super) async fn pauses(&self) -> Result<Vec<Pause>> {
         let folder = self.paths.folder(NodeKind::Pause);
-        // Only by the name of its node can a pause be ended.
         let read = |child: &str, node: Node| {
-            let pause: Pause = from_json(&node.data).ok()?;
             let names = unescape(child);
-            (escape(&names) == child).then_some(Pause { names, ..pause })
+            let is_unreadable = escape(&names) != child;
+            let pause = Pause::read(names.as_bytes(), &node.data);
+            Some(Pause {
+                is_unreadable: pause.is_unreadable || is_unreadable,
+                ..pause
+            })
         };
         let (found, all) = self.session.read_below(&folder, MOST_PAUSES, read).await?;
         Ok(Pause::bounded(found, all))

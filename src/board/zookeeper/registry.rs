@@ -197,6 +197,22 @@ impl BoardSession<'_> {
     }
 }
 
+impl BoardSession<'_> {
+    /// Returns the registrations that cannot be read, and the number of those that this user may not read.
+    pub(super) async fn unreadable_registrations(&self) -> Result<(Vec<String>, usize)> {
+        let folder = self.paths.folder(NodeKind::Entity);
+        let mut denied = 0;
+        let read = |child: &str, node: Node| {
+            denied += usize::from(node.is_denied());
+            let is_unreadable = !node.is_denied() && conductor(&node).is_none();
+            is_unreadable.then(|| format!("{folder}/{child}"))
+        };
+        let found = self.session.read_below(&folder, MOST_CONDUCTORS, read);
+        let (unreadable, _) = found.await?;
+        Ok((unreadable, denied))
+    }
+}
+
 fn conductor(entry: &Node) -> Option<Conductor> {
     let entity = Entity::decode(&entry.data).ok()?;
     let name = conductor_of(&entity.name);

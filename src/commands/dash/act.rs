@@ -259,6 +259,7 @@ async fn pause(board: &dyn Board, task: &DashTask, who: &Owner) -> TaskStage {
                     names: names.clone(),
                     until: None,
                     remark: remark.clone(),
+                    is_unreadable: false,
                 };
                 board.pause(&pause).await
             }

@@ -43,6 +43,7 @@ fn paused(until: Option<TimeDelta>) -> Snapshot {
         names: "re*".to_owned(),
         until: until.map(|it| now() + it),
         remark: AuditEntry::now("paused", "ana", None),
+        is_unreadable: false,
     };
     let mut snapshot = night();
     snapshot.pauses = Pauses::new(vec![pause], now());
@@ -249,7 +250,6 @@ fn problems_besides_the_state_are_listed() {
 }
 
 #[test]
-#[test]
 fn delay_longer_than_any_back_off_is_a_problem() {
     let delayed = |days, reason: &str| {
         edited(job("a"), |it| {
@@ -268,6 +268,7 @@ fn delay_longer_than_any_back_off_is_a_problem() {
     }
 }
 
+#[test]
 fn job_in_the_trash_has_failed_unless_an_operator_put_it_there() {
     let failed = || trashed(job("a"), Some("exit 1"));
     let by_ana = edited(failed(), |it| {

@@ -375,3 +375,44 @@ fn excessive_delay_is_reported_and_ended_by_retry() {
     is_sound(env);
     env.fails(2, "claim @1 --retry-max 366d -- true");
 }
+
+#[test]
+fn unreadable_registration_on_redis_is_reported() {
+    need!(stage = Stage::redis());
+    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    env.post("resize");
+    for set in [
+        &["SET", "taskflow:conductor.night", "nonsense"][..],
+        &["LPUSH", "taskflow:conductor.night", "x"],
+        &["SET", "taskflow:conductor-seen.night", "{}"],
+    ] {
+        is_sound(env);
+        server.run(set);
+        let found = finds(env, "unreadable-entry");
+        assert!(command(&found).ends_with(&["DEL", set[1]]), "{found}");
+        server.run(&["DEL", set[1]]);
+    }
+    is_sound(env);
+}
+
+#[test]
+fn unreadable_pause_is_reported_and_can_be_removed() {
+    need!(stage = Stage::redis());
+    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    env.post("resize");
+    for names in ["backup-*", "[", &"a".repeat(2000)] {
+        env.ok("pause good-*");
+        server.run(&["HSET", "taskflow:paused", names, "nonsense"]);
+        let found = finds(env, "unreadable-entry");
+        let words = command(&found);
+        assert_eq!(words[words.len() - 2], "resume", "{found}");
+        assert!(env.run("pause").succeeded().contains("unreadable"));
+        let resumed = env.jobboard(&["resume", words[words.len() - 1]]).run();
+        resumed.succeeded();
+        assert_eq!(server.run(&["HLEN", "taskflow:paused"]).trim(), "1");
+        server.run(&["HSET", "taskflow:paused", names, "nonsense"]);
+        env.ok("resume --yes");
+        assert_eq!(server.run(&["HLEN", "taskflow:paused"]).trim(), "0");
+    }
+    is_sound(env);
+}

@@ -55,7 +55,7 @@ fn each_code_has_a_section() {
     let codes = "ready backing-off retries-exhausted no-conductor no-matching-conductor invalid-command conductor-refuses \
                  waiting running unsettled-job claim-never-expires owner-dead claim-expires-soon claim-not-renewed broken-lock unreadable-record unreadable-sidecar \
                  breaks-peers uuid-mismatch trashed ended unknown-job unfinished-move blocks-posters flow-without-claim \
-                 clock-skew unavailable excessive-delay";
+                 clock-skew unavailable excessive-delay unreadable-entry";
     for code in codes.split(' ') {
         assert!(help.stdout.lines().any(|line| line == code), "{code}");
     }

@@ -141,6 +141,7 @@ fn same_key_pauses_and_resumes() {
         names: "backup-*".to_owned(),
         until: None,
         remark: AuditEntry::now("paused", "olga", None),
+        is_unreadable: false,
     };
     let pauses = Pauses::new(vec![pause], now());
     let snapshot = surroundings(Vec::new()).with_pauses(pauses);

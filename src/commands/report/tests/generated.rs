@@ -125,6 +125,7 @@ pub(super) fn facts(texts: &[&str]) -> ReportFacts {
         names: strangers.text(),
         until: Some(at() + TimeDelta::hours(1)),
         remark: AuditEntry::now("paused", &strangers.text(), None),
+        is_unreadable: false,
     };
     surveyor.survey.snapshot.pauses = Pauses::new(vec![pause], at());
     let waiting = [(3, 0), (40, 1), (5_000, 2), (90_000, 5)].map(|(posted, failed)| {

@@ -104,6 +104,7 @@ impl World {
             names: "*".to_owned(),
             until: None,
             remark: remark.clone(),
+            is_unreadable: false,
         };
         let _ = board.pause(&pause).await;
         let long = (Duration::from_secs(1), Duration::from_secs(60));
