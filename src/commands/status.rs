@@ -47,14 +47,11 @@ pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<(
     let survey = Survey::take(&*board, snapshot).await.with_context(trying)?;
     let past = past(&*board, now, ctx.config.history.value).await;
     let (past, history_problem) = apart(past).with_context(trying)?;
-    let unseen = history_problem
-        .iter()
-        .map(|why| format!("the history: {why}"));
-    for what in unseen.chain(survey.snapshot.unseen.iter().cloned()) {
-        ctx.out.note(format!("warning: cannot read {what}"));
-    }
     let names = (board.name().to_owned(), ctx.program());
     let status = Status::new(names, &health, survey, (past, history_problem));
+    for what in &status.unseen {
+        ctx.out.note(format!("warning: cannot read {what}"));
+    }
     ctx.out.report(&status)?;
     notes::remark_on_peers(ctx, &*board);
     Ok(())

@@ -206,8 +206,14 @@ impl Checkup {
             let what = format!("records without read permission: {}", survey.denied);
             self.unseen.push((Group::Jobs, what));
         }
-        let unseen = survey.snapshot.unseen.iter().cloned();
-        self.unseen.extend(unseen.map(|what| (Group::Jobs, what)));
+        let affected = match survey.snapshot.sees_conductors {
+            true => &[Group::Jobs][..],
+            false => &[Group::Jobs, Group::Conductors],
+        };
+        for what in &survey.snapshot.unseen {
+            let unseen = affected.iter().map(|group| (*group, what.clone()));
+            self.unseen.extend(unseen);
+        }
         self.survey = Some(survey);
     }
 }

@@ -105,6 +105,7 @@ impl Redis {
         let keys = &self.keys;
         let (jobs, trash, number) = (keys.listings(), keys.trash(), keys.sequence());
         let (past, events, none) = (keys.past(), keys.events(), String::new());
+        let (paused, moves, conductor) = (keys.paused(), keys.moves(), keys.conductor("x"));
         let owner = String::from_utf8_lossy(&keys.owner(b"x")).into_owned();
         let (sending, receiving) = ("sending events to subscribers", "receiving events");
         let recording = "recording ended jobs in the history";
@@ -127,7 +128,13 @@ impl Redis {
             ("XADD @ * x x", &past, recording),
             ("XREVRANGE @ + -", &past, "`list --history`"),
             ("SCAN 0", &none, "`conductors`"),
+            ("MGET @", &conductor, "`conductors`"),
+            ("SET @ x", &conductor, "registering conductors"),
             ("HLEN @", &jobs, "`status`"),
+            ("HSCAN @ 0", &paused, "obeying pauses"),
+            ("HSET @ x x", &paused, "pausing jobs"),
+            ("HSCAN @ 0", &moves, "finishing moves"),
+            ("HSET @ x x", &moves, "moving jobs to other boards"),
             ("HKEYS @", &jobs, "`selftest --clean`"),
             ("PUBLISH @ x", &events, sending),
             ("SUBSCRIBE @", &events, receiving),

@@ -1,5 +1,7 @@
 //! The screen of `doctor`.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
@@ -104,10 +106,13 @@ impl Diagnosis {
     fn headline(&self, page: &mut Page) {
         let wrong = self.problems.iter().filter(|it| it.is_wrong()).count();
         let notes = self.problems.len() - wrong;
+        // Several groups may lack the same part.
+        let unseen: BTreeSet<_> = self.unseen.iter().map(|it| &it.what).collect();
         let plural = |count: usize| if count == 1 { "" } else { "s" };
         let wrong = match wrong {
             0 if self.unread.is_some() => "the jobs could not be read".to_owned(),
-            0 => "no problems".to_owned(),
+            0 if unseen.is_empty() => "no problems".to_owned(),
+            0 => format!("no problems found{}", problems::unchecked(unseen.len())),
             wrong => format!("{wrong} problem{}", plural(wrong)),
         };
         let notes = match notes {
@@ -157,7 +162,6 @@ impl Report for Diagnosis {
             problems::print(problem, self.now, page);
         }
         for (at, it) in self.unseen.iter().enumerate() {
-            // Several groups may lack the same part.
             if !self.unseen[..at]
                 .iter()
                 .any(|before| before.what == it.what)

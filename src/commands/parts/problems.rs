@@ -32,6 +32,15 @@ pub(crate) fn scope(problem: &Problem) -> String {
     format!("{}: {count}{}", problem.code, problem.summary)
 }
 
+/// Continues `no problems found`: a part that could not be checked may hide one.
+pub(crate) fn unchecked(parts: usize) -> String {
+    match parts {
+        0 => String::new(),
+        1 => ", but 1 part could not be checked".to_owned(),
+        parts => format!(", but {parts} parts could not be checked"),
+    }
+}
+
 /// Prints a problem in three lines: what it is, examples and evidence, and what helps.
 pub(crate) fn print(problem: &Problem, now: DateTime<Utc>, page: &mut Page) {
     let word = match problem.severity {

@@ -10,6 +10,7 @@ use super::{
     words::{More, jobs as jobs_in_words},
 };
 use crate::{
+    commands::parts::problems::unchecked,
     diagnosis::{ByName, ByOwner, Departures, FailureGroup, Figures},
     job::{AuditEntry, Pause},
     problem::{Code, Evidence, Problem},
@@ -67,7 +68,7 @@ impl ReportFacts {
     /// Returns the state of the board in one sentence: its problems by code.
     pub(super) fn verdict(&self) -> String {
         let problems = match self.wrong {
-            0 => return "No problems found.".to_owned(),
+            0 => return format!("No problems found{}.", unchecked(self.unseen.len())),
             1 => "1 problem",
             wrong => &format!("{wrong} problems"),
         };

@@ -27,6 +27,8 @@ pub(super) struct Status {
     pub(super) trashed: u64,
     pub(super) history: Option<Departures>,
     pub(super) history_problem: Option<String>,
+    /// The parts that could not be read, and why.
+    pub(super) unseen: Vec<String>,
     pub(super) conductors: Option<u64>,
     pub(super) slots_free: u64,
     /// The number of silent conductors besides.
@@ -48,12 +50,15 @@ impl Status {
         (history, history_problem): (Option<Departures>, Option<String>),
     ) -> Self {
         let snapshot = &survey.snapshot;
+        let unseen = history_problem.iter();
+        let unseen = unseen.map(|why| format!("the history: {why}"));
         let alive = snapshot.alive().count() as u64;
         Self {
             board,
             server: health.server.clone(),
             trashed: health.trashed,
             history,
+            unseen: unseen.chain(snapshot.unseen.iter().cloned()).collect(),
             history_problem,
             conductors: snapshot.sees_conductors.then_some(alive),
             slots_free: snapshot.free_slots(),

@@ -100,6 +100,7 @@ fn night() -> Status {
             earliest: None,
         }),
         history_problem: None,
+        unseen: Vec::new(),
         slots_free: 3,
         silent: 0,
         pauses: Vec::new(),

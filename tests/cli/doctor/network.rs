@@ -357,23 +357,51 @@ fn jobs_that_may_not_be_read_are_an_error() {
     assert_eq!((&told["sound"], run.code), (&json!(false), 5), "{run}");
 }
 
+/// A part that the user may not read may hide a problem.
 #[test]
-fn excessive_delay_is_reported_and_ended_by_retry() {
+fn headline_counts_parts_that_may_not_be_read() {
     need!(stage = Stage::redis());
     let (env, server) = (&stage.env, stage.redis_server().unwrap());
-    let job = env.post("resize");
-    fail(env, &job, "1d");
-    is_sound(env);
-    let side = format!("taskflow:{job}.jobboard");
-    let kept = server.run(&["GET", &side]);
-    let time = kept.split("\"not_before\":\"").nth(1).unwrap();
-    server.run(&["SET", &side, kept.replace(&time[..4], "9999").trim()]);
-    let found = finds(env, "excessive-delay");
-    let words: Vec<_> = command(&found)[1..].to_vec();
-    assert!(words.starts_with(&["retry"]), "{found}");
-    env.jobboard(&words).run().succeeded();
-    is_sound(env);
-    env.fails(2, "claim @1 --retry-max 366d -- true");
+    env.post("resize");
+    server.run(&["SET", "taskflow:conductor.night", "nonsense"]);
+    let keys = "listings trash sequence fence past moves *.owned *.last_modified *.jobboard";
+    let keys: Vec<_> = keys
+        .split(' ')
+        .map(|it| format!("~taskflow:{it}"))
+        .collect();
+    let keys = keys.iter().map(String::as_str);
+    let user = ["ACL", "SETUSER", "eve", "on", "nopass", "&*", "+@all"];
+    server.run(&user.into_iter().chain(keys).collect::<Vec<_>>());
+    let board = format!("redis://eve@{}", server.host());
+    let run = |words: &[&str]| env.jobboard(&[words, &["--board", &board]].concat()).run();
+    let doctor = run(&["doctor"]);
+    assert!(doctor.failed(7).contains("missing-rights"), "{doctor}");
+    for seen in ["MGET: `conductors`", "HSCAN: obeying pauses"] {
+        let told = run(&["doctor", "--json"]).stdout;
+        assert!(told.contains(seen), "{told}");
+    }
+    let skip = "missing-rights,not-persistent";
+    let doctor = run(&["doctor", "--skip", skip]);
+    let headline = "no problems found, but 3 parts could not be checked";
+    assert!(doctor.succeeded().contains(headline), "{doctor}");
+    let told: Value = run(&["doctor", "--skip", skip, "--json"]).json();
+    let conductors = json!({"group": "conductors", "state": "unknown"});
+    let groups = told["groups"].as_array().unwrap();
+    assert!(groups.contains(&conductors), "{told}");
+    let status = run(&["status", "--json"]).json();
+    assert_eq!(status["unseen"].as_array().unwrap().len(), 2, "{status}");
+    let check = run(&["check"]);
+    assert_eq!(check.code, 1, "{check}");
+    assert!(check.stdout.contains("cannot read the pauses"), "{check}");
+    let dash = run(&["dash", "--once"]);
+    assert!(dash.stdout.contains("cannot read the conductors"), "{dash}");
+    let explained = run(&["explain", "resize"]);
+    assert!(explained.stdout.contains("the pauses"), "{explained}");
+    let report = run(&["report", "--json"]).json();
+    assert!(
+        report["unseen"].to_string().contains("the pauses"),
+        "{report}"
+    );
 }
 
 #[test]
@@ -415,4 +443,23 @@ fn unreadable_pause_is_reported_and_can_be_removed() {
         assert_eq!(server.run(&["HLEN", "taskflow:paused"]).trim(), "0");
     }
     is_sound(env);
+}
+
+#[test]
+fn excessive_delay_is_reported_and_ended_by_retry() {
+    need!(stage = Stage::redis());
+    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    let job = env.post("resize");
+    fail(env, &job, "1d");
+    is_sound(env);
+    let side = format!("taskflow:{job}.jobboard");
+    let kept = server.run(&["GET", &side]);
+    let time = kept.split("\"not_before\":\"").nth(1).unwrap();
+    server.run(&["SET", &side, kept.replace(&time[..4], "9999").trim()]);
+    let found = finds(env, "excessive-delay");
+    let words: Vec<_> = command(&found)[1..].to_vec();
+    assert!(words.starts_with(&["retry"]), "{found}");
+    env.jobboard(&words).run().succeeded();
+    is_sound(env);
+    env.fails(2, "claim @1 --retry-max 366d -- true");
 }

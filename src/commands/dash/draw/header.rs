@@ -109,7 +109,8 @@ fn age(state: &DashState, time: DateTime<Utc>) -> String {
 fn counts(state: &DashState) -> Pieces {
     let figures = &state.summary.figures;
     let silent = state.summary.silent;
-    let alive = state.picture.snapshot.alive().count() as u64;
+    let snapshot = &state.picture.snapshot;
+    let alive = snapshot.alive().count() as u64;
     let sees_trash = !state.hidden.contains(&Shelf::Trash);
     let conductors = if alive == 1 {
         "conductor"
@@ -122,7 +123,7 @@ fn counts(state: &DashState) -> Pieces {
         (false, figures.backing_off, "backing off", Tone::Faint),
         (false, figures.paused, "paused", Tone::Faint),
         (sees_trash, state.summary.trashed, "trashed", Tone::Plain),
-        (true, alive, conductors, Tone::Plain),
+        (snapshot.sees_conductors, alive, conductors, Tone::Plain),
         (false, silent, "silent", Tone::Bad),
     ];
     // The bar has the same marks.
@@ -144,7 +145,12 @@ fn counts(state: &DashState) -> Pieces {
         Shelf::Trash => "no permission to read the trash",
         _ => "no permission to read the board",
     });
-    told.chain(hidden.map(|what| (Tone::Bad, Text::from(what))))
+    // The reasons are long, and `doctor` prints them.
+    let unseen = snapshot.unseen.iter();
+    let unseen = unseen.filter_map(|what| what.split(": ").next());
+    let unseen = unseen.map(|what| format!("cannot read {what}"));
+    let hidden = hidden.map(str::to_owned).chain(unseen);
+    told.chain(hidden.map(|what| (Tone::Bad, Text::from(format!("{what}  ")))))
         .collect()
 }
 

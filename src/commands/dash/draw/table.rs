@@ -1,6 +1,6 @@
 //! Draws the visible lines of the view.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use super::{Canvas, GUTTER};
 use crate::{
@@ -292,8 +292,8 @@ fn group(state: &DashState, of: &RowGroup) -> Vec<Cell> {
     ]
 }
 
-fn nothing(state: &DashState) -> &'static str {
-    match state.view {
+fn nothing(state: &DashState) -> Cow<'static, str> {
+    Cow::Borrowed(match state.view {
         View::Events => "no events yet",
         _ if !state.has_read => "reading the board…",
         View::Jobs | View::Claims if state.hidden.contains(&Shelf::Board) => {
@@ -301,13 +301,19 @@ fn nothing(state: &DashState) -> &'static str {
         }
         View::Trash if state.hidden.contains(&Shelf::Trash) => "no permission to read the trash",
         View::History if state.past.is_none() => "reading the history…",
+        View::Conductors if !state.picture.snapshot.sees_conductors => {
+            "the conductors cannot be read"
+        }
         View::Conductors => "no conductor is running",
-        View::Problems => "no problem found",
+        View::Problems => {
+            let unseen = state.hidden.len() + state.picture.snapshot.unseen.len();
+            return format!("no problem found{}", problems::unchecked(unseen)).into();
+        }
         _ if !state.picture.filters.is_empty() => "no job matches",
         _ if state.within.is_some() => "no jobs left",
         View::Jobs => "no jobs",
         View::Claims => "no job is claimed",
         View::Trash => "the trash is empty",
         View::History => "the history is empty",
-    }
+    })
 }

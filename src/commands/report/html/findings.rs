@@ -15,7 +15,7 @@ const SAMPLE: (usize, usize) = (6, 160);
 
 pub(super) fn problems(facts: &ReportFacts) -> Html {
     if facts.problems.is_empty() {
-        return tag("p", &[&"No problems found."]);
+        return tag("p", &[&facts.verdict()]);
     }
     let mut html = list("ol.findings", facts.other_problems().map(problem));
     if facts.other_problems().next().is_none() {
