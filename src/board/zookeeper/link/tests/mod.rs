@@ -1,6 +1,7 @@
 //! The link, against real servers and impostors.
 
 mod access;
+mod hostile;
 mod loss;
 mod reach;
 mod session;
