@@ -54,7 +54,8 @@ pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()
     if let Some(path) = &path {
         // The plan decides which jobs change, under our name.
         let trying = || format!("cannot trust the plan {}", path.display());
-        require_ours(path).with_context(trying)?;
+        let trusted = require_ours(path).with_context(trying);
+        trusted.map_err(|error| CommandError::of_config(&error))?;
     }
     let plan = Plan::read(lines).await?;
     plan.require(&*board)?;

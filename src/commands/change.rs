@@ -7,7 +7,7 @@ use super::{
         action::Action,
         references::{Scope, references},
         select::{Choice, Chosen, PreviewArgs, named},
-        shared_trash::SharedArgs,
+        shared_trash::refuse_others,
         task::Task,
     },
     parts::{draft, reason::ReasonArgs},
@@ -53,9 +53,6 @@ pub(crate) struct ChangeArgs {
     /// New command; stored as `command` in the details
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
-
-    #[command(flatten)]
-    shared: SharedArgs,
 
     #[command(flatten)]
     preview: PreviewArgs,
@@ -133,7 +130,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ChangeArgs) -> anyhow::Result<(
         jobs,
         choice: Choice::Named,
     };
-    args.shared.narrow(ctx, &*board, &mut chosen);
+    refuse_others(&*board, &mut chosen, "use --board {}");
     let task = Task::new(ctx, action, &args.reason, chosen);
     task.finish(ctx, &*board, (&args.preview, &args.consent))
         .await

@@ -89,8 +89,14 @@ async fn list(ctx: &mut Context) -> anyhow::Result<()> {
     let pauses = pauses.with_context(|| ctx.trying("list", "the pauses"))?;
     let now = Utc::now();
     let pauses = pauses.into_iter().filter(|pause| !pause.is_over(now));
-    let done = "paused";
-    let pauses: Vec<_> = pauses.map(|pause| Paused { done, pause }).collect();
+    let pauses = pauses.map(|pause| Paused {
+        done: match pause.is_unreadable {
+            true => "unreadable",
+            false => "paused",
+        },
+        pause,
+    });
+    let pauses: Vec<_> = pauses.collect();
     if pauses.is_empty() && !ctx.out.is_json() {
         ctx.out
             .note("nothing is paused; `jobboard pause '*'` pauses all jobs");

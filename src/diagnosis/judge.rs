@@ -25,9 +25,8 @@ use crate::{
 /// The clock difference that is ignored.
 pub(crate) const SKEW: TimeDelta = TimeDelta::seconds(5);
 
-/// The longest delay of an unclaimed job: a back-off, or the rest of a claim that an operator released by force. A day
-/// more allows for clocks that differ.
-const LONGEST_DELAYS: [TimeDelta; 2] = [TimeDelta::days(366), TimeDelta::days(3651)];
+/// The longest back-off, and a day for clocks that differ.
+const LONGEST_DELAY: TimeDelta = TimeDelta::days(366);
 
 /// The time left of a claim by hand that is worth a word.
 const SOON: Duration = Duration::from_secs(10);
@@ -290,11 +289,10 @@ impl Snapshot {
 }
 
 fn is_excessively_delayed(job: &Job, now: DateTime<Utc>) -> bool {
+    let delay = job.history.not_before.map(|time| time - now);
+    // A forced release delays a job for the rest of its claim.
     let is_released = job.history.may_run_until(now).is_some();
-    let longest = LONGEST_DELAYS[usize::from(is_released)];
-    job.history
-        .not_before
-        .is_some_and(|time| time - now > longest)
+    delay.is_some_and(|delay| delay > LONGEST_DELAY) && !is_released
 }
 
 /// Returns the job's time that is the furthest ahead of our clock, beyond what is ignored.

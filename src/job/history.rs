@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use chrono::{DateTime, SubsecRound, Utc};
+use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use serde::{
     Deserialize, Serialize,
     de::{DeserializeOwned, Error as _},
@@ -110,6 +110,9 @@ impl Failure {
     }
 }
 
+/// The longest claim by hand, and a day for clocks that differ.
+const LONGEST_CLAIM: TimeDelta = TimeDelta::days(3651);
+
 /// Failure reason after a forced release.
 pub(crate) const RELEASED: &str = "an operator released the claim";
 
@@ -139,8 +142,9 @@ impl History {
     /// that its command has ended.
     pub(crate) fn may_run_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let last = self.failures.last()?;
+        let may_run = |time: &DateTime<Utc>| *time > now && *time - now <= LONGEST_CLAIM;
         self.not_before
-            .filter(|time| *time > now && last.is_release())
+            .filter(|time| may_run(time) && last.is_release())
     }
 
     pub(crate) fn has_failed(&self) -> bool {

@@ -118,7 +118,7 @@ fn only_suitable_jobs_are_offered_on(env: &Env) {
     let at = |ids: &[&String]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
     for (words, expected) in [
         (&["claim", ""][..], at(&[free, held_back])),
-        (&["change", ""], at(&[free, held_back])),
+        (&["change", ""], at(&[free, held_back, trashed])),
         (&["consume", ""], at(&[claimed])),
         (&["abandon", ""], at(&[claimed])),
         (&["extend", ""], at(&[claimed])),

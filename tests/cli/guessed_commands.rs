@@ -177,6 +177,15 @@ fn guessed_options_are_answered() {
         ("post a --delay 5m", "cron"),
         ("post a --max-attempts 2", "`max_attempts:=N`"),
         ("post a --env A=b", "env:="),
+    ] {
+        is_answered(&env, line, answer);
+    }
+}
+
+#[test]
+fn options_of_other_programs_are_answered() {
+    let env = stocked();
+    for (line, answer) in [
         ("post a --depends-on b", "`jobboard post NAME -- COMMAND`"),
         ("post a --payload {}", "`jobboard post NAME KEY=TEXT`"),
         ("run a --retry 3 -- true", "`jobboard post NAME -- COMMAND`"),

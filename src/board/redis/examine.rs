@@ -29,6 +29,9 @@ const MOST_NUMBER: i64 = 1 << 53;
 
 const MOST_STRAYS: usize = 100_000;
 
+/// The names may be long.
+const MOST_ENTRIES: usize = 1000;
+
 const NAMED: usize = 20;
 
 const AT_ONCE: usize = 1000;
@@ -259,11 +262,14 @@ impl Redis {
     async fn names(&self, seen: &mut Examined) -> Result<()> {
         let (mut strays, mut entries) = (Vec::new(), Vec::new());
         let mut pages = pin!(self.client.key_names(self.keys.all()));
-        while strays.len().max(entries.len()) <= MOST_STRAYS
+        while strays.len() <= MOST_STRAYS
             && let Some(names) = pages.try_next().await?
         {
             for names in names.chunks(AT_ONCE) {
                 strays.append(&mut self.without_a_job(names).await?);
+            }
+            if entries.len() >= MOST_ENTRIES {
+                continue;
             }
             match self.unreadable_registrations(&names).await {
                 Ok(mut found) => entries.append(&mut found),

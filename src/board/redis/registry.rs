@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::{
     Redis,
     events::message::announcement,
-    keys::Keys,
+    keys::{KeyPart, Keys},
     link::{Doing, READ, RedisClient},
 };
 use crate::{
@@ -171,7 +171,16 @@ impl Redis {
     /// Returns those of these keys that should be registrations, or copies of ended ones, and cannot be read as such.
     pub(super) async fn unreadable_registrations(&self, keys: &[Vec<u8>]) -> Result<Vec<String>> {
         let prefixes = [self.keys.conductor(""), self.keys.conductor_seen("")];
-        let is_entry = |key: &&Vec<u8>| prefixes.iter().any(|it| key.starts_with(it.as_bytes()));
+        let is_of_job = |key: &[u8]| {
+            use KeyPart::{Modified, Owner, Sidecar};
+            matches!(
+                self.keys.part(key),
+                Some(Owner(_) | Modified(_) | Sidecar(_))
+            )
+        };
+        let is_entry = |key: &&Vec<u8>| {
+            prefixes.iter().any(|it| key.starts_with(it.as_bytes())) && !is_of_job(key)
+        };
         let keys: Vec<_> = keys.iter().filter(is_entry).collect();
         let mut unreadable = Vec::new();
         for keys in keys.chunks(AT_ONCE) {

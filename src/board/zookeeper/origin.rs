@@ -1,7 +1,7 @@
 //! The board of origin of trashed jobs: sibling boards share one trash.
 //!
-//! Trashing a job writes the sidecar in the same step, so both nodes carry the number of one transaction. A peer
-//! leaves no sidecar; but without sibling boards the origin is clear.
+//! Trashing a job, or changing it in the trash, writes the sidecar in the same step, so both nodes carry the number of
+//! one transaction. A peer leaves no sidecar; but without sibling boards the origin is clear.
 
 use futures_util::future::join_all;
 
@@ -17,7 +17,7 @@ use crate::{
     job::{JobKey, Origin, Shelf},
 };
 
-/// A trash node, and the transaction that created it.
+/// A trash node, and the transaction that last wrote it.
 type Trashed = (JobKey, i64);
 
 impl BoardSession<'_> {
@@ -31,7 +31,7 @@ impl BoardSession<'_> {
             .collect();
         let trashed = records.iter();
         let trashed: Vec<_> = trashed
-            .map(|record| (record.key.clone(), record.posting.stat.czxid))
+            .map(|record| (record.key.clone(), record.posting.stat.mzxid))
             .collect();
         let origins = self.origins(&trashed).await?;
         for (record, origin) in records.into_iter().zip(origins) {
@@ -64,7 +64,7 @@ impl BoardSession<'_> {
             });
             let mut trashed = Vec::with_capacity(keys.len());
             for (key, stat) in keys.iter().zip(join_all(stats).await) {
-                trashed.extend(stat?.map(|stat| (key.clone(), stat.czxid)));
+                trashed.extend(stat?.map(|stat| (key.clone(), stat.mzxid)));
             }
             for origin in self.origins(&trashed).await? {
                 match origin {
@@ -94,8 +94,8 @@ impl BoardSession<'_> {
             .read_as(&wanted, &mut Room::default(), mzxid)
             .await?;
         let origins = trashed.iter().zip(sides.chunks(boards.len()));
-        let origins = origins.map(|((_, czxid), sides)| {
-            let is_of = |side: &Option<i64>| *side == Some(*czxid);
+        let origins = origins.map(|((_, mzxid), sides)| {
+            let is_of = |side: &Option<i64>| *side == Some(*mzxid);
             match sides.iter().position(is_of) {
                 Some(0) => Origin::Here,
                 Some(place) => Origin::Beside(boards[place].board.clone()),

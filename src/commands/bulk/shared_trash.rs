@@ -35,12 +35,7 @@ impl SharedArgs {
             return;
         }
         if !chosen.is_bulk() {
-            for Named { entry, .. } in &mut chosen.jobs {
-                if let Ok(Origin::Beside(other)) = entry.as_ref().map(Entry::origin) {
-                    *entry = Err(not_ours(board.name(), other));
-                }
-            }
-            return;
+            return refuse_others(board, chosen, "use --board {}, or --shared to act here");
         }
         let all = chosen.jobs.len();
         let is_here = |entry: &Entry| *entry.origin() == Origin::Here;
@@ -56,11 +51,19 @@ impl SharedArgs {
     }
 }
 
-fn not_ours(here: &str, path: &str) -> anyhow::Error {
+/// Rejects named jobs of other boards that share the trash; `{}` in the hint is the board.
+pub(crate) fn refuse_others(board: &dyn Board, chosen: &mut Chosen, hint: &'static str) {
+    for Named { entry, .. } in &mut chosen.jobs {
+        if let Ok(Origin::Beside(other)) = entry.as_ref().map(Entry::origin) {
+            *entry = Err(not_ours(board.name(), other, hint));
+        }
+    }
+}
+
+fn not_ours(here: &str, path: &str, hint: &'static str) -> anyhow::Error {
     let message =
         format!("the job belongs to the board {path}, which shares its trash with this one");
-    let text = "use --board {}, or --shared to act here";
-    let hint = Hint::new(text, [&[&with_path(here, path)]]);
+    let hint = Hint::new(hint, [&[&with_path(here, path)]]);
     CommandError::refused(message).hint(hint).into()
 }
 
@@ -77,7 +80,7 @@ mod tests {
 
     #[test]
     fn foreign_path_is_quoted_in_a_hint() {
-        let error = not_ours("zk://h/a", "/b' $(touch c)x");
+        let error = not_ours("zk://h/a", "/b' $(touch c)x", "use --board {}");
         let Some(CommandError::Refused { hint, .. }) = error.downcast_ref() else {
             panic!("{error:?}");
         };

@@ -14,7 +14,7 @@ use crate::{
         filter::{FieldPath, compare_values},
     },
     context::Context,
-    job::brief,
+    job::{JobField, LONGEST_TEXT, brief},
     output::{ABSENT, Cell, Column, Fit, Page, Report, Row, Tone},
     secret::covered_member,
 };
@@ -69,6 +69,14 @@ impl Row for GroupCount<'_> {
     }
 }
 
+/// The longest text that is a group of its own, in bytes.
+fn longest(field: &FieldPath) -> usize {
+    match field.name() == JobField::Owner.name() {
+        true => 0,
+        false => LONGEST_TEXT,
+    }
+}
+
 pub(super) async fn count(
     ctx: &mut Context,
     board: &dyn Board,
@@ -83,14 +91,17 @@ pub(super) async fn count(
     let mut counts = HashMap::<Vec<Value>, u64>::new();
     while let Some(entry) = entries.try_next().await.with_context(|| trying(ctx))? {
         if filter.admits(&entry) {
-            let value = |field: &FieldPath| match field.group(&entry, filter.now) {
-                value if hides => covered_member(&field.name(), value),
-                value => value,
+            let value = |field: &FieldPath| {
+                let value = match field.group(&entry, filter.now) {
+                    value if hides => covered_member(&field.name(), value),
+                    value => value,
+                };
+                match value {
+                    Value::String(text) if text.len() > longest(field) => brief(&text).into(),
+                    value => value,
+                }
             };
-            let values = args.by.iter().map(value).map(|value| match value {
-                Value::String(text) => Value::String(brief(&text).into_owned()),
-                value => value,
-            });
+            let values = args.by.iter().map(value);
             *counts.entry(values.collect()).or_default() += 1;
         }
     }

@@ -86,6 +86,23 @@ fn trash_lists_its_own_board_unless_shared() {
 }
 
 #[test]
+fn job_is_changed_in_the_trash_by_its_own_board_only() {
+    need!(site = Neighbours::new());
+    let refused = site.run(&["change", &site.theirs, "--priority", "LOW"]);
+    let told = refused.failed(8);
+    assert!(
+        told.contains(&format!("use --board {}", site.beside)),
+        "{told}"
+    );
+    site.run(&["change", &site.ours, "--priority", "LOW"])
+        .succeeded();
+    assert_eq!(site.names(&[]), ["ours"]);
+    assert_eq!(site.names(&["--board", &site.beside]), ["theirs"]);
+    site.run(&["restore", &site.ours]).succeeded();
+    assert_eq!(site.shared.env.show(&site.ours)["priority"], "LOW");
+}
+
+#[test]
 fn job_of_another_board_is_restored_only_on_request() {
     need!(site = Neighbours::new());
     for verb in ["restore", "purge"] {

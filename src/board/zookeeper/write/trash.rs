@@ -90,7 +90,7 @@ impl BoardSession<'_> {
         self.commit(transaction).await
     }
 
-    /// Edits a job in the trash.
+    /// Edits a job in the trash. Without a sidecar, its board stays unknown.
     async fn try_to_edit(
         &self,
         record: &JobNodes,
@@ -108,7 +108,8 @@ impl BoardSession<'_> {
         );
         // The job of this key on the board may be another one, where boards share a trash.
         let on_board = self.paths.job(Shelf::Board, key);
-        if let Ok(mut side) = record.readable_side()
+        if record.side.is_some()
+            && let Ok(mut side) = record.readable_side()
             && self.session.read_one(&on_board).await?.is_none()
         {
             side.remark = restore.remark.clone();

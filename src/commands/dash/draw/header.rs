@@ -147,8 +147,8 @@ fn counts(state: &DashState) -> Pieces {
     });
     // The reasons are long, and `doctor` prints them.
     let unseen = snapshot.unseen.iter();
-    let unseen = unseen.filter_map(|what| what.split(": ").next());
-    let unseen = unseen.map(|what| format!("cannot read {what}"));
+    let unseen: Vec<_> = unseen.filter_map(|what| what.split(": ").next()).collect();
+    let unseen = (!unseen.is_empty()).then(|| format!("unread: {}", unseen.join(", ")));
     let hidden = hidden.map(str::to_owned).chain(unseen);
     told.chain(hidden.map(|what| (Tone::Bad, Text::from(format!("{what}  ")))))
         .collect()

@@ -5,9 +5,9 @@
 -- Returns for each job {"ok"}, {"no-such-job"}, {"exists"}, {"already-claimed", owner}, {"unreadable", side},
 -- {"not-held-back"}, {"changed"} or {"failed", why}.
 permit({ "HGET", "HDEL" }, trash, "field")
-permit({ "HSET" }, trash, "field", "value")
 permit({ "HGET", "HSET", "HEXISTS" }, listings, "field", "value")
 turn_to(1)
+if wanted ~= "" and is_trashed == "1" then permit({ "HSET" }, trash, "field", "value") end
 permit({ "GET" }, sidecar)
 permit({ "GET", "DEL" }, owned)
 permit({ "SET" }, modified, "value")
