@@ -101,15 +101,12 @@ impl Context {
         Ok(self.introduce(board))
     }
 
-    /// Returns the board for tests, its URL, and the opener of boards beside it. Call this before any other request.
-    pub(crate) fn testable_board(
-        &mut self,
-    ) -> anyhow::Result<(Arc<dyn Testable>, BoardUrl, Opener)> {
+    /// Returns the board for tests, and the opener of boards beside it. Call this before any other request.
+    pub(crate) fn testable_board(&mut self) -> anyhow::Result<(Arc<dyn Testable>, Opener)> {
         let opener = self.opener(&self.config)?;
-        let url = self.config.board.value.url.resolved();
-        let board = opener.open(&url)?;
+        let board = opener.open(&self.config.board.value.url.resolved())?;
         self.introduce(Arc::clone(&board) as Arc<dyn Board>);
-        Ok((board, url, opener))
+        Ok((board, opener))
     }
 
     fn introduce(&mut self, board: Arc<dyn Board>) -> Arc<dyn Board> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     bulk::{
-        act::{Effect, Pace, Verb, act},
+        act::{Effect, Pace, Run, Verb, act},
         references::{Scope, references},
         select::{Choice, Chosen, confirm, named},
         settle::{refuse_process_name, stated_owner},
@@ -86,5 +86,10 @@ pub(crate) async fn run(ctx: &mut Context, args: ExtendArgs) -> anyhow::Result<(
         });
         Ok(renewed.collect())
     };
-    act(ctx, (verb, Pace::FULL, None), chosen, extend).await
+    let run = Run {
+        verb,
+        pace: Pace::FULL,
+        resume: None,
+    };
+    act(ctx, run, chosen, extend).await
 }

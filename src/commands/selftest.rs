@@ -77,10 +77,10 @@ pub(crate) async fn run(ctx: &mut Context, args: SelftestArgs) -> anyhow::Result
     if args.clean {
         ctx.require_writable()?;
     }
-    let (board, url, mut opener) = ctx.testable_board()?;
+    let (board, mut opener) = ctx.testable_board()?;
     // A request that waits without success takes its time from the other tests.
     opener.patience = opener.patience.min(SHORTEST.max(args.bound / 4));
-    let scratch = Scratch::new(url, opener);
+    let scratch = Scratch::new(ctx.config.board.value.url.resolved(), opener);
     if !args.clean {
         scratch.require_short_name()?;
     }

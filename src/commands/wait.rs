@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use self::outcomes::{BadEnds, outcomes};
+use self::outcomes::{BadEnds, Ended, outcomes};
 use super::{
     bulk::{
         references::{Scope, references},
@@ -143,7 +143,12 @@ pub(crate) async fn for_posted(
     let endings = finished(ctx, (board, waiter), jobs, timeout).await?;
     let mut bad_ends = BadEnds::default();
     if let Some(Some(ending)) = endings.first() {
-        let ends = outcomes(ctx, board, &[(name, &job, *ending)], &mut bad_ends).await;
+        let ended = Ended {
+            name: name.into(),
+            job: &job,
+            ending: *ending,
+        };
+        let ends = outcomes(ctx, board, &[ended], &mut bad_ends).await;
         let ends = ends.with_context(|| ctx.trying("wait for", name))?;
         if let (true, Some(end), Some(uuid)) =
             (ctx.out.is_json(), ends.into_iter().next(), &job.uuid)
@@ -255,19 +260,16 @@ async fn for_existing(
     let endings = finished(ctx, (board, waiter), &awaited, timeout).await?;
     let jobs = entries.iter().zip(&awaited).zip(endings);
     // A trashed job ends the wait; the other jobs then have no ending.
-    let ended: Vec<_> = jobs
-        .filter_map(|((entry, job), ending)| Some((entry, job, ending?)))
-        .collect();
-    let names: Vec<_> = ended.iter().map(|(entry, ..)| entry.name()).collect();
-    let named = names.iter().zip(&ended);
-    let named: Vec<_> = named
-        .map(|(name, (_, job, ending))| (&**name, *job, *ending))
-        .collect();
+    let ended = jobs.filter_map(|((entry, job), ending)| {
+        let (name, ending) = (entry.name(), ending?);
+        Some((entry, Ended { name, job, ending }))
+    });
+    let (entries, ended): (Vec<_>, Vec<_>) = ended.unzip();
     let mut bad_ends = BadEnds::default();
-    let ends = outcomes(ctx, board, &named, &mut bad_ends)
+    let ends = outcomes(ctx, board, &ended, &mut bad_ends)
         .await
         .with_context(|| ctx.trying("wait for", "the jobs"))?;
-    for ((entry, ..), end) in ended.into_iter().zip(ends) {
+    for (entry, end) in entries.into_iter().zip(ends) {
         let done = Done::of(end.word, entry);
         ctx.out.report(&end.add_to(done))?;
     }

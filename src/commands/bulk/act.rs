@@ -79,13 +79,19 @@ pub(crate) struct Effect {
     pub(crate) note: Option<String>,
 }
 
+pub(crate) struct Run {
+    pub(crate) verb: Verb,
+    pub(crate) pace: Pace,
+    pub(crate) resume: Option<Suggestion>,
+}
+
 /// Acts on the chosen jobs in batches, and reports each in order.
 ///
 /// A single job sets the exit code by its own error; several jobs share one. With a command to resume, Ctrl-C ends the
 /// work after a batch and prints that command.
 pub(crate) async fn act(
     ctx: &mut Context,
-    (verb, pace, resume): (Verb, Pace, Option<Suggestion>),
+    Run { verb, pace, resume }: Run,
     chosen: Chosen,
     mut act: impl AsyncFnMut(&[&Entry]) -> board::Result<Vec<anyhow::Result<Effect>>>,
 ) -> anyhow::Result<()> {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::{
-    act::{Effect, Pace, act},
+    act::{Effect, Pace, Run, act},
     action::{Action, Force},
     plan,
     report::{dry_run, no_history, sorted_out},
@@ -98,10 +98,12 @@ impl Task {
         ctx: &mut Context,
         board: &dyn Board,
     ) -> anyhow::Result<()> {
-        let (choice, how) = (
-            self.chosen.choice,
-            (self.action.verb(), self.pace, self.resume),
-        );
+        let choice = self.chosen.choice;
+        let run = Run {
+            verb: self.action.verb(),
+            pace: self.pace,
+            resume: self.resume,
+        };
         let executor = Executor::new(board, &self.action, (self.who, self.reason)).await;
         let each = async |entries: &[&Entry]| match choice {
             Choice::Planned => {
@@ -114,7 +116,7 @@ impl Task {
             Action::Change(_) => notes_on_change(ctx, board, &self.chosen),
             _ => Vec::new(),
         };
-        act(ctx, how, self.chosen, each).await?;
+        act(ctx, run, self.chosen, each).await?;
         notes.into_iter().for_each(|it| ctx.out.note(it));
         Ok(())
     }

@@ -96,7 +96,7 @@ fn lease(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: DrillArgs) -> anyhow::Result<()> {
-    let (board, url, opener) = ctx.testable_board()?;
+    let (board, opener) = ctx.testable_board()?;
     ctx.require_writable()?;
     let name = format!("drill-{}", &Uuid::new_v4().simple().to_string()[..8]);
     let question = format!(
@@ -110,7 +110,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DrillArgs) -> anyhow::Result<()
             "--yours needs the board of your conductors, but a drill of Octavia uses a copy";
         return Err(CommandError::usage(message).into());
     }
-    let scratch = is_copy.then(|| Scratch::new(url, opener));
+    let scratch = is_copy.then(|| Scratch::new(ctx.config.board.value.url.resolved(), opener));
     let mut board: Arc<dyn Board> = board;
     if let Some(scratch) = &scratch {
         let copy = scratch.open()?;

@@ -1,6 +1,6 @@
 //! The results of awaited jobs, and the reasons of the bad ones.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde_json::json;
 
@@ -72,6 +72,13 @@ impl BadEnds {
     }
 }
 
+/// An awaited job that left the board, or its shelf.
+pub(super) struct Ended<'a> {
+    pub(super) name: Cow<'a, str>,
+    pub(super) job: &'a Awaited,
+    pub(super) ending: Ending,
+}
+
 pub(super) struct AwaitedEnd {
     pub(super) word: &'static str,
     pub(super) outcome: Option<Departure>,
@@ -95,13 +102,13 @@ impl AwaitedEnd {
 pub(super) async fn outcomes(
     ctx: &Context,
     board: &dyn Board,
-    jobs: &[(&str, &Awaited, Ending)],
+    jobs: &[Ended<'_>],
     bad_ends: &mut BadEnds,
 ) -> board::Result<Vec<AwaitedEnd>> {
     let past = ended_entries(ctx, board, Shelf::History, jobs).await?;
     let trash = ended_entries(ctx, board, Shelf::Trash, jobs).await?;
     let (mut ends, mut unknown) = (Vec::new(), Vec::new());
-    for (name, job, ending) in jobs {
+    for Ended { name, job, ending } in jobs {
         let mut entries = past.iter().chain(&trash).filter_map(Entry::job);
         let found = entries.find(|it| it.key == job.key && job.is_of(it));
         let outcome = found.and_then(|job| Some(job.ended.as_ref()?.departure));
@@ -114,7 +121,7 @@ pub(super) async fn outcomes(
                 Some("disappeared without a record of its end; the board may have lost the job"),
             ),
             (_, None) => {
-                unknown.push(*name);
+                unknown.push(&**name);
                 ("complete", None)
             }
             (_, Some(Departure::Consumed)) => ("complete", None),
@@ -153,14 +160,14 @@ async fn ended_entries(
     ctx: &Context,
     board: &dyn Board,
     shelf: Shelf,
-    jobs: &[(&str, &Awaited, Ending)],
+    jobs: &[Ended<'_>],
 ) -> board::Result<Vec<Entry>> {
     let is_trash = shelf == Shelf::Trash;
     let meant = jobs
         .iter()
-        .filter(|(_, _, ending)| (*ending == Ending::Trashed) == is_trash);
+        .filter(|it| (it.ending == Ending::Trashed) == is_trash);
     let (names, keys): (Vec<_>, Vec<_>) = meant
-        .map(|(name, job, _)| (*name, JobRef::Key(job.key.clone())))
+        .map(|it| (&*it.name, JobRef::Key(it.job.key.clone())))
         .unzip();
     if keys.is_empty() {
         return Ok(Vec::new());

@@ -206,8 +206,14 @@ fn rates(state: &DashState, columns: usize) -> Pieces {
     pieces
 }
 
+pub(super) struct Tab {
+    pub(super) view: View,
+    pub(super) columns: Range<u16>,
+    title: Text,
+}
+
 /// Returns the titles of the views with their places, shortened to fit.
-pub(super) fn tabs(state: &DashState) -> Vec<(View, Range<u16>, Text)> {
+pub(super) fn tabs(state: &DashState) -> Vec<Tab> {
     let figures = &state.summary.figures;
     let count = |view: View| match view {
         View::Problems => Some(state.summary.problems.len() as u64),
@@ -250,7 +256,11 @@ pub(super) fn tabs(state: &DashState) -> Vec<(View, Range<u16>, Text)> {
         .map(|(view, title)| {
             let from = x;
             x += u16::try_from(title.len()).unwrap_or(0);
-            (*view, from..x, Text::from(title))
+            Tab {
+                view: *view,
+                columns: from..x,
+                title: Text::from(title),
+            }
         });
     tabs.collect()
 }
@@ -258,7 +268,12 @@ pub(super) fn tabs(state: &DashState) -> Vec<(View, Range<u16>, Text)> {
 fn draw_tabs(state: &DashState, y: u16, canvas: &mut Canvas<'_>) {
     let worst = state.summary.problems.first().map(|it| it.severity);
     let mut end = 0;
-    for (view, columns, title) in tabs(state) {
+    for Tab {
+        view,
+        columns,
+        title,
+    } in tabs(state)
+    {
         let tone = match (view == state.view, view) {
             (false, View::Problems) => worst.map_or(Tone::Faint, tone),
             (false, _) => Tone::Faint,

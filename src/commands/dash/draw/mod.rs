@@ -105,9 +105,9 @@ pub(super) fn hit(state: &DashState, x: u16, y: u16) -> Option<Target> {
     }
     let body = body(state);
     if y == header::tabs_line(state) {
-        let tabs = header::tabs(state).into_iter();
-        let mut tabs = tabs.filter(|(_, columns, _)| columns.contains(&x));
-        return tabs.next().map(|(view, ..)| Target::Tab(view));
+        let mut tabs = header::tabs(state).into_iter();
+        let tab = tabs.find(|it| it.columns.contains(&x))?;
+        return Some(Target::Tab(tab.view));
     }
     if !body.contains(&y) || x >= left(state) {
         return None;
