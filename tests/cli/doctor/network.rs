@@ -377,7 +377,7 @@ fn headline_counts_parts_that_may_not_be_read() {
     let doctor = run(&["doctor"]);
     assert_eq!(doctor.code, 7, "{doctor}");
     assert!(doctor.stdout.contains("missing-rights"), "{doctor}");
-    for seen in ["MGET: `conductors`", "HSCAN: obeying pauses"] {
+    for seen in ["a job, `conductors`", "obeying pauses"] {
         let told = run(&["doctor", "--json"]).stdout;
         assert!(told.contains(seen), "{told}");
     }
