@@ -67,7 +67,7 @@ use crate::{
     process::{
         guard,
         job_control::{self, Role},
-        signal::Signals,
+        signal::{Signals, keep_ended_children},
         stand,
     },
 };
@@ -165,6 +165,7 @@ fn surroundings(cli: &Cli) -> anyhow::Result<()> {
             "/proc is not mounted, so jobboard cannot supervise commands; run `mount -t proc proc /proc`"
         );
     }
+    keep_ended_children()?;
     Ok(())
 }
 

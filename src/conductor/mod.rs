@@ -125,7 +125,6 @@ pub(crate) async fn conduct(
     signals: &mut Signals,
     steering: Steering<'_>,
 ) -> Result<(), Halted> {
-    Signals::catch_child_signal()?;
     let shared = Arc::new(Shared::new(board, settings)?);
     let mut service = Service::new(&shared, steering);
     let done = tokio::select! {

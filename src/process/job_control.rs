@@ -10,6 +10,12 @@ use std::{
     process::ExitStatus,
 };
 
+use super::{
+    group::{Stat, own_group},
+    signal::{ENDING, Ignored, code_of, set_of},
+    stand::{ReceivedSignal, Stand},
+    terminal::{Terminal, Tty},
+};
 use nix::sys::{
     prctl::set_name,
     signal::{self as nix_signal, SigSet},
@@ -17,14 +23,6 @@ use nix::sys::{
 use rustix::{
     process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal},
     termios::Termios,
-};
-use tokio::signal::unix::SignalKind;
-
-use super::{
-    group::{Stat, own_group},
-    signal::{ENDING, Ignored, catch_for_good, code_of, set_of},
-    stand::{ReceivedSignal, Stand},
-    terminal::{Terminal, Tty},
 };
 
 /// The variable that names the front to a worker. Commands do not inherit it.
@@ -68,14 +66,6 @@ fn hold(front: Pid, terminal: Option<(Tty, Pid)>) -> io::Result<Role> {
     })
 }
 
-/// Makes `wait` report the worker's end, even if our parent made us ignore it.
-fn catch_child_signal() -> io::Result<()> {
-    if Ignored::now().has(Signal::CHILD) {
-        catch_for_good(SignalKind::child())?;
-    }
-    Ok(())
-}
-
 fn forwarded() -> impl Iterator<Item = Signal> {
     let ignored = Ignored::now();
     let signals = ENDING.into_iter().chain([Signal::TSTP, Signal::CONT]);
@@ -92,7 +82,6 @@ struct Front {
 
 impl Front {
     fn start(tty: Tty, args: &[OsString]) -> io::Result<Self> {
-        catch_child_signal()?;
         let worker = Stand::start(forwarded(), |command| {
             command.args(args).env(MARK, getpid().to_string())
         })?;

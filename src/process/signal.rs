@@ -56,17 +56,6 @@ impl Signals {
             .map(Self)
     }
 
-    /// Makes `wait` report a child's end, even if our parent made us ignore it.
-    ///
-    /// Otherwise the default stays, and no signal interrupts us.
-    pub(crate) fn catch_child_signal() -> io::Result<()> {
-        if Ignored::now().has(Signal::CHILD) {
-            // A caught signal stays caught.
-            Self::catch(&[Signal::CHILD])?;
-        }
-        Ok(())
-    }
-
     /// Turns a write beyond the file size limit into an error instead of our end. The limit still ends our commands.
     pub(crate) fn catch_file_limit_signal() -> io::Result<()> {
         if !Ignored::now().has(Signal::XFSZ) {
@@ -109,8 +98,18 @@ pub(super) fn set_of(signals: impl IntoIterator<Item = Signal>) -> SigSet {
         .collect()
 }
 
+/// Makes the kernel keep each child until we have seen its end, even if our parent ignored the ends of children.
+///
+/// Otherwise the default stays, and no signal interrupts us.
+pub(crate) fn keep_ended_children() -> io::Result<()> {
+    match Ignored::now().has(Signal::CHILD) {
+        true => catch_for_good(SignalKind::child()),
+        false => Ok(()),
+    }
+}
+
 /// Catches a signal for the rest of this process, without a runtime.
-pub(super) fn catch_for_good(signal: SignalKind) -> io::Result<()> {
+fn catch_for_good(signal: SignalKind) -> io::Result<()> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_io().build()?;
     let _inside = runtime.enter();

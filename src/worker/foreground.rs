@@ -28,7 +28,6 @@ pub(crate) async fn perform_here(
     signals: &mut Signals,
     mut terminal: Option<&mut Terminal>,
 ) -> Result<(Ended, bool), NotPerformed> {
-    Signals::catch_child_signal()?;
     worker.guard.check()?;
     worker.end_leftovers(held).await;
     if let Some(signal) = signals.pending().await {

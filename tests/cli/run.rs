@@ -4,6 +4,7 @@ mod ending;
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt as _,
     time::{Duration, Instant},
 };
 
@@ -403,4 +404,30 @@ fn background_processes_are_killed() {
     let script = format!("sleep {} & exit 4", tag.text());
     assert_eq!(run(&env, &["--", "sh", "-c", &script]).code, 4);
     assert!(tag.commands().is_empty());
+}
+
+#[test]
+fn ends_of_children_are_seen_although_a_parent_ignores_them() {
+    let env = Env::new();
+    let ignoring = |words: &[&str]| {
+        let own = ["--ignore-signal=CHLD", env!("CARGO_BIN_EXE_jobboard")];
+        let words = [&own, words].concat();
+        env.program("env".as_ref(), &words).run()
+    };
+    let slow = ["--", "sh", "-c", "cat > cat; sleep 0.1; exit 3"];
+    let run = ignoring(&[&["run", "a", "--on-failure", "trash"], &slow[..]].concat());
+    assert_eq!(run.code, 3, "{run}");
+    let watch = ["watch", "--since", "1h", "--count", "2", "--", "sh", "-c"];
+    let run = ignoring(&[&watch, &["cat > cat; sleep 0.1"][..]].concat());
+    assert_eq!(run.code, 0, "{run}");
+    env.jobboard(&["post", "b", "--", "sleep", "0.1"])
+        .run()
+        .succeeded();
+    ignoring(&["conduct", "--drain", "--allow-any"]).succeeded();
+    // The reason is that of the program.
+    let script = env.file("lost");
+    fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = ignoring(&["run", "c", "--", script.to_str().unwrap()]);
+    assert_eq!(run.code, 127, "{run}");
 }
