@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::{self, Instant};
 
+pub(crate) use super::taker::Death;
 use super::taker::Taker;
 use crate::{
     board::{Board, BoardError, JobRef},
@@ -23,15 +24,6 @@ const LONGEST_MOVE: TimeDelta = TimeDelta::minutes(10);
 const MOST: usize = 1000;
 
 const SHORTEST: Duration = Duration::from_secs(1);
-
-/// What this machine knows about the process of a silent owner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Death {
-    Certain,
-    /// The process with this pid is only stopped, for example by SIGSTOP.
-    Stopped(u32),
-    Unproven,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Holder {

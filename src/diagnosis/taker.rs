@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::holder::Death;
 use crate::{
     board::filter::{Filter, Filters},
     conductor::{
@@ -30,6 +29,15 @@ pub(crate) fn has_died(conductor: &Conductor) -> bool {
 pub(crate) fn has_stopped(conductor: &Conductor) -> bool {
     let process = conductor.report.process.as_deref();
     is_stopped(&conductor.host, conductor.pid, process)
+}
+
+/// What this machine knows about the process of a silent owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Death {
+    Certain,
+    /// The process with this pid is only stopped, for example by SIGSTOP.
+    Stopped(u32),
+    Unproven,
 }
 
 #[derive(Debug)]

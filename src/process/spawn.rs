@@ -13,13 +13,14 @@ use std::{
 
 use rustix::{
     pipe::{PipeFlags, pipe_with},
-    process::{Pid, Signal},
+    process::Pid,
 };
 
+pub(crate) use super::vfork::Bonds;
 use super::{
     command::{CommandSpec, DETAILS_FILE, Input, NotRun, OutputTarget, details_file},
     guard::CONDUCTOR,
-    label::{Label, MARK},
+    label::MARK,
     signal::Ignored,
     vfork::ChildSetup,
 };
@@ -33,14 +34,6 @@ pub(crate) struct Spawner {
     nothing: File,
     nowhere: File,
     defaults: Vec<c_int>,
-}
-
-/// Ties a command and its descendants to this process.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Bonds {
-    pub(crate) label: Label,
-    /// The kernel sends this to the command itself when our thread ends, so the main thread must start it.
-    pub(crate) at_our_death: Signal,
 }
 
 pub(crate) type Pipes = [Option<OwnedFd>; 2];
@@ -171,7 +164,10 @@ impl Spawner {
         changes: &[(OsString, Option<OsString>)],
         details: Option<&File>,
     ) -> io::Result<Vec<Cow<'_, CStr>>> {
-        let changed = |it: &CStr| changes.iter().any(|(name, _)| is_called(it, name));
+        let changed = |it: &CStr| {
+            let has_details = details.is_some() && is_called(it, DETAILS_FILE.as_ref());
+            has_details || changes.iter().any(|(name, _)| is_called(it, name))
+        };
         let kept = self.variables.iter().filter(|it| !changed(it));
         let mut all = Vec::with_capacity(self.variables.len() + changes.len());
         all.extend(kept.map(|it| Cow::Borrowed(it.as_c_str())));

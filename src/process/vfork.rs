@@ -26,13 +26,21 @@ use nix::{
 use rustix::{
     io::{FdFlags, fcntl_setfd},
     process::{
-        Pid, WaitId, WaitIdOptions, chdir, getpid, getppid, set_parent_process_death_signal,
-        setpgid, waitid,
+        Pid, Signal, WaitId, WaitIdOptions, chdir, getpid, getppid,
+        set_parent_process_death_signal, setpgid, waitid,
     },
     stdio::{dup2_stderr, dup2_stdin, dup2_stdout},
 };
 
-use super::spawn::Bonds;
+use super::label::Label;
+
+/// Ties a command and its descendants to this process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bonds {
+    pub(crate) label: Label,
+    /// The kernel sends this to the command itself when our thread ends, so the main thread must start it.
+    pub(crate) at_our_death: Signal,
+}
 
 /// What a child becomes, and how it prepares.
 pub(super) struct ChildSetup<'a> {
@@ -79,7 +87,8 @@ impl ChildSetup<'_> {
         match failure.into_inner() {
             0 => Ok(pid),
             error => {
-                waitid(WaitId::Pid(pid), WaitIdOptions::EXITED)?;
+                // Nothing to reap where our parent made us ignore the end of children.
+                let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
                 Err(io::Error::from_raw_os_error(error))
             }
         }
@@ -120,7 +129,7 @@ impl ChildSetup<'_> {
         // SAFETY: zeroes are the default action with an empty mask.
         let default = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
         for &signal in self.defaults {
-            // SAFETY: no signal arrives here: all are blocked. The library refuses its own signals.
+            // SAFETY: no signal arrives here: all are blocked. glibc refuses its own signals.
             unsafe { libc::sigaction(signal, &raw const default, ptr::null_mut()) };
         }
     }

@@ -116,8 +116,12 @@ pub(crate) async fn is_spoken(stream: TcpStream, server: &Server) -> bool {
     // With no trusted authority, the handshake ends at the certificate.
     let config = Arc::new(config_of(RootCertStore::empty()).with_no_client_auth());
     let shaken = time::timeout(TEST, handshake(stream, server, config)).await;
-    // A server without TLS may read our bytes as an unfinished line, and wait.
-    shaken.is_ok_and(|result| !result.is_err_and(|error| objection(&error, false).is_none()))
+    match shaken {
+        Ok(Ok(_)) => true,
+        Ok(Err(error)) => objection(&error, false).is_some(),
+        // A server without TLS may read our bytes as an unfinished line, and wait.
+        Err(_) => false,
+    }
 }
 
 /// Returns the TLS problem of a connection; `None` if TLS did not cause the error.

@@ -25,7 +25,8 @@ impl Word {
             meaning,
             more,
         } = self;
-        format!("# {name}\n\n{meaning}\n\nMore: `jobboard help {more}`\n")
+        let more = ["More: `jobboard help ", more, "`\n"].concat();
+        ["# ", name, "\n\n", meaning, "\n\n", &more].concat()
     }
 }
 

@@ -40,7 +40,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim or a renewal is served",
         "board/zookeeper/write/claim.rs",
         &["attempt", "renew"],
-        "48687205",
+        "9e19baf0",
     ),
     (
         "a settlement is served",
@@ -112,7 +112,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "an unconfirmed claim is noticed",
         "conductor/picker/claim.rs",
         &["unanswered", "let_slip", "heed_claim"],
-        "a3d89df6",
+        "20614fa2",
     ),
 ];
 

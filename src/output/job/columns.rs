@@ -31,7 +31,7 @@ enum ColumnContent {
     Field(JobField),
 }
 
-pub(super) static COLUMNS: [JobColumn; 22] = [
+pub(super) static COLUMNS: &[JobColumn] = &[
     column("uuid", "uuid", Fit::Id, None, ColumnContent::Reference),
     field(JobField::Name, Fit::Shrinks, None),
     field(JobField::State, Fit::Whole, Some(9)),

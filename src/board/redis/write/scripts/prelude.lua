@@ -95,14 +95,14 @@ local function rules_of_side()
 
   local function is_time(value)
     if not is_text(value) then return false end
-    local date, clock, rest = value:match("^(%d%d%d%d%-%d%d%-%d%d)T(%d%d:%d%d:%d%d)(.*)$")
+    local date, of_day, rest = value:match("^(%d%d%d%d%-%d%d%-%d%d)T(%d%d:%d%d:%d%d)(.*)$")
     if not date or not (rest == "Z" or rest:match("^%.%d+Z$")) then return false end
     local year, month, day = tonumber(date:sub(1, 4)), tonumber(date:sub(6, 7)), tonumber(date:sub(9, 10))
     local is_leap = year % 4 == 0 and (year % 100 ~= 0 or year % 400 == 0)
     if not DAYS[month] or day < 1 or day > DAYS[month] or (day == 29 and month == 2 and not is_leap) then
       return false
     end
-    return clock:sub(1, 2) < "24" and clock:sub(4, 5) < "60" and clock:sub(7, 8) < "60"
+    return of_day:sub(1, 2) < "24" and of_day:sub(4, 5) < "60" and of_day:sub(7, 8) < "60"
   end
 
   local function is_nothing_or(is_right)
@@ -299,8 +299,8 @@ end
 local function remember(side)
   if remembered == "" then return "" end
   if not side or #side > LARGEST_SIDE then side = "" end
-  local kept = redis.pcall("XADD", past, "MAXLEN", "~", history, "*", "job", remembered, "side", side)
-  return type(kept) == "table" and kept.err or ""
+  local added = redis.pcall("XADD", past, "MAXLEN", "~", history, "*", "job", remembered, "side", side)
+  return type(added) == "table" and added.err or ""
 end
 
 local events = {}
