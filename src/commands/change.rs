@@ -105,7 +105,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ChangeArgs) -> anyhow::Result<(
         .any(|(name, value)| name == "command" && value.is_string())
     {
         ctx.out
-            .note("a `command` that is text is only for handlers; `-- COMMAND` sets a command");
+            .note("only handlers accept a string as `command`; `-- COMMAND` sets a command");
     }
     let board = args.preview.board(ctx)?;
     let (verb, shelves) = action.scope();

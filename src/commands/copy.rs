@@ -187,7 +187,7 @@ async fn transfer(
         _ if own.url.is_same_board(&other.url) => Err(same()),
         true => Err(CommandError::refused(OCTAVIA).into()),
         false if is_other => {
-            let message = format!("the plan is for another target than {}", route.target);
+            let message = format!("the plan is for a target other than {}", route.target);
             Err(CommandError::refused(message).into())
         }
         false if args.resume => finish(ctx, &route, (&config, &args.consent)).await,

@@ -19,7 +19,7 @@ use crate::{
 /// Print the owner of a job
 ///
 /// Prints nothing on standard output for an unclaimed job. On an Octavia board on ZooKeeper, it also prints the host.
-/// For several jobs, each line starts with the job.
+/// For several jobs, each line starts with the reference of the job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OwnerArgs {
     /// Jobs: uuid, prefix, name, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input

@@ -225,7 +225,7 @@ fn likely_mistakes(name: &str, details: &Value) -> Vec<Hint> {
             if name.contains(|it| "|&;<>()$`\\\"'*?[~".contains(it)) {
                 words = vec!["sh", "-c", name];
             }
-            let hint = "this job has no command, so it needs a handler of this name; \
+            let hint = "this job has no command, so it needs a handler with this name; \
                 `jobboard post {} -- {}` posts a job with a command";
             hints.push(Hint::new(hint, [&[first][..], &words]));
         }

@@ -107,7 +107,7 @@ impl Snapshot {
             }
             (Code::NoMatchingConductor, Some(job)) if job.has_no_command() => Some(
                 Fix::look(Suggestion::of("change").with([&reference, "--", "COMMAND"]))
-                    .because("add a handler of this name, or give the job a command"),
+                    .because("add a handler with this name, or give the job a command"),
             ),
             (Code::NoMatchingConductor | Code::Unsettled, Some(job)) => {
                 self.look_at_conductor(cause.code, job)
@@ -276,7 +276,7 @@ impl Snapshot {
             Some(_) => Fix::look(command).because("start a conductor"),
             None => Fix::look(command.with(["--handlers", "DIR"])).because(
                 "give the job a command (`jobboard change JOB -- COMMAND`), or start a conductor \
-                     with a handler of this name",
+                     that has a handler with this name",
             ),
         }
     }
@@ -286,7 +286,7 @@ impl Snapshot {
         let text = match code {
             Code::Unsettled => "fix the cause, and the conductor settles the job; its state:",
             _ => {
-                "add a handler of this name, or start a conductor that accepts the job; what each accepts:"
+                "add a handler with this name, or a conductor that accepts the job; to see what each accepts:"
             }
         };
         let command = Suggestion::of("conductors").operand(&taker.conductor.name);

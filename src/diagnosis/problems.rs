@@ -129,7 +129,7 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
             "start `jobboard conduct --handlers DIR` or a TaskFlow conductor, or run a command with \
                  `jobboard claim JOB -- COMMAND`",
         ),
-        Code::ClockSkew => Fix::advice("set the clocks of this machine and of the posters"),
+        Code::ClockSkew => Fix::advice("correct the clocks of this machine and of the posters"),
         Code::BreaksPeers => target.list(),
         _ => return None,
     };
@@ -174,7 +174,7 @@ fn fix_of_record(cause: &Cause, target: FixTarget<'_>) -> Fix {
         }
         _ => target
             .run(Risk::Destructive, Repair::Trash { reason: None })
-            .because("put it into the trash"),
+            .because("move it to the trash"),
     }
 }
 
@@ -351,8 +351,8 @@ impl Survey {
                     "the next Python service that lists them deletes them or fails",
                 ),
                 Some(PeerOrder::OldestOfTheLeastUrgent) => counted(
-                    "each listing by a Python service fails at the record",
-                    "each listing by a Python service fails at them",
+                    "each listing by a Python service fails on the record",
+                    "each listing by a Python service fails on them",
                 ),
             },
             (Code::UnfinishedMove, _) if about.is_empty() => "from an unknown board".to_owned(),
@@ -398,7 +398,7 @@ impl Survey {
                 if has_died {
                     // Without claims, a process that is gone does no harm.
                     problem.severity = Severity::Note;
-                    problem.impact = "no claims, so nothing to do: its registration ends soon";
+                    problem.impact = "it holds no claims, and its registration ends soon";
                 }
                 let problem = problem.at("last heartbeat", heard.map(|ago| now - ago), now);
                 let look = Suggestion::of("conductors").operand(&it.name);

@@ -27,7 +27,7 @@ named! {
     }
 }
 
-/// Declares the codes, each with its group, severity and impact. A state is no problem and has no impact.
+/// Declares the codes, each with its group, severity and impact. A state is not a problem and has no impact.
 macro_rules! codes {
     ($($Group:ident { $($Code:ident = $name:tt, $Severity:ident: $impact:literal;)+ })+) => {
         named! {
@@ -64,14 +64,14 @@ codes! {
         WritableByOthers = "writable-by-others", Error:
             "other users of this machine can post commands that your conductors run";
         Damaged = "damaged-file", Error: "jobs are lost, and reading or writing fails";
-        DiskFull = "disk-full", Warning: "soon jobs can be neither posted nor settled";
+        DiskFull = "disk-full", Warning: "posting and settling jobs soon fails";
         LogLarge = "large-log", Warning:
             "every process reads the log when it starts, and the disk fills up";
     }
     Keys {
         WrongType = "wrong-type", Error: "every command that uses this key fails";
         StrayKeys = "stray-keys", Warning:
-            "the keys use space forever, and a new job with the same key inherits them";
+            "the keys take up space forever, and a new job with the same key inherits them";
         UnreadableEntry = "unreadable-entry", Warning:
             "an unreadable pause applies to no job, and an unreadable registration hides a conductor";
         SequenceBehind = "sequence-behind", Warning:
@@ -126,15 +126,15 @@ codes! {
         Silent = "conductor-silent", Warning: "the claims of the conductor expire, and other \
                                                conductors retry its jobs";
         SameName = "duplicate-name", Error:
-            "each conductor owns the claims of the other and settles jobs that it does not run";
+            "each conductor owns the other's claims, and may settle jobs that the other is running";
     }
     Local {
         ConfigWritable = "writable-config", Error:
             "other users can choose your board and the program that prints its password";
         PasswordReadable = "readable-password", Error: "other users can read the password of the \
                                                         board";
-        Kernel = "unsupported-kernel", Error: "jobboard supervises commands incompletely, or not \
-                                               at all";
+        Kernel = "unsupported-kernel", Error: "jobboard can supervise commands only in part, or \
+                                               not at all";
     }
     Octavia {
         OddConfig = "suspicious-config", Note:
@@ -153,7 +153,7 @@ impl Code {
         self.meaning().0
     }
 
-    /// Whether it is worth a place in a list of problems, and not the ordinary state of a job.
+    /// Whether the code is a problem, and not the ordinary state of a job.
     pub(crate) fn is_problem(self) -> bool {
         let (.., impact) = self.meaning();
         !impact.is_empty()

@@ -269,7 +269,7 @@ fn every_failure_has_a_monitoring_exit_code() {
         let words: Vec<_> = line.split(' ').collect();
         let run = env.jobboard(&words).run();
         assert_eq!((run.code, run.stderr.as_str()), (code, ""), "{line}: {run}");
-        let state = ["Check the board", "", "CRITICAL - ", "UNKNOWN - "][code as usize];
+        let state = ["Report the health", "", "CRITICAL - ", "UNKNOWN - "][code as usize];
         assert!(run.stdout.starts_with(state), "{line}: {run}");
         if code > 0 {
             let run = env.jobboard(&[&words[..], &["--json"]].concat()).run();

@@ -186,7 +186,7 @@ fn guessed_options_are_answered() {
 fn options_of_other_programs_are_answered() {
     let env = stocked();
     for (line, answer) in [
-        ("post a --depends-on b", "`jobboard post NAME -- COMMAND`"),
+        ("post a --depends-on b", "after `jobboard wait`"),
         ("post a --payload {}", "`jobboard post NAME KEY=TEXT`"),
         ("run a --retry 3 -- true", "`jobboard post NAME -- COMMAND`"),
         ("doctor --repair", "`--fix`"),

@@ -32,7 +32,7 @@ pub(crate) fn refuse_process_name(ctx: &Context) -> anyhow::Result<()> {
     if process_of(&who.text()).is_none() {
         return Ok(());
     }
-    let message = format!("{who} is the name of a process, and only the process ends its claim");
+    let message = format!("{who} is the name of a process; only that process may end its claim");
     let hint =
         "use --force: `jobboard` asks first, and conductors wait until the command has ended";
     Err(CommandError::refused(message).hint(hint).into())

@@ -363,7 +363,7 @@ impl BalancerRepair<'_> {
         match is_well {
             true => Ok(()),
             false => {
-                let message = format!("load balancer {} ended {status}", balancer.id);
+                let message = format!("load balancer {} ended in {status}", balancer.id);
                 Err(self.ended(MendEnd::Failed, message))
             }
         }

@@ -198,7 +198,7 @@ impl Sources {
             }
             None if look.has_changed => Err(CommandError::Mend {
                 end: MendEnd::Changed,
-                message: format!("load balancer {prefix} changed during each look"),
+                message: format!("load balancer {prefix} changed each time it was read"),
                 hint: "a worker may be running its job; repeat the command later".into(),
             }
             .into()),

@@ -58,7 +58,7 @@ impl Trial<'_> {
         let (lasted, late) = (before.elapsed(), since.elapsed().saturating_sub(term));
         let [seconds, before] = [term, lasted].map(|it| it.as_secs_f64());
         let why = format_args!(
-            "a claim for {seconds:.1} s ended after {before:.1} s: a job may run twice"
+            "a claim of {seconds:.1} s ended after {before:.1} s: a job may run twice"
         );
         require(lasted + STEP >= term, why)?;
         self.settles_nothing(&self.ada, &claim, Decision::Consume)
@@ -69,7 +69,7 @@ impl Trial<'_> {
         self.settle(&self.bob, &heir, Decision::Consume).await?;
         self.figures.borrow_mut().expiry = Some(late.as_secs_f64());
         let why = format!(
-            "claims ended {} ms after their {seconds:.1} s; their former owners could not settle the jobs",
+            "claims of {seconds:.1} s ended {} ms late; their former owners could not settle the jobs",
             late.as_millis()
         );
         let remedy = "jobs of a crashed machine wait this much longer";

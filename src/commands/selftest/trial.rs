@@ -245,7 +245,7 @@ impl<'a> Trial<'a> {
                 "held {WATCHED} claims for {passed:.1} s and renewed them {renewed} times"
             )),
             false => Seen::untried(format!(
-                "out of time: claims must be held for more than their {term:.1} s"
+                "out of time: claims must be held for longer than their lease of {term:.1} s"
             )),
         })
     }

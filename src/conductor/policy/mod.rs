@@ -146,7 +146,7 @@ impl Forbidden {
             Self::Absent(_) => "install the program on the conductor's machine",
             Self::Variable(_) => "restart the conductor with --allow-env NAME",
             Self::Untrusted(_) | Self::Refused(_) => {
-                "correct the handler's owner or mode; conductors look again every ten seconds"
+                "correct the handler's owner or mode; conductors check again every ten seconds"
             }
             Self::NoCommand { .. }
             | Self::Malformed { .. }

@@ -62,7 +62,7 @@ impl<'a> Oslo<'a> {
         self.size += bytes.len();
         ensure!(
             self.size <= LARGEST,
-            "{}: the configuration files are too large together",
+            "{}: the configuration files together are too large",
             trying()
         );
         let text = String::from_utf8(bytes).ok();

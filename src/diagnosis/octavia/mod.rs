@@ -91,7 +91,7 @@ async fn add_books_without_job(
 
 fn short_columns(columns: Vec<String>) -> Problem {
     let summary = format!(
-        "the logbook tables are from an older TaskFlow: {} columns are too short",
+        "the logbook tables are from an older TaskFlow; columns that are too short: {}",
         columns.len()
     );
     let remedy = Fix::elsewhere(Suggestion::of("octavia-db-manage upgrade_persistence"));
