@@ -28,7 +28,7 @@ use crate::{
 /// or empty.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConductorsArgs {
-    /// Show everything about conductors whose name begins with this, including why they skip jobs
+    /// Show everything about conductors whose name begins with this, as text, including why they skip jobs
     name: Option<String>,
 }
 
@@ -149,6 +149,8 @@ impl Row for ListedConductor {
 }
 
 impl Report for ListedConductor {
+    const IS_TEXT: bool = true;
+
     fn fields(&self) -> Vec<String> {
         Row::fields(self)
     }

@@ -43,7 +43,7 @@ pub(crate) struct DoctorArgs {
     /// Show the fixes as a plan, and run each one that you confirm
     ///
     /// The plan begins with the safe fixes and ends with the destructive ones. Each step asks: y runs the fix, n skips
-    /// it, a also runs all later fixes that are not destructive, s shows the jobs, q quits. --yes runs the safe fixes
+    /// it, a also runs all later safe fixes, s shows the jobs, q quits. --yes runs the safe fixes
     /// without asking; --yes --only CODE runs that fix, even a destructive one. Each step reads its jobs again, and skips
     /// any that changed.
     #[arg(long, conflicts_with = "list")]

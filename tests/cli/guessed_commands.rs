@@ -110,7 +110,7 @@ fn guessed_words_without_a_command_are_answered() {
         ("schedule", "cron"),
         ("cron", "cron"),
         ("unclaim 3f9a", "`jobboard abandon 3f9a`"),
-        ("nack 3f9a", "`jobboard trash 3f9a`"),
+        ("nack 3f9a", "`jobboard trash --failed 3f9a`"),
         ("pop", "`jobboard claim --next`"),
         ("next", "`jobboard claim --next`"),
         ("board", "`jobboard help boards`"),

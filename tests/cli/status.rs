@@ -121,7 +121,7 @@ fn missing_board_is_empty_with_a_note() {
     unclaimed     0
     claimed       0
     in the trash  0
-    last 1d       no job consumed, failed or purged
+    last 1d       no job consumed or purged
     conductors    none
     --- stderr
     no job was ever posted on sqlite:ROOT/state/jobboard/board.db
@@ -135,7 +135,7 @@ fn missing_board_is_empty_with_a_note() {
     env.post("resize");
     env.ok("trash @2 --force --yes");
     let run = env.run("status -o table");
-    let trashed = "in the trash  1, 1 of them in the last day";
+    let trashed = "in the trash  1, 1 new in the last day";
     assert!(run.stdout.contains(trashed), "{run}");
 }
 

@@ -190,8 +190,8 @@ async fn perform_all(
             ctx.out.note(note);
             continue;
         }
-        // The operator answered `a` before seeing the destructive steps.
-        let answer = match is_agreed || (all && step.risk < Risk::Destructive) {
+        // The operator answered `a` before seeing the steps that need a decision.
+        let answer = match is_agreed || (all && step.risk == Risk::Safe) {
             true => {
                 ctx.out.note(heading);
                 StepAnswer::Yes

@@ -92,7 +92,7 @@ impl Status {
             0 => String::new(),
             count => format!(" + {count} unreadable"),
         };
-        let lately_trashed = some(figures.trashed_lately, "of them in the last day");
+        let lately_trashed = some(figures.trashed_lately, "new in the last day");
         let trashed = format!("{}{lately_trashed}", self.trashed);
         let count = figures.unclaimed;
         let unclaimed = format!("{count}{unreadable}{delayed}{paused}");
@@ -208,7 +208,7 @@ pub(crate) fn ended(past: &Departures) -> String {
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     match parts.is_empty() {
-        true => "no job consumed, failed or purged".to_owned(),
+        true => "no job consumed or purged".to_owned(),
         false => parts.join(", "),
     }
 }
