@@ -65,10 +65,9 @@ use crate::{
     exit::{CommandError, ErrorPrinter},
     output::{Output, Style},
     process::{
-        guard,
+        forwarder, guard,
         job_control::{self, Role},
         signal::{Signals, keep_ended_children},
-        stand,
     },
 };
 
@@ -131,8 +130,8 @@ fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
         // Our commands run as our own user, and could read our environment and memory. A kernel without this setting
         // allows it.
         let _ = set_dumpable(false);
-        if stand::is_first() {
-            let ended = stand::stand().context("cannot start");
+        if forwarder::is_first() {
+            let ended = forwarder::run().context("cannot start");
             return ended.map_or_else(|error| printer.conclude(Err(error)), ExitCode::from);
         }
     }

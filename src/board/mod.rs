@@ -18,12 +18,12 @@ pub(crate) mod net;
 pub(crate) mod open;
 pub(crate) mod reference;
 pub(crate) mod scratch;
-mod stored;
 pub(crate) mod url;
+mod verify_stored;
 pub(crate) mod wait;
 
+mod cached_job;
 mod embedded;
-mod known;
 mod pages;
 mod query;
 mod redis;
@@ -47,7 +47,7 @@ pub(crate) use self::{
     query::{Detail, Order, Query, Which},
     reference::{JobRef, uuid_of},
     registration::REFRESH,
-    stored::contradiction,
+    verify_stored::contradiction,
     wire::json::oversized_integer,
 };
 use crate::job::{

@@ -1,7 +1,7 @@
 //! `jobboard selftest`.
 
 mod actor;
-mod hurt;
+mod fault_tests;
 mod looks;
 mod processes;
 mod promise;

@@ -11,9 +11,9 @@ use std::{
 };
 
 use super::{
+    forwarder::{Forwarder, ReceivedSignal},
     group::{Stat, own_group},
     signal::{ENDING, Ignored, code_of, set_of},
-    stand::{ReceivedSignal, Stand},
     terminal::{Terminal, Tty},
 };
 use nix::sys::{
@@ -47,7 +47,7 @@ pub(crate) fn enter(mark: Option<&OsStr>, args: &[OsString]) -> io::Result<Role>
     let terminal = Tty::ours().and_then(|tty| Some((tty, own_group()?)));
     match (front, terminal) {
         (Some(front), terminal) => hold(front, terminal),
-        (None, Some((tty, _))) => Front::start(tty, args)?.stand().map(Role::Done),
+        (None, Some((tty, _))) => Front::start(tty, args)?.forward().map(Role::Done),
         (None, None) => Ok(Role::Alone),
     }
 }
@@ -75,14 +75,14 @@ fn forwarded() -> impl Iterator<Item = Signal> {
 struct Front {
     tty: Tty,
     modes: Option<Termios>,
-    worker: Stand,
+    worker: Forwarder,
     /// Whether the shell has our group in the foreground, whichever group uses the terminal.
     in_foreground: bool,
 }
 
 impl Front {
     fn start(tty: Tty, args: &[OsString]) -> io::Result<Self> {
-        let worker = Stand::start(forwarded(), |command| {
+        let worker = Forwarder::start(forwarded(), |command| {
             command.args(args).env(MARK, getpid().to_string())
         })?;
         Ok(Self {
@@ -93,7 +93,7 @@ impl Front {
         })
     }
 
-    fn stand(mut self) -> io::Result<u8> {
+    fn forward(mut self) -> io::Result<u8> {
         loop {
             match self.worker.receive()? {
                 Some(received) if received.signal != Signal::CHILD => self.pass_on(&received)?,

@@ -3,6 +3,7 @@
 pub(crate) mod child;
 pub(crate) mod clock;
 pub(crate) mod command;
+pub(crate) mod forwarder;
 pub(crate) mod group;
 pub(crate) mod guard;
 pub(crate) mod job_control;
@@ -13,7 +14,6 @@ pub(crate) mod signal;
 #[cfg(test)]
 pub(crate) mod simulation;
 pub(crate) mod spawn;
-pub(crate) mod stand;
 pub(crate) mod terminal;
 mod vfork;
 

@@ -1,9 +1,9 @@
 //! Checks of files that we trust with commands or passwords.
 
+mod checked_path;
 mod ownership;
-mod way;
 
 pub(crate) use self::{
+    checked_path::{CheckedPath, Others, require_ours},
     ownership::{Trust, Untrusted, check, is_absent, kind, unseen},
-    way::{Others, Way, require_ours},
 };

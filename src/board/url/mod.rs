@@ -63,9 +63,16 @@ impl BoardUrl {
         }
     }
 
-    /// Whether the board is a file that does not exist yet.
+    /// Returns the file of an embedded board.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Embedded(url) => Some(&url.path),
+            Self::Redis(_) | Self::ZooKeeper(_) => None,
+        }
+    }
+
     pub(crate) fn is_missing_file(&self) -> bool {
-        matches!(self, Self::Embedded(url) if !url.path.exists())
+        self.file().is_some_and(|path| !path.exists())
     }
 
     /// Allows the first post to create the directory of a board file.

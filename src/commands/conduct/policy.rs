@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use crate::{
-    board::url::BoardUrl,
     conductor::policy::{
         ExecutionPolicy, Folder, Glob, Handlers, InvalidPattern, ProgramCache, Programs, Variables,
         absolute_search, check_board,
@@ -74,14 +73,11 @@ impl PolicyArgs {
     }
 
     fn decide(&self, config: &Config, env: &Environment) -> anyhow::Result<ExecutionPolicy> {
-        let url = &config.board.value.url;
-        let is_ours_alone = match url {
-            BoardUrl::Embedded(url) => {
-                check_board(&url.path).map_err(|error| refusal(&error, OUR_BOARD))?;
-                true
-            }
-            BoardUrl::Redis(_) | BoardUrl::ZooKeeper(_) => false,
-        };
+        let file = config.board.value.url.file();
+        if let Some(path) = file {
+            check_board(path).map_err(|error| refusal(&error, OUR_BOARD))?;
+        }
+        let is_ours_alone = file.is_some();
         let has_any = self.handlers.is_some() || !self.allow.is_empty() || self.allow_any;
         if !is_ours_alone && !has_any {
             let message = "without an execution policy, anyone who can post to this board could \

@@ -1,6 +1,6 @@
 //! The scratch board of a test: its location, its signs of use, and its removal.
 
-use std::{cell::RefCell, process::Command, sync::Arc, time::Duration};
+use std::{cell::RefCell, path::Path, process::Command, sync::Arc, time::Duration};
 
 use chrono::{TimeDelta, Utc};
 use futures_util::future::join_all;
@@ -53,10 +53,11 @@ impl Scratch {
     }
 
     pub(super) fn require_short_name(&self) -> Result<(), CommandError> {
-        let name = match &self.url {
-            BoardUrl::Embedded(url) => url.path.file_name().unwrap_or_default(),
-            BoardUrl::Redis(_) | BoardUrl::ZooKeeper(_) => return Ok(()),
-        };
+        let name = self
+            .url
+            .file()
+            .and_then(Path::file_name)
+            .unwrap_or_default();
         match name.len().saturating_sub(LONGEST) {
             0 => Ok(()),
             over => Err(CommandError::usage(format!(

@@ -12,7 +12,7 @@ use rustix::fs::{Access, AtFlags, FileType, accessat};
 use super::{ExecutionPolicy, Forbidden, Glob, Programs, Variables, fits};
 use crate::{
     job::{MOST_HANDLERS, Takes},
-    trust::{Others, Trust, Untrusted, Way, is_absent, kind},
+    trust::{CheckedPath, Others, Trust, Untrusted, is_absent, kind},
 };
 
 /// Directories of programs for all users: never a handler directory.
@@ -126,8 +126,8 @@ impl Folder {
         (handlers.collect(), more)
     }
 
-    fn folder(&self) -> Result<Way, Untrusted> {
-        let folder = Way::to(&self.0, Others::Nobody)?;
+    fn folder(&self) -> Result<CheckedPath, Untrusted> {
+        let folder = CheckedPath::to(&self.0, Others::Nobody)?;
         if FileType::from_raw_mode(folder.stat.st_mode) != FileType::Directory {
             return Err(kind(&folder.path, "a folder"));
         }

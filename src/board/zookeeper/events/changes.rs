@@ -14,28 +14,28 @@ use super::{
     queue::{NodeChange, NodeChanges, NodeEvent},
 };
 use crate::{
-    board::{Event, EventKind, known::Known},
+    board::{Event, EventKind, cached_job::CachedJob},
     job::{JobKey, Owner},
 };
 
 #[derive(Debug, Default)]
 pub(crate) struct NodePicture {
-    board: HashMap<JobKey, Known>,
-    trash: HashMap<JobKey, Known>,
+    board: HashMap<JobKey, CachedJob>,
+    trash: HashMap<JobKey, CachedJob>,
     /// Unclaimed jobs that cannot be claimed.
     blocked: HashSet<JobKey>,
     pub(crate) changes: NodeChanges,
 }
 
 impl NodePicture {
-    pub(crate) fn add_to_board(&mut self, key: JobKey, known: Known, is_blocked: bool) {
+    pub(crate) fn add_to_board(&mut self, key: JobKey, known: CachedJob, is_blocked: bool) {
         if is_blocked {
             self.blocked.insert(key.clone());
         }
         self.board.insert(key, known);
     }
 
-    pub(crate) fn add_to_trash(&mut self, key: JobKey, known: Known) {
+    pub(crate) fn add_to_trash(&mut self, key: JobKey, known: CachedJob) {
         self.trash.insert(key, known);
     }
 
@@ -130,7 +130,7 @@ impl NodePicture {
             return None;
         };
         let trashed = seen.trashed;
-        let is_ours = |trashed: &Known| is_same(&key, &known, trashed);
+        let is_ours = |trashed: &CachedJob| is_same(&key, &known, trashed);
         if trashed.as_ref().is_none_or(is_ours) && self.changes.take(NodeEvent::TrashCame, &key) {
             let event = Event {
                 remark: trashed.and_then(|trashed| known.remark_since(&trashed)),
@@ -231,12 +231,12 @@ fn is_retry(key: &JobKey, ahead: &mut NodeChanges) -> bool {
 }
 
 /// Whether both are one job: sibling boards use the same numbers.
-fn is_same(key: &JobKey, one: &Known, other: &Known) -> bool {
+fn is_same(key: &JobKey, one: &CachedJob, other: &CachedJob) -> bool {
     let (one, other) = (one.subject(key).uuid, other.subject(key).uuid);
     one == other
 }
 
-fn event(kind: EventKind, key: &JobKey, known: &Known) -> Event {
+fn event(kind: EventKind, key: &JobKey, known: &CachedJob) -> Event {
     let (owner, fence) = known.claim().unwrap_or_default();
     Event {
         subject: Some(known.subject(key)),

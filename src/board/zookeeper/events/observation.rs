@@ -8,7 +8,7 @@ use super::queue::{NodeChange, NodeChanges, NodeEvent};
 use crate::{
     board::{
         Detail, Result,
-        known::{Known, Looked},
+        cached_job::{CachedJob, Looked},
         zookeeper::{
             board_session::BoardSession,
             link::nodes::Node,
@@ -27,9 +27,9 @@ pub(crate) struct Observations(HashMap<JobKey, SeenNodes>);
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SeenNodes {
-    pub(crate) job: Option<Known>,
+    pub(crate) job: Option<CachedJob>,
     pub(crate) lock: SeenLock,
-    pub(crate) trashed: Option<Known>,
+    pub(crate) trashed: Option<CachedJob>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -149,10 +149,10 @@ fn known(
     posting: Option<Node>,
     side: Option<Node>,
     looked: Looked,
-) -> Option<Known> {
+) -> Option<CachedJob> {
     let record = JobNodes::new(shelf, key.clone(), posting?, None, side);
     // A job without read permission still exists.
-    Some(Known::of(&record.read(Detail::Brief), looked))
+    Some(CachedJob::of(&record.read(Detail::Brief), looked))
 }
 
 fn seen_lock(found: Option<Node>) -> SeenLock {

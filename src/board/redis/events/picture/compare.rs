@@ -6,15 +6,15 @@ use tokio::time::Instant;
 use crate::{
     board::{
         Event, EventKind,
-        known::{Held, Known, Modified},
+        cached_job::{CachedJob, Held, Modified},
     },
     job::JobKey,
 };
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct JobPlaces {
-    pub(crate) board: Option<Known>,
-    pub(crate) trash: Option<Known>,
+    pub(crate) board: Option<CachedJob>,
+    pub(crate) trash: Option<CachedJob>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(super) fn compare(
         events: Vec::new(),
         is_more: false,
     };
-    let is_same = |one: &Option<Known>, other: &Option<Known>| match (one, other) {
+    let is_same = |one: &Option<CachedJob>, other: &Option<CachedJob>| match (one, other) {
         (Some(one), Some(other)) => one.is_same_job(other),
         _ => false,
     };
@@ -103,7 +103,7 @@ struct Story<'a> {
 }
 
 impl Story<'_> {
-    fn step(&mut self, kind: EventKind, known: &Known, claim: Option<&Held>) {
+    fn step(&mut self, kind: EventKind, known: &CachedJob, claim: Option<&Held>) {
         self.events.push(Event {
             time: self.time,
             subject: Some(known.subject(self.key)),
@@ -113,7 +113,7 @@ impl Story<'_> {
         });
     }
 
-    fn go_on(&mut self, known: &Known, seen: &Known) {
+    fn go_on(&mut self, known: &CachedJob, seen: &CachedJob) {
         let is_modified = match (known.modified, seen.modified) {
             (Modified::Unknown, _) | (_, Modified::Unknown) => None,
             (before, after) => Some(before != after),
@@ -145,7 +145,7 @@ impl Story<'_> {
         }
     }
 
-    fn end(&mut self, known: &Known, end: EventKind) {
+    fn end(&mut self, known: &CachedJob, end: EventKind) {
         if known.claim.is_none() {
             // Apart from operators and foreign clients, only its owner can remove it.
             match self.traces.claim {
@@ -161,7 +161,7 @@ impl Story<'_> {
         }
     }
 
-    fn begin(&mut self, seen: &Known, beginning: EventKind) {
+    fn begin(&mut self, seen: &CachedJob, beginning: EventKind) {
         self.step(beginning, seen, None);
         match &seen.claim {
             Some(claim) => self.step(EventKind::Claimed, seen, Some(claim)),
@@ -173,7 +173,7 @@ impl Story<'_> {
         }
     }
 
-    fn came_and_went(&mut self, seen: &Known) {
+    fn came_and_went(&mut self, seen: &CachedJob) {
         self.step(EventKind::Posted, seen, None);
         match self.traces.claim {
             true => self.step(EventKind::Claimed, seen, None),

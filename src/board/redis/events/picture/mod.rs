@@ -17,16 +17,16 @@ pub(crate) use self::compare::{JobPlaces, Traces};
 use crate::{
     board::{
         Event, EventKind,
+        cached_job::{CachedJob, Held, Lapse, Looked, Modified},
         event::Subject,
-        known::{Held, Known, Lapse, Looked, Modified},
     },
     job::{Fence, JobKey, Owner, Shelf},
 };
 
 #[derive(Debug, Default)]
 pub(super) struct BoardPicture {
-    board: HashMap<JobKey, Known>,
-    trash: HashMap<JobKey, Known>,
+    board: HashMap<JobKey, CachedJob>,
+    trash: HashMap<JobKey, CachedJob>,
     /// The claims that expire, and when at the latest.
     deadlines: BTreeSet<(Instant, JobKey)>,
 }
@@ -45,7 +45,7 @@ impl BoardPicture {
         self.shelf(shelf).into_iter().flat_map(HashMap::keys)
     }
 
-    fn shelf(&self, shelf: Shelf) -> Option<&HashMap<JobKey, Known>> {
+    fn shelf(&self, shelf: Shelf) -> Option<&HashMap<JobKey, CachedJob>> {
         match shelf {
             Shelf::Board => Some(&self.board),
             Shelf::Trash => Some(&self.trash),
@@ -68,7 +68,7 @@ impl BoardPicture {
         due
     }
 
-    pub(super) fn put(&mut self, shelf: Shelf, key: &JobKey, known: Known) {
+    pub(super) fn put(&mut self, shelf: Shelf, key: &JobKey, known: CachedJob) {
         let mut after = self.places(key);
         match shelf {
             Shelf::Board => after.board = Some(known),
@@ -98,7 +98,7 @@ impl BoardPicture {
     }
 
     fn set(&mut self, key: &JobKey, place: JobPlaces) {
-        let deadline = |known: Option<&Known>| known.and_then(Known::deadline);
+        let deadline = |known: Option<&CachedJob>| known.and_then(CachedJob::deadline);
         if let Some(at) = deadline(self.board.get(key)) {
             self.deadlines.remove(&(at, key.clone()));
         }
@@ -169,7 +169,9 @@ impl BoardPicture {
             }
             Claimed | Abandoned | Expired | Extended | Consumed | Trashed => {
                 let is_new = place.board.is_none();
-                let known = place.board.get_or_insert_with(|| Known::of_event(subject));
+                let known = place
+                    .board
+                    .get_or_insert_with(|| CachedJob::of_event(subject));
                 if is_new {
                     before(Posted, None, None);
                 }
@@ -196,7 +198,7 @@ impl BoardPicture {
     }
 }
 
-fn complete(subject: &mut Subject, known: &Known) {
+fn complete(subject: &mut Subject, known: &CachedJob) {
     let remembered = known.subject(&subject.key);
     if subject.sequence.is_none() {
         subject.sequence = remembered.sequence;
@@ -214,7 +216,7 @@ fn follow(event: &Event, place: &mut JobPlaces) {
     let Some(subject) = &event.subject else {
         return;
     };
-    let known = || Known::of_event(subject);
+    let known = || CachedJob::of_event(subject);
     match event.kind {
         EventKind::Posted => place.board = Some(known()),
         EventKind::Restored => {

@@ -7,7 +7,7 @@ use super::RedisWatcher;
 use crate::{
     board::{
         Board, BoardError, Detail, Event, Result,
-        known::{Known, Looked},
+        cached_job::{CachedJob, Looked},
         redis::{
             events::{
                 DOING,
@@ -84,7 +84,7 @@ impl RedisWatcher<'_> {
         }
         if self.rounds.is_some() {
             // The client is unknown, but only our own clients prolong our claims.
-            traces.is_ours = place.board.as_ref().is_some_and(Known::has_fence);
+            traces.is_ours = place.board.as_ref().is_some_and(CachedJob::has_fence);
         }
         let sequence = place.board.as_ref().and_then(|known| known.sequence);
         let events = self.picture.see(key, place, traces, looked);
@@ -190,7 +190,7 @@ fn places(jobs: &[JobKey], answers: Vec<Value>, looked: Looked) -> Option<Vec<Jo
             ..CompanionValues::default()
         };
         let known = |shelf: Shelf, posting: &[u8], beside: CompanionValues| {
-            Known::of(&read(brief(shelf), &field, posting, beside), looked)
+            CachedJob::of(&read(brief(shelf), &field, posting, beside), looked)
         };
         let trash = trashed.map(|posting| known(Shelf::Trash, &posting, beside.clone()));
         // In the trash a job is never claimed.
@@ -203,10 +203,10 @@ fn places(jobs: &[JobKey], answers: Vec<Value>, looked: Looked) -> Option<Vec<Jo
     Some(places)
 }
 
-pub(super) fn posted(key: &JobKey, posting: &[u8], looked: Looked) -> Known {
+pub(super) fn posted(key: &JobKey, posting: &[u8], looked: Looked) -> CachedJob {
     let alone = CompanionValues::default();
     let entry = read(brief(Shelf::Board), &field_of(key), posting, alone);
-    Known::of(&entry, looked)
+    CachedJob::of(&entry, looked)
 }
 
 fn brief(shelf: Shelf) -> Reading {

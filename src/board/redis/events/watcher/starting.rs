@@ -10,7 +10,7 @@ use super::RedisWatcher;
 use crate::{
     board::{
         BoardError, Detail, Onlooker, Query, Result,
-        known::{Known, Looked, Modified},
+        cached_job::{CachedJob, Looked, Modified},
         redis::{
             events::{
                 conductors::ConductorPresences,
@@ -92,7 +92,7 @@ impl RedisWatcher<'_> {
                 break;
             };
             for (entry, is_complete) in page {
-                let mut known = Known::of(&entry, looked);
+                let mut known = CachedJob::of(&entry, looked);
                 if !is_complete {
                     known.modified = Modified::Unknown;
                 }

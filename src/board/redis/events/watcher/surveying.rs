@@ -9,7 +9,7 @@ use super::{RedisWatcher, looking::posted};
 use crate::{
     board::{
         BoardError, Result,
-        known::Looked,
+        cached_job::Looked,
         redis::{
             events::{
                 DOING,

@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::{
-    board::known::Looked,
+    board::cached_job::Looked,
     job::{Entry, Fence, Malformed, Owner},
 };
 
@@ -12,7 +12,7 @@ fn key() -> JobKey {
     JobKey::new("job0000000001")
 }
 
-fn known(owner: Option<&str>) -> Known {
+fn known(owner: Option<&str>) -> CachedJob {
     let record = Entry::Malformed(Malformed {
         is_denied: false,
         key: key(),
@@ -23,7 +23,7 @@ fn known(owner: Option<&str>) -> Known {
         origin: crate::job::Origin::Here,
     });
     let now = Instant::now();
-    let mut known = Known::of(
+    let mut known = CachedJob::of(
         &record,
         Looked {
             asked: now,
@@ -346,7 +346,7 @@ fn trash_changes_of_another_board_are_ignored() {
             uuid: "theirs".to_owned(),
             ..known(None).subject(&key())
         };
-        Known::of_event(&subject)
+        CachedJob::of_event(&subject)
     };
     let trashed = || SeenNodes {
         trashed: Some(theirs()),

@@ -117,7 +117,7 @@ fn event_without_a_name_uses_the_known_one() {
 
 #[test]
 fn record_of_a_job_is_at_most_160_bytes() {
-    let size = size_of::<(JobKey, Known)>();
+    let size = size_of::<(JobKey, CachedJob)>();
     assert!(size <= 160, "{size}");
 }
 

@@ -66,7 +66,7 @@ fn looked() -> Looked {
     }
 }
 
-fn known_at(now: Now, looked: Looked) -> Known {
+fn known_at(now: Now, looked: Looked) -> CachedJob {
     let holding = now.owner.map(|owner| Holding {
         owner: Some(Owner::new(owner).unwrap()),
         lease: ClaimEnd::Never,
@@ -87,10 +87,10 @@ fn known_at(now: Now, looked: Looked) -> Known {
         size: 1,
         ..Job::named("resize")
     };
-    Known::of(&Entry::Job(Box::new(job)), looked)
+    CachedJob::of(&Entry::Job(Box::new(job)), looked)
 }
 
-fn known(now: Now) -> Known {
+fn known(now: Now) -> CachedJob {
     known_at(now, looked())
 }
 
@@ -292,7 +292,7 @@ fn same_uuid_in_the_trash_does_not_mean_trashed() {
 
 #[test]
 fn unreadable_record_is_not_reported_as_consumed() {
-    let malformed = Known::of(
+    let malformed = CachedJob::of(
         &Entry::Malformed(Malformed {
             is_denied: false,
             key: key(),

@@ -120,7 +120,7 @@ impl Trial<'_> {
         let mut why = format!(
             "two clients claimed {RACED} jobs concurrently; each job had one winner and was settled once"
         );
-        if let BoardUrl::Embedded(_) = &self.scratch.url {
+        if self.scratch.url.file().is_some() {
             self.processes_race().await?;
             let (processes, rounds) = PROCESSES;
             why += &format!("; in {rounds} races of {processes} processes, one process won");
@@ -129,9 +129,9 @@ impl Trial<'_> {
     }
 
     pub(super) async fn broken_off(&self) -> Tried {
-        match &self.scratch.url {
-            BoardUrl::Embedded(_) => self.processes_die().await,
-            BoardUrl::Redis(_) | BoardUrl::ZooKeeper(_) => self.connections_break().await,
+        match self.scratch.url.file() {
+            Some(_) => self.processes_die().await,
+            None => self.connections_break().await,
         }
     }
 

@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 
 use super::signal::{ENDING, ENDING_TOO, STEERING, code_of, set_of};
 
-pub(super) struct Stand {
+pub(super) struct Forwarder {
     inbox: SignalFd,
     pub(super) child: Child,
 }
@@ -27,7 +27,7 @@ pub(super) struct ReceivedSignal {
     pub(super) sender: Option<u32>,
 }
 
-impl Stand {
+impl Forwarder {
     /// Starts this program as a child; call it while there is only one thread. `command` has the arguments.
     ///
     /// The signals are blocked first, so that none is lost. The child unblocks the signals that it catches.
@@ -73,9 +73,9 @@ pub(crate) fn is_first() -> bool {
 }
 
 /// Reaps orphans and passes signals on. Call it while there is only one thread.
-pub(crate) fn stand() -> io::Result<u8> {
+pub(crate) fn run() -> io::Result<u8> {
     let signals = ENDING.into_iter().chain(ENDING_TOO).chain(STEERING);
-    let stand = Stand::start(signals, |command| command.args(std::env::args_os().skip(1)))?;
+    let stand = Forwarder::start(signals, |command| command.args(std::env::args_os().skip(1)))?;
     loop {
         while let Some((pid, status)) = wait(WaitOptions::NOHANG).ok().flatten() {
             if pid == stand.child_pid() {

@@ -29,14 +29,14 @@ pub(crate) enum Others {
 }
 
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct CheckedPath {
     /// The path without links.
     pub(crate) path: PathBuf,
     pub(crate) file: OwnedFd,
     pub(crate) stat: Stat,
 }
 
-impl Way {
+impl CheckedPath {
     /// Walks to a file.
     ///
     /// Every directory and link on the path belongs to this user or root. No other user can write to such a
@@ -137,7 +137,7 @@ pub(crate) fn require_ours(path: &Path) -> Result<(), Untrusted> {
     match fs::metadata(path) {
         // A pipe from process substitution has no path to check.
         Ok(found) if !found.is_file() => check(path, found.uid(), found.mode(), Trust::UsAndRoot),
-        _ => Way::to(path, Others::OurGroup)?.check(Trust::UsAndRoot),
+        _ => CheckedPath::to(path, Others::OurGroup)?.check(Trust::UsAndRoot),
     }
 }
 

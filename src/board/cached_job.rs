@@ -12,7 +12,7 @@ const GRAIN: Duration = Duration::from_millis(1);
 
 /// A cached record; there may be a hundred thousand.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Known {
+pub(super) struct CachedJob {
     /// `None` if it equals the key.
     uuid: Option<Box<str>>,
     /// Nearly every name fits inline.
@@ -62,7 +62,7 @@ pub(super) struct Looked {
     pub(super) answered: Instant,
 }
 
-impl Known {
+impl CachedJob {
     pub(super) fn of(entry: &Entry, looked: Looked) -> Self {
         let claim = entry
             .holding()
