@@ -213,6 +213,17 @@ impl Ensemble {
         members.position(|member| member.asked("srvr").contains("Mode: leader"))
     }
 
+    /// Starts each server again that has exited by itself, as a service manager does.
+    #[allow(dead_code, reason = "for the tests of boards")]
+    pub(crate) fn revive(&mut self) {
+        for member in &mut self.members {
+            let child = member.child.as_mut();
+            if child.is_some_and(|it| it.try_wait().unwrap().is_some()) {
+                member.start_again();
+            }
+        }
+    }
+
     pub(crate) fn member(&mut self, at: usize) -> &mut Process {
         &mut self.members[at]
     }
