@@ -106,8 +106,13 @@ impl Report for FixPlan {
     }
 }
 
-/// The columns of a summary in a question.
-const SUMMARY: usize = 36;
+/// The columns of a question with its answer.
+const LINE: usize = 100;
+
+/// The fewest columns of a summary in a question.
+const SUMMARY: usize = 20;
+
+const ANSWERS: &str = ": [y]es [n]o [a]ll [s]how [q]uit";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StepAnswer {
@@ -123,12 +128,18 @@ fn heading(step: &FixStep, number: usize, total: usize) -> String {
         Risk::Destructive => "destructive; ",
         _ => "",
     };
-    let (summary, advice) = (Text::from(&step.summary).cut(SUMMARY), &step.advice);
-    format!("{number} of {total}. {summary} ({risk}{advice})")
+    let (start, end) = (
+        format!("{number} of {total}. "),
+        format!(" ({risk}{})", step.advice),
+    );
+    // An answer takes two more columns.
+    let room = LINE.saturating_sub(start.len() + end.len() + ANSWERS.len() + 2);
+    let summary = Text::from(&step.summary).cut(room.max(SUMMARY));
+    format!("{start}{summary}{end}")
 }
 
 fn ask(ctx: &Context, heading: &str) -> Option<StepAnswer> {
-    let question = format!("{heading}: [y]es [n]o [a]ll [s]how [q]uit");
+    let question = format!("{heading}{ANSWERS}");
     loop {
         let answer = ctx.out.ask(question.as_str())?;
         match answer.to_lowercase().as_str() {
