@@ -26,7 +26,7 @@ pub(crate) const LARGEST: u64 = 1 << 20;
 /// How long to wait for the program at the other end of a named pipe.
 const OTHER_END: Duration = Duration::from_secs(5);
 
-/// Opens a file or a pipe to be read to its end, which may take any time. A named pipe must have its first bytes soon.
+/// Opens a file or pipe for reading without a time limit; only the first bytes of a named pipe must come soon.
 pub(crate) fn input(path: &Path) -> io::Result<File> {
     let file = open(path)?;
     if file.metadata().is_ok_and(|it| is_named_pipe(path, &it)) {

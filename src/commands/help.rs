@@ -146,18 +146,16 @@ fn unknown(name: &str) -> CommandError {
 }
 
 fn text(subject: &HelpSubject) -> StyledStr {
+    let page = |text: &str| {
+        let width = size_of(io::stdout()).map_or(WIDEST, |(columns, _)| columns);
+        prose::on_terminal(text, width.min(WIDEST))
+    };
     match subject {
         HelpSubject::Program => asked(&[PROGRAM, "--help"]),
         HelpSubject::Command(name) => asked(&[PROGRAM, name, "--help"]),
         HelpSubject::Options => options(),
-        HelpSubject::Topic(topic) => {
-            let width = size_of(io::stdout()).map_or(WIDEST, |(columns, _)| columns);
-            prose::on_terminal(topic.text, width.min(WIDEST))
-        }
-        HelpSubject::Word(word) => {
-            let width = size_of(io::stdout()).map_or(WIDEST, |(columns, _)| columns);
-            prose::on_terminal(&word.text(), width.min(WIDEST))
-        }
+        HelpSubject::Topic(topic) => page(topic.text),
+        HelpSubject::Word(word) => page(&word.text()),
     }
 }
 

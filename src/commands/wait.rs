@@ -2,7 +2,7 @@
 
 mod outcomes;
 
-use std::{collections::HashSet, time::Duration};
+use std::{collections::HashSet, future::ready, time::Duration};
 
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
@@ -74,9 +74,9 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     };
     let wanted = references(ctx, &*board, scope, &args.jobs).await?;
     if args.empty {
-        let waiter = waiter(ctx, &*board, args.timeout).await?;
         let empty = async |waiter: &mut Waiter<'_>| waiter.until_empty().await;
-        until(args.timeout, waiter, "the board was not empty after", empty)
+        let waiter = waiter(ctx, &*board);
+        until(args.timeout, "the board was not empty after", waiter, empty)
             .await
             .with_context(|| ctx.trying("wait for", "an empty board"))?;
         return ctx.out.report(&Emptied { done: "empty" });
@@ -84,10 +84,9 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     if args.any {
         let filters = Filters::new(args.filter.clone());
         let nothing = HashSet::new();
-        let waiter = waiter(ctx, &*board, args.timeout).await?;
         let claimable =
             async |waiter: &mut Waiter<'_>| waiter.until_claimable(&filters, &nothing).await;
-        let job = until(args.timeout, waiter, NOT_CLAIMABLE, claimable)
+        let job = until(args.timeout, NOT_CLAIMABLE, waiter(ctx, &*board), claimable)
             .await
             .with_context(|| ctx.trying("wait for", "a job"))?;
         return ctx.out.report(&Done::of_job("claimable", &job));
@@ -95,13 +94,11 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     for_named(ctx, &*board, &wanted, &args).await
 }
 
-async fn waiter<'a>(
+pub(super) async fn waiter<'a>(
     ctx: &'a Context,
     board: &'a dyn Board,
-    timeout: Option<Duration>,
-) -> anyhow::Result<Waiter<'a>> {
-    let waiter = within(timeout, NO_REPLY, Waiter::begin(board)).await;
-    let waiter = waiter.with_context(|| ctx.trying("wait for", "jobs"))?;
+) -> board::Result<Waiter<'a>> {
+    let waiter = Waiter::begin(board).await?;
     Ok(waiter.on_news(|news| print_news(ctx, board, news)))
 }
 
@@ -202,7 +199,7 @@ async fn finished(
         }
     };
     let finished = async |waiter: &mut Waiter<'_>| waiter.until_finished(awaited).await;
-    until(timeout, waiter, what, finished)
+    until(timeout, what, ready(Ok(waiter)), finished)
         .await
         .with_context(trying)
 }
@@ -327,6 +324,8 @@ async fn look_up(
 
 pub(super) const NOT_CLAIMABLE: &str = "no job was claimable within";
 
+pub(super) const UNREACHABLE: &str = "the board is still unreachable after a wait of";
+
 pub(super) const NO_REPLY: &str = "the board did not reply within";
 
 /// Limits a wait; `what` begins the error, and the time ends it.
@@ -344,28 +343,32 @@ pub(super) async fn within<T>(
     }
 }
 
-/// Like [`within`], but an outage at the end of the time is the reason.
+/// Limits a wait from the subscription on. If the board is unreachable when the time ends, that is the error.
 pub(super) async fn until<'a, T>(
     timeout: Option<Duration>,
-    mut waiter: Waiter<'a>,
     what: &str,
+    waiter: impl Future<Output = board::Result<Waiter<'a>>>,
     wait: impl AsyncFnOnce(&mut Waiter<'a>) -> board::Result<T>,
 ) -> anyhow::Result<T> {
-    let ended = within(timeout, what, wait(&mut waiter)).await;
-    match timeout {
-        Some(timeout) if waiter.is_lost() => ended.map_err(|error| unreachable(error, timeout)),
+    let mut begun = None;
+    let ended = within(timeout, what, async {
+        let waiter = begun.insert(waiter.await?);
+        wait(waiter).await
+    });
+    let ended = ended.await;
+    match (timeout, begun) {
+        (Some(timeout), None) => ended.map_err(|error| blamed(error, timeout, NO_REPLY)),
+        (Some(timeout), Some(waiter)) if waiter.is_lost() => {
+            ended.map_err(|error| blamed(error, timeout, UNREACHABLE))
+        }
         _ => ended,
     }
 }
 
-/// Nobody knows what happened on a board that was unreachable when the time ended.
-pub(super) fn unreachable(error: anyhow::Error, timeout: Duration) -> anyhow::Error {
+/// Gives another reason for the end of the time.
+pub(super) fn blamed(error: anyhow::Error, timeout: Duration, what: &str) -> anyhow::Error {
     match error.downcast_ref() {
-        Some(CommandError::TimedOut(_)) => {
-            let waited = duration::exact(timeout);
-            let message = format!("the board is still unreachable after a wait of {waited}");
-            CommandError::TimedOut(message).into()
-        }
+        Some(CommandError::TimedOut(_)) => out_of_time(timeout, what),
         _ => error,
     }
 }

@@ -116,7 +116,7 @@ pub(crate) struct Cases {
     pub(crate) owners: BTreeSet<String>,
     pub(crate) has_more_owners: bool,
     pub(crate) expires: Option<DateTime<Utc>>,
-    /// The jobs that another cause keeps from running, too.
+    /// The jobs that have a more urgent cause, too.
     pub(crate) secondary: u64,
     /// The jobs that only a handler could run.
     pub(crate) without_command: u64,

@@ -19,13 +19,13 @@ pub(crate) fn is_silent(conductor: &Conductor) -> bool {
     has_died(conductor) || conductor.is_overdue()
 }
 
-/// Whether this machine can tell that the process of a conductor has ended.
+/// Whether a conductor's process has ended. `false` if this machine cannot tell.
 pub(crate) fn has_died(conductor: &Conductor) -> bool {
     let process = conductor.report.process.as_deref();
     has_ended(&conductor.host, conductor.pid, process) == Some(true)
 }
 
-/// Whether this machine can tell that the process of a conductor is stopped.
+/// Whether a conductor's process is stopped. `false` if this machine cannot tell.
 pub(crate) fn has_stopped(conductor: &Conductor) -> bool {
     let process = conductor.report.process.as_deref();
     is_stopped(&conductor.host, conductor.pid, process)

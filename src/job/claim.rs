@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
-use super::{Job, JobKey, shortened};
+use super::{Job, JobKey, history::boundary, shortened};
 
 /// The name of a claim's holder.
 ///
@@ -20,7 +20,7 @@ use super::{Job, JobKey, shortened};
 pub(crate) struct Owner(Vec<u8>);
 
 /// In bytes. Usual names have at most a host twice, and a uuid.
-const LONGEST_BRIEF: usize = 192;
+pub(crate) const LONGEST_BRIEF: usize = 192;
 
 /// The length of each end of a longer text in its brief form.
 const BRIEF_END: usize = 80;
@@ -30,11 +30,8 @@ pub(crate) fn brief(text: &str) -> Cow<'_, str> {
     if text.len() <= LONGEST_BRIEF {
         return Cow::Borrowed(text);
     }
-    let boundary = |mut places: Box<dyn Iterator<Item = usize>>| {
-        places.find(|at| text.is_char_boundary(*at)).unwrap_or(0)
-    };
-    let head = boundary(Box::new((0..=BRIEF_END).rev()));
-    let tail = boundary(Box::new(text.len() - BRIEF_END..=text.len()));
+    let head = boundary(text, BRIEF_END);
+    let tail = boundary(text, text.len() - BRIEF_END);
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     let hash = hasher.finish();
@@ -76,8 +73,8 @@ impl Owner {
         &self.0
     }
 
-    /// Returns the name for groups and caches, of which there may be hundreds of thousands: a long name keeps its ends,
-    /// and a hash keeps it distinct.
+    /// Shortens a long name for groups and caches, which may hold hundreds of thousands. It keeps both ends, and a hash
+    /// keeps it distinct.
     pub(crate) fn brief(&self) -> Cow<'_, Self> {
         match self.0.len() > LONGEST_BRIEF {
             true => Cow::Owned(Self(brief(&self.text()).into_owned().into_bytes())),

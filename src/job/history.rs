@@ -1,4 +1,4 @@
-//! The attempts, failures and audit entries of a job, and a bounded reader of our own records.
+//! The attempts, failures and audit entries of a job, and a reader of our own records with a size limit.
 
 use std::borrow::Cow;
 
@@ -38,9 +38,13 @@ pub(super) fn cut(text: &str, longest: usize) -> String {
     if text.len() <= longest {
         return text.to_owned();
     }
-    let mut ends = (0..=longest).rev();
-    let end = ends.find(|end| text.is_char_boundary(*end));
-    format!("{}…", &text[..end.unwrap_or(0)])
+    format!("{}…", &text[..boundary(text, longest)])
+}
+
+/// Returns the end of the last character that ends by then.
+pub(super) fn boundary(text: &str, end: usize) -> usize {
+    let mut ends = (0..=end).rev();
+    ends.find(|end| text.is_char_boundary(*end)).unwrap_or(0)
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -22,7 +22,9 @@ use serde_json::Value;
 use crate::names::named;
 
 pub(crate) use self::{
-    claim::{Claim, ClaimEnd, Claimant, Claimed, Fence, Holding, Owner, Term, brief},
+    claim::{
+        Claim, ClaimEnd, Claimant, Claimed, Fence, Holding, LONGEST_BRIEF, Owner, Term, brief,
+    },
     conductor::{
         Conductor, ConductorReport, Counters, Course, MOST_HANDLERS, MOST_RUNS, Run, SkippedReason,
         Takes, Unsettled,

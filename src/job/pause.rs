@@ -30,6 +30,15 @@ const GLOBS: usize = 1 << 20;
 const LONGEST: usize = 64 << 10;
 
 impl Pause {
+    pub(crate) fn new(names: String, until: Option<DateTime<Utc>>, remark: AuditEntry) -> Self {
+        Self {
+            names,
+            until,
+            remark,
+            is_unreadable: false,
+        }
+    }
+
     /// Returns the pauses of a board that has `count` of them. If they are too many to read, it adds a pause of all
     /// jobs: an unread one could apply to any job.
     pub(crate) fn bounded(mut first: Vec<Self>, count: usize) -> Vec<Self> {
@@ -42,12 +51,8 @@ impl Pause {
     }
 
     fn of_all(reason: &str) -> Self {
-        Self {
-            names: "*".to_owned(),
-            until: None,
-            remark: AuditEntry::now("paused", "jobboard", Some(reason)),
-            is_unreadable: false,
-        }
+        let remark = AuditEntry::now("paused", "jobboard", Some(reason));
+        Self::new("*".to_owned(), None, remark)
     }
 
     /// Reads a pause as stored. Only by the name that it is stored under can it be ended.
@@ -172,12 +177,11 @@ mod tests {
     };
 
     fn pause(names: &str, until: Option<DateTime<Utc>>) -> Pause {
-        Pause {
-            names: names.to_owned(),
+        Pause::new(
+            names.to_owned(),
             until,
-            remark: AuditEntry::now("paused", "olga", None),
-            is_unreadable: false,
-        }
+            AuditEntry::now("paused", "olga", None),
+        )
     }
 
     #[test]

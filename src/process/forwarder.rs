@@ -75,17 +75,17 @@ pub(crate) fn is_first() -> bool {
 /// Reaps orphans and passes signals on. Call it while there is only one thread.
 pub(crate) fn run() -> io::Result<u8> {
     let signals = ENDING.into_iter().chain(ENDING_TOO).chain(STEERING);
-    let stand = Forwarder::start(signals, |command| command.args(std::env::args_os().skip(1)))?;
+    let forwarder = Forwarder::start(signals, |command| command.args(std::env::args_os().skip(1)))?;
     loop {
         while let Some((pid, status)) = wait(WaitOptions::NOHANG).ok().flatten() {
-            if pid == stand.child_pid() {
+            if pid == forwarder.child_pid() {
                 return Ok(code_of(status.exit_status(), status.terminating_signal()));
             }
         }
         // A terminal has already signalled the whole group.
-        let received = stand.receive()?.filter(|it| it.sender.is_some());
+        let received = forwarder.receive()?.filter(|it| it.sender.is_some());
         if let Some(received) = received.filter(|it| it.signal != Signal::CHILD) {
-            stand.pass_on(received.signal);
+            forwarder.pass_on(received.signal);
         }
     }
 }

@@ -10,12 +10,6 @@ use std::{
     process::ExitStatus,
 };
 
-use super::{
-    forwarder::{Forwarder, ReceivedSignal},
-    group::{Stat, own_group},
-    signal::{ENDING, Ignored, code_of, set_of},
-    terminal::{Terminal, Tty},
-};
 use nix::sys::{
     prctl::set_name,
     signal::{self as nix_signal, SigSet},
@@ -23,6 +17,13 @@ use nix::sys::{
 use rustix::{
     process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal},
     termios::Termios,
+};
+
+use super::{
+    forwarder::{Forwarder, ReceivedSignal},
+    group::{Stat, own_group},
+    signal::{ENDING, Ignored, code_of, set_of},
+    terminal::{Terminal, Tty},
 };
 
 /// The variable that names the front to a worker. Commands do not inherit it.

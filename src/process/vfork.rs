@@ -42,7 +42,7 @@ pub(crate) struct Bonds {
     pub(crate) at_our_death: Signal,
 }
 
-/// What a child becomes, and how it prepares.
+/// The program that a child becomes, and what it does before.
 pub(super) struct ChildSetup<'a> {
     pub(super) program: CString,
     pub(super) argv: Vec<CString>,

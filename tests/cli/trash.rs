@@ -48,7 +48,7 @@ fn job_that_its_worker_gives_up_counts_as_failed() {
         env.ok(format!("retry --yes --problem 'failed={cause}'"));
         assert_eq!(env.state(&job), "UNCLAIMED");
     }
-    // Without the option, it was somebody's decision.
+    // Without --failed, trashing is a decision and no failure.
     let job = env.post("c");
     env.claim(&job, "ada");
     env.ok(format!("trash {job} --who ada --reason unwanted"));

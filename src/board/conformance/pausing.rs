@@ -9,12 +9,9 @@ use crate::{
 };
 
 fn pause(names: &str, until: Option<TimeDelta>) -> Pause {
-    Pause {
-        names: names.to_owned(),
-        until: until.map(|ahead| Utc::now() + ahead),
-        remark: AuditEntry::now("paused", "olga", Some("the volume is full")),
-        is_unreadable: false,
-    }
+    let remark = AuditEntry::now("paused", "olga", Some("the volume is full"));
+    let until = until.map(|ahead| Utc::now() + ahead);
+    Pause::new(names.to_owned(), until, remark)
 }
 
 async fn kept(board: &Subject) -> Vec<Pause> {

@@ -168,7 +168,7 @@ impl Redis {
         crowded(found.into_values().collect(), count)
     }
 
-    /// Returns those of these keys that should be registrations, or copies of ended ones, and cannot be read as such.
+    /// Returns the keys of unreadable registrations, and of unreadable copies of ended ones, among these keys.
     pub(super) async fn unreadable_registrations(&self, keys: &[Vec<u8>]) -> Result<Vec<String>> {
         let prefixes = [self.keys.conductor(""), self.keys.conductor_seen("")];
         let is_of_job = |key: &[u8]| {

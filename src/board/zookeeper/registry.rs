@@ -195,9 +195,7 @@ impl BoardSession<'_> {
         }
         crowded(conductors, all)
     }
-}
 
-impl BoardSession<'_> {
     /// Returns the registrations that cannot be read, and the number of those that this user may not read.
     pub(super) async fn unreadable_registrations(&self) -> Result<(Vec<String>, usize)> {
         let folder = self.paths.folder(NodeKind::Entity);

@@ -165,7 +165,7 @@ impl<'a> Executor<'a> {
         action: &'a Action,
         (owner, reason): (Owner, Option<String>),
     ) -> Self {
-        // Without a reason of its own, the audit entry gives that of the failure.
+        // The reason of a failure, so that the trashing counts as one (`Job::fatal_failure`).
         let reason = reason.or_else(|| action.is_failure().then(|| FAILED_BY_HAND.to_owned()));
         // Consuming a job, or releasing one's own claim, is the normal course.
         let is_ordinary = matches!(action, Action::Abandon { .. } | Action::Consume { .. });

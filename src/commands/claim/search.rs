@@ -12,7 +12,7 @@ use crate::{
             unconfirmed::claim_first_confirmed,
             under_claim::{WonJob, code},
         },
-        wait::{NOT_CLAIMABLE, out_of_time, print_news, unreachable},
+        wait::{NOT_CLAIMABLE, UNREACHABLE, blamed, out_of_time, waiter},
     },
     context::Context,
     exit::CommandError,
@@ -153,11 +153,12 @@ impl<'a> Search<'a> {
         ctx: &Context,
         limits: &mut WaitLimits<'_>,
     ) -> anyhow::Result<WonJob> {
-        let waiter = limits.bound(Waiter::begin(self.board)).await?;
-        let mut waiter = waiter.on_news(|news| print_news(ctx, self.board, news));
+        let mut waiter = limits.bound(waiter(ctx, self.board)).await?;
         let won = self.wait_with(&mut waiter, limits).await;
         match limits.end {
-            Some((_, wait)) if waiter.is_lost() => won.map_err(|error| unreachable(error, wait)),
+            Some((_, wait)) if waiter.is_lost() => {
+                won.map_err(|error| blamed(error, wait, UNREACHABLE))
+            }
             _ => won,
         }
     }

@@ -255,12 +255,7 @@ async fn pause(board: &dyn Board, task: &DashTask, who: &Owner) -> TaskStage {
         let answer = match task.operation {
             Operation::Resume => board.resume(names, &remark).await.map(drop),
             _ => {
-                let pause = Pause {
-                    names: names.clone(),
-                    until: None,
-                    remark: remark.clone(),
-                    is_unreadable: false,
-                };
+                let pause = Pause::new(names.clone(), None, remark.clone());
                 board.pause(&pause).await
             }
         };

@@ -290,14 +290,8 @@ async fn run(
         }
         Repair::Trash { .. } => {
             let settle = SettleArgs::by_force(selection, reason, consent);
-            trash::run(
-                ctx,
-                TrashArgs {
-                    settle,
-                    failed: false,
-                },
-            )
-            .await
+            let failed = false;
+            trash::run(ctx, TrashArgs { failed, settle }).await
         }
         Repair::Retry { canary } => {
             let revival = RevivalArgs {

@@ -14,7 +14,7 @@ use crate::{
         filter::{FieldPath, compare_values},
     },
     context::Context,
-    job::{JobField, LONGEST_TEXT, brief},
+    job::{JobField, LONGEST_BRIEF, LONGEST_TEXT, brief},
     output::{ABSENT, Cell, Column, Fit, Page, Report, Row, Tone},
     secret::covered_member,
 };
@@ -69,10 +69,10 @@ impl Row for GroupCount<'_> {
     }
 }
 
-/// The longest text that is a group of its own, in bytes.
+/// Longer texts are grouped in brief form; in bytes.
 fn longest(field: &FieldPath) -> usize {
     match field.name() == JobField::Owner.name() {
-        true => 0,
+        true => LONGEST_BRIEF,
         false => LONGEST_TEXT,
     }
 }

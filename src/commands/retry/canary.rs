@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    future::ready,
     num::NonZeroUsize,
     time::Duration,
 };
@@ -99,8 +100,10 @@ impl CanaryArgs {
             let look = async |board: &dyn Board| trial.outcome(board).await;
             waiter.until_known(&trial.uuids, look).await
         };
+        let what = "the canaries did not end within";
+        let failures = until(self.timeout, what, ready(Ok(waiter)), outcome);
         let failures = tokio::select! {
-            failures = until(self.timeout, waiter, "the canaries did not end within", outcome) => {
+            failures = failures => {
                 if failures.is_err() {
                     let rest = count_jobs(task.chosen.jobs.len() as u64);
                     ctx.out.note(format!("the canaries were retried; not retried: {rest}"));

@@ -138,7 +138,7 @@ impl Forbidden {
         !matches!(self, Self::NoCommand { .. })
     }
 
-    /// Returns what an operator does on the conductor's machine to make it accept the job.
+    /// Returns the remedy on the conductor's machine.
     pub(crate) fn remedy(&self) -> &'static str {
         match self {
             Self::NotHandled => "add a handler, or restart the conductor with --allow PROGRAM",

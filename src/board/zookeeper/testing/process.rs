@@ -213,7 +213,7 @@ impl Ensemble {
         members.position(|member| member.asked("srvr").contains("Mode: leader"))
     }
 
-    /// Starts each server again that has exited by itself, as a service manager does.
+    /// Restarts the servers that have exited by themselves, as a service manager would.
     #[allow(dead_code, reason = "for the tests of boards")]
     pub(crate) fn revive(&mut self) {
         for member in &mut self.members {

@@ -121,12 +121,9 @@ pub(super) fn facts(texts: &[&str]) -> ReportFacts {
     let mut strangers = Strangers::of(texts);
     let conductor = conductor(&mut strangers);
     let (mut gathered, mut surveyor) = (Gathered::new(at()), surveyor(vec![conductor.clone()]));
-    let pause = Pause {
-        names: strangers.text(),
-        until: Some(at() + TimeDelta::hours(1)),
-        remark: AuditEntry::now("paused", &strangers.text(), None),
-        is_unreadable: false,
-    };
+    let names = strangers.text();
+    let remark = AuditEntry::now("paused", &strangers.text(), None);
+    let pause = Pause::new(names, Some(at() + TimeDelta::hours(1)), remark);
     surveyor.survey.snapshot.pauses = Pauses::new(vec![pause], at());
     let waiting = [(3, 0), (40, 1), (5_000, 2), (90_000, 5)].map(|(posted, failed)| {
         let mut job = strangers.job(failed + 1, posted);

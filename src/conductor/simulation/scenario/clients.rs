@@ -100,12 +100,7 @@ impl World {
     pub(super) async fn pause(&self) {
         let board = self.board(OPERATOR);
         let remark = AuditEntry::now("paused", "operator", None);
-        let pause = Pause {
-            names: "*".to_owned(),
-            until: None,
-            remark: remark.clone(),
-            is_unreadable: false,
-        };
+        let pause = Pause::new("*".to_owned(), None, remark.clone());
         let _ = board.pause(&pause).await;
         let long = (Duration::from_secs(1), Duration::from_secs(60));
         let long = self.draw(|dice| dice.between(long));
