@@ -101,6 +101,9 @@ pub(crate) enum CommandError {
     NotKnown { has_peers: bool },
     #[error("{0}")]
     TimedOut(String),
+    /// The board was out of reach when the time ended, so nobody knows whether the wait is over.
+    #[error("{0}")]
+    OutOfReach(String),
     /// A command exited with this code, and printed its own errors.
     #[error("the command ended with code {0}")]
     Command(u8),
@@ -381,7 +384,7 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<ErrorC
         CommandError::Partly { .. } | CommandError::Canary { .. } => (PARTLY, "failed"),
         CommandError::Refused { .. } => (REFUSED, "refused"),
         CommandError::JobFailed { .. } => (JOB_FAILED, "failed"),
-        CommandError::TimedOut(_) => (TIMED_OUT, "timeout"),
+        CommandError::TimedOut(_) | CommandError::OutOfReach(_) => (TIMED_OUT, "timeout"),
         CommandError::Command(code) => (*code, "failed"),
         // The subject is among its own causes.
         CommandError::OwnError(error) => {

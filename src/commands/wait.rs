@@ -365,10 +365,13 @@ pub(super) async fn until<'a, T>(
     }
 }
 
-/// Gives another reason for the end of the time.
+/// Blames the board for the end of the time.
 pub(super) fn blamed(error: anyhow::Error, timeout: Duration, what: &str) -> anyhow::Error {
     match error.downcast_ref() {
-        Some(CommandError::TimedOut(_)) => out_of_time(timeout, what),
+        Some(CommandError::TimedOut(_)) => {
+            let waited = duration::exact(timeout);
+            CommandError::OutOfReach(format!("{what} {waited}")).into()
+        }
         _ => error,
     }
 }

@@ -30,7 +30,7 @@ const SAMPLE: usize = 2_000;
 /// Returns the variable-free form of a failure.
 ///
 /// It has the exit, then the last line of standard error, or else of the output. Secrets are masked. Quoted text
-/// becomes `"…"`, a path its last part, an id `H`, and a number `#`.
+/// becomes `"…"`, a path its last part, an id `H`, and a number `#`, except an exit code at the beginning.
 pub(crate) fn signature(failure: &Failure) -> String {
     let how = failure.how().unwrap_or_else(|| alike(&failure.reason));
     match failure.last_line() {
@@ -42,6 +42,7 @@ pub(crate) fn signature(failure: &Failure) -> String {
 fn alike(line: &str) -> String {
     static VARIES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let varies = [
+            r"(?<exit>^(?:exit|signal) [0-9]+\b)",
             r#"(?<quoted>"[^"]*"|`[^`]*`|\B'[^']*'\B)"#,
             r"(?<path>(?:/[^\s/:,;)]+)+/(?<last>[^\s/:,;)]+))",
             r"\b(?<id>[[:xdigit:]]{8}-(?:[[:xdigit:]]{4}-){3}[[:xdigit:]]{12}|0x[[:xdigit:]]+)\b",
@@ -59,6 +60,8 @@ fn alike(line: &str) -> String {
         match found.name("last") {
             Some(last) => alike(last.as_str()),
             None if is("quoted") => "\"…\"".to_owned(),
+            // A worker reports its exit code like this.
+            None if is("exit") => found[0].to_owned(),
             None if is("id") => "H".to_owned(),
             // A long number is no id, and a word has no digits.
             None if is("word") => match &found[0] {
@@ -224,6 +227,9 @@ mod tests {
         ] {
             assert_eq!(signature(&failure(code, stderr)), expected);
         }
+        let by_hand = |reason| signature(&Failure::reported(reason, "ada"));
+        assert_eq!(by_hand("exit 4"), "exit 4");
+        assert_eq!(by_hand("disk 7: exit 4"), "disk #: exit #");
         let long = signature(&failure(Some(1), &"é ".repeat(5000)));
         assert_eq!(long.chars().count(), LONGEST + 1);
     }

@@ -74,6 +74,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
             "`jobboard explain JOB` shows its state and the reason".into()
         }
         CommandError::TimedOut(_) => "`jobboard list` shows the jobs on the board".into(),
+        CommandError::OutOfReach(_) => "`jobboard ping` tests the connection".into(),
         // Each failure was reported separately, and a command prints its own errors.
         CommandError::Partly { .. } | CommandError::Command(_) | CommandError::OwnError(_) => {
             return None;

@@ -330,7 +330,16 @@ fn wait_that_ends_in_an_outage_blames_the_board() {
     let commands = [
         &["wait", &job, "--timeout", "20s"][..],
         &["wait", "--empty", "--timeout", "20s"],
-        &["claim", "--next", "--filter", "name=b", "--wait", "20s"],
+        &[
+            "claim",
+            "--next",
+            "--filter",
+            "name=b",
+            "--wait",
+            "20s",
+            "--if-none",
+            "0",
+        ],
     ];
     let commands = commands.map(|words| lost.env.jobboard(words).spawn());
     lost.has_listeners('3');
@@ -339,6 +348,7 @@ fn wait_that_ends_in_an_outage_blames_the_board() {
         let run = waiting.ended();
         let said = run.failed(124);
         assert!(said.contains("the board is still unreachable"), "{run}");
+        assert!(said.contains("`jobboard ping`"), "{run}");
     }
 }
 

@@ -281,9 +281,9 @@ pub(crate) fn not_run(ctx: &Context, error: NotRun) -> anyhow::Error {
 ///
 /// Having no job to run is an answer, not a board error.
 pub(crate) fn ours(error: anyhow::Error) -> anyhow::Error {
-    use CommandError::{Command, Nothing, TimedOut, Usage};
+    use CommandError::{Command, Nothing, OutOfReach, TimedOut, Usage};
     match error.downcast_ref() {
-        Some(Command(_) | Usage { .. } | Nothing(_) | TimedOut(_)) => error,
+        Some(Command(_) | Usage { .. } | Nothing(_) | TimedOut(_) | OutOfReach(_)) => error,
         _ => CommandError::OwnError(error).into(),
     }
 }
