@@ -63,8 +63,12 @@ pub(crate) enum CommandError {
         job: String,
         source: BoardError,
     },
-    #[error("{failed} of {total} failed")]
-    Partly { failed: usize, total: usize },
+    #[error("failed for {failed} of {total} {what}")]
+    Partly {
+        what: &'static str,
+        failed: usize,
+        total: usize,
+    },
     #[error("{message}")]
     Canary { message: String, job: String },
     #[error("{message}")]
@@ -154,10 +158,15 @@ impl CommandError {
     }
 
     /// An error unless all succeeded; each failure was reported before.
-    pub(crate) fn partly(failed: usize, total: usize) -> anyhow::Result<()> {
+    pub(crate) fn partly(what: &'static str, failed: usize, total: usize) -> anyhow::Result<()> {
         match failed {
             0 => Ok(()),
-            failed => Err(Self::Partly { failed, total }.into()),
+            failed => Err(Self::Partly {
+                what,
+                failed,
+                total,
+            }
+            .into()),
         }
     }
 

@@ -131,7 +131,10 @@ pub(crate) async fn run(ctx: &mut Context, args: DoctorArgs) -> anyhow::Result<(
             return Ok(());
         };
         match fixed.has_run() {
-            true => diagnosis = diagnose(ctx, &*board, &args).await?,
+            true => {
+                ctx.out.note(fixed.summary());
+                diagnosis = diagnose(ctx, &*board, &args).await?;
+            }
             false if fixed.steps.is_empty() => {}
             false => ctx.out.note("nothing was changed"),
         }

@@ -105,5 +105,5 @@ pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()>
     }
     ctx.out
         .note(format!("skipped, too large to read: {unread}"));
-    CommandError::partly(unread, seen as usize)
+    CommandError::partly("records", unread, seen as usize)
 }

@@ -138,7 +138,7 @@ fn unknown(name: &str) -> CommandError {
         (Some(answer), _) => answer,
         (None, Some((_, near))) => Hint::new("did you mean `jobboard help {}`?", [&[near]]),
         (None, None) => Hint::new(
-            "`jobboard help` lists the commands, `jobboard doctor --list` the codes; the topics are {}",
+            "`jobboard help` lists the commands, `jobboard doctor --list` the codes; topics: {}",
             [&topics],
         ),
     };

@@ -98,7 +98,7 @@ pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()
         }
     }
     ctx.out.flush()?;
-    CommandError::partly(failed, total)
+    CommandError::partly("jobs", failed, total)
 }
 
 fn ownership(

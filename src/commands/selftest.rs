@@ -222,5 +222,5 @@ async fn tidy(
         left,
         removed,
     })?;
-    CommandError::partly(failed, total)
+    CommandError::partly("test boards", failed, total)
 }

@@ -94,7 +94,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
         false => views.iter().try_for_each(|view| ctx.out.say(view))?,
     }
     ctx.out.flush()?;
-    CommandError::partly(total - entries.len(), total)
+    CommandError::partly("jobs", total - entries.len(), total)
 }
 
 fn output(ctx: &mut Context, views: &[JobView<'_>]) -> anyhow::Result<()> {

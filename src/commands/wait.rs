@@ -37,7 +37,7 @@ use crate::{
 /// outcome, the command fails.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WaitArgs {
-    /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
+    /// Jobs: uuid, prefix, name, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
     #[arg(value_name = "JOB")]
     jobs: Vec<String>,
 
@@ -70,6 +70,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     let board = ctx.board()?;
     let scope = Scope {
         shelves: &Shelf::LIVE,
+        takes_name: true,
         ..Scope::board("wait")
     };
     let wanted = references(ctx, &*board, scope, &args.jobs).await?;

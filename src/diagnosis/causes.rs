@@ -46,7 +46,7 @@ pub(crate) enum CauseSubject {
 pub(crate) struct Refusal {
     pub(super) conductor: String,
     pub(super) reason: String,
-    pub(super) remedy: &'static str,
+    pub(super) remedy: String,
 }
 
 /// The cause of a lock that names no owner.

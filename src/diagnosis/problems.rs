@@ -118,7 +118,7 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
             let look = Suggestion::of("conductors");
             match &cause.about {
                 CauseSubject::Refusal(it) => {
-                    Fix::look(look.operand(&it.conductor)).because(it.remedy)
+                    Fix::look(look.operand(&it.conductor)).because(&*it.remedy)
                 }
                 _ => Fix::look(look).because("several refusals; each needs its own fix"),
             }

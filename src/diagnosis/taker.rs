@@ -58,7 +58,7 @@ pub(crate) enum TakerAnswer {
     NotItsKind(String),
     Refuses {
         reason: String,
-        remedy: &'static str,
+        remedy: String,
     },
     Unknown(String),
 }

@@ -289,7 +289,7 @@ fn equal_failures_of_a_filter_are_summarised() {
     error: cannot abandon 5 jobs (job-1, job-2, job-3 and 2 more) on sqlite:ROOT/state/jobboard/board.db: the job is not claimed
     hint: the job needs no release; `jobboard show 00000006-0000-0000-0000-000000000000` shows its state
     -v prints each failure
-    error: 5 of 6 failed
+    error: failed for 5 of 6 jobs
     ");
 }
 

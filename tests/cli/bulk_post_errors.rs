@@ -73,6 +73,6 @@ fn taken_uuid_is_reported_with_its_line() {
     --- stderr
     error: line 1: a job with the uuid 00000001-0000-0000-0000-000000000000 already exists on the board
     hint: nothing changed; `jobboard show 00000001-0000-0000-0000-000000000000` shows the existing job
-    error: 1 of 1 failed
+    error: failed for 1 of 1 jobs
     ");
 }

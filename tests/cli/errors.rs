@@ -34,7 +34,7 @@ const KINDS: [&str; 17] = [
 ];
 
 /// Errors that need no hint: each job was reported separately, or the system names the problem of a file.
-const PLAIN: [&str; 2] = [" failed", ": no such file or directory"];
+const PLAIN: [&str; 2] = ["failed for ", ": no such file or directory"];
 
 #[test]
 fn every_error_names_the_attempt_the_reason_and_the_next_command() {
@@ -184,7 +184,7 @@ impl Of<'_> {
         let mut text = text;
         for (pattern, instead) in [
             (hex, "UUID"),
-            (r"(named free has the uuid|retry) [0-9a-f]{8}\b", "$1 SHORT"),
+            (r"(named free has the uuid|claim) [0-9a-f]{8}\b", "$1 SHORT"),
             (r"127\.0\.0\.1:\d+", "HOST"),
             (r"/test-\d+", "/test"),
             (&format!(r"[\w.-]+@{}", regex::escape(&host)), "user@host"),

@@ -306,13 +306,61 @@ fn ambiguous_name_lists_its_jobs() {
 }
 
 #[test]
+fn commands_that_harm_no_job_take_the_name_of_a_single_one() {
+    let env = Env::new();
+    let uuid = env.post("deploy");
+    let waiting = env.jobboard(&["wait", "deploy"]).spawn();
+    env.run("claim --name deploy --next").succeeded();
+    env.run(format!("trash {uuid} --failed")).succeeded();
+    let waited = waiting.ended();
+    assert_eq!(waited.code, 9, "{waited}");
+    for (verb, done) in [("retry", "retried"), ("restore", "restored")] {
+        let run = env.run(format!("{verb} deploy"));
+        assert!(run.succeeded().contains(done), "{run}");
+        env.run(format!("trash --force --yes {uuid}")).succeeded();
+    }
+    let _ = env.post("deploy");
+    let run = env.run("retry deploy");
+    assert!(run.failed(2).contains("2 jobs are named deploy"), "{run}");
+}
+
+#[test]
+fn ended_jobs_are_found_by_name() {
+    let env = Env::new();
+    let end = || {
+        let uuid = env.post("deploy");
+        env.run(format!("claim {uuid}")).succeeded();
+        env.run(format!("consume {uuid}")).succeeded();
+        uuid.to_string()
+    };
+    let (first, last) = (end(), end());
+    for command in ["show deploy", "explain deploy"] {
+        let run = env.run(command);
+        let answer = run.succeeded();
+        assert!(
+            answer.contains(&last[..8]) && !answer.contains(&first[..8]),
+            "{run}"
+        );
+        assert!(
+            run.stderr
+                .contains("the last of 2 jobs named deploy that ended"),
+            "{run}"
+        );
+    }
+    let posted = env.post("deploy").to_string();
+    let run = env.run("show deploy");
+    assert!(
+        run.succeeded().contains(&posted) && run.stderr.is_empty(),
+        "{run}"
+    );
+}
+
+#[test]
 fn commands_that_change_answer_a_name_with_the_uuid_of_the_job() {
     let env = stocked();
     let deploy = env.jobboard(&["list", "deploy", "-o", "uuid"]).run();
     let uuid = deploy.succeeded().trim()[..8].to_owned();
     for verb in [
-        "retry",
-        "wait",
         "trash --force",
         "claim",
         "consume",

@@ -190,7 +190,7 @@ fn help_of_an_unknown_word_suggests_a_similar_one_or_the_topics() {
         assert!(run.failed(2).contains(&hint), "{run}");
     }
     let run = env.run("help foo");
-    let hint = "the topics are boards filters output";
+    let hint = "topics: boards filters output";
     assert!(run.failed(2).contains(hint), "{run}");
 }
 

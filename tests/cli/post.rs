@@ -175,7 +175,7 @@ fn check_first_posts_nothing_if_a_line_is_bad() {
     --- stderr
     error: standard input, line 2: a line must be a JSON object such as {"name": "resize"}, not an array
     nothing was posted
-    error: 1 of 2 failed
+    error: failed for 1 of 2 lines
     "#);
 }
 

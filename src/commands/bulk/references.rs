@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, Read as _};
 
 use anyhow::Context as _;
+use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
     commands::parts::synonyms::answer_option,
     context::Context,
     exit::CommandError,
-    job::{Entry, JobKey, Shelf},
+    job::{Entry, Shelf},
     output::short,
     suggest::Hint,
 };
@@ -23,12 +24,14 @@ const LONGEST_LINE: u64 = 64 * 1024;
 /// The memory for all references, and the overhead of each.
 const MOST_REFERENCES: (usize, usize) = (64 << 20, 64);
 
-/// Where a command looks for its jobs, and how it selects several of them by name.
+/// Where a command looks for its jobs, and what a name means to it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scope<'a> {
     pub(crate) verb: &'a str,
     pub(crate) shelves: &'a [Shelf],
     pub(crate) has_name_option: bool,
+    /// Whether the name of a single job is enough, because the command harms no job.
+    pub(crate) takes_name: bool,
 }
 
 impl<'a> Scope<'a> {
@@ -37,26 +40,39 @@ impl<'a> Scope<'a> {
             verb,
             shelves: &[Shelf::Board],
             has_name_option: false,
+            takes_name: false,
         }
     }
 }
 
-/// Parses references; a name is answered with the uuid of its job. `-` reads them from standard input.
+/// Parses references; most commands answer a name with the uuid of its job. `-` reads them from standard input.
 pub(crate) async fn references(
     ctx: &Context,
     board: &dyn Board,
     scope: Scope<'_>,
     typed: &[String],
 ) -> anyhow::Result<Vec<JobRef>> {
-    if let Some(name) = typed.iter().find(|text| may_be_name(text)) {
+    let mut typed = typed.to_vec();
+    for text in typed.iter_mut().filter(|text| may_be_name(text)) {
+        let name = text.clone();
         // A board without an answer leaves the plain error.
         let is_there = |entry: &Entry| {
             entry
                 .job()
                 .is_some_and(|it| scope.shelves.contains(&it.shelf))
         };
-        let found = Namesakes::find(board, ANYWHERE.0, name, is_there).await;
-        if let Some(answer) = found.ok().and_then(|it| it.answer(scope)) {
+        let found = Namesakes::find(board, &Shelf::LIVE, &name, is_there)
+            .await
+            .ok();
+        if let Some([only]) = found
+            .as_ref()
+            .map(|it| it.found.as_slice())
+            .filter(|_| scope.takes_name)
+        {
+            *text = only.reference().into_owned();
+            continue;
+        }
+        if let Some(answer) = found.and_then(|it| it.answer(scope)) {
             return Err(answer.into());
         }
         let command = scope.verb.split(' ').next().unwrap_or_default();
@@ -65,7 +81,7 @@ pub(crate) async fn references(
             return Err(CommandError::usage(message).hint(hint).into());
         }
     }
-    parsed(ctx, typed)
+    parsed(ctx, &typed)
 }
 
 fn may_be_name(text: &str) -> bool {
@@ -107,8 +123,9 @@ fn parsed(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
     Ok(references)
 }
 
-/// On the board and in the trash; no job with a name is better than another.
-pub(crate) const ANYWHERE: (&[Shelf], fn(&Entry) -> bool) = (&Shelf::LIVE, |_| false);
+/// On the board, in the trash and then in the history; no job with a name is better than another.
+pub(crate) const ANYWHERE: (&[Shelf], fn(&Entry) -> bool) =
+    (&[Shelf::Board, Shelf::Trash, Shelf::History], |_| false);
 
 /// Parses references or names for a command that only reads; also returns how many names it reported as unknown.
 ///
@@ -131,10 +148,20 @@ pub(crate) async fn references_or_names(
             Err(error) => Err(error),
         };
         let found = found.with_context(|| ctx.trying("look up", text))?;
+        if let ([ended], true) = (found.found.as_slice(), found.count > 1) {
+            let (id, count) = (short(&ended.reference()).to_owned(), found.count);
+            let list = Hint::new(
+                "`jobboard list --history --filter {}`",
+                [&[&*format!("name={text}")]],
+            );
+            ctx.out.note(format!(
+                "{id} is the last of {count} jobs named {text} that ended; {list}"
+            ));
+        }
         match found.only(verb, board.name()) {
             // A few hex digits that are no name either may begin a uuid in the history.
             Err(CommandError::NoSuchName { .. }) if !may_be_name(text) => known.push(text.clone()),
-            Ok(key) => known.push(JobRef::Key(key).to_string()),
+            Ok(job) => known.push(job),
             Err(error) if typed.len() == 1 => return Err(error.into()),
             Err(error) => {
                 failed += 1;
@@ -163,7 +190,7 @@ struct Namesakes<'a> {
 }
 
 impl<'a> Namesakes<'a> {
-    /// Finds all jobs with this name, or only the preferred ones, if there are any.
+    /// Finds all jobs with this name, or only the preferred ones, if there are any; in the history, only the last one.
     async fn find(
         board: &dyn Board,
         shelves: &[Shelf],
@@ -172,17 +199,33 @@ impl<'a> Namesakes<'a> {
     ) -> board::Result<Self> {
         let (mut all, mut best) = ((Vec::new(), 0), (Vec::new(), 0));
         for shelf in shelves {
+            let is_past = *shelf == Shelf::History;
+            if is_past && all.1 + best.1 > 0 {
+                break;
+            }
             let mut entries = board.entries(Query::all(*shelf, Detail::Brief));
-            while let Some(entry) = entries.try_next().await? {
-                if entry.job().is_none_or(|job| job.name != name) {
-                    continue;
-                }
+            loop {
+                let entry = match entries.try_next().await {
+                    Ok(None) => break,
+                    Ok(Some(entry)) if entry.job().is_some_and(|it| it.name == name) => entry,
+                    Ok(Some(_)) => continue,
+                    // Without the right to read the history, the other places still count.
+                    Err(error) if is_past && !error.is_retryable() => break,
+                    Err(error) => return Err(error),
+                };
                 let (found, count) = match preferred(&entry) {
                     true => &mut best,
                     false => &mut all,
                 };
                 *count += 1;
-                if found.len() < SAMPLE {
+                if is_past
+                    && found
+                        .last()
+                        .is_some_and(|it| ended_on(it) < ended_on(&entry))
+                {
+                    found.clear();
+                }
+                if found.len() < if is_past { 1 } else { SAMPLE } {
                     found.push(entry);
                 }
             }
@@ -191,14 +234,14 @@ impl<'a> Namesakes<'a> {
         Ok(Self { name, found, count })
     }
 
-    fn only(&self, verb: &'static str, board: &str) -> Result<JobKey, CommandError> {
+    fn only(&self, verb: &'static str, board: &str) -> Result<String, CommandError> {
         let name = self.name.to_owned();
         match self.found.as_slice() {
             [] => Err(CommandError::NoSuchName {
                 name,
                 board: board.to_owned(),
             }),
-            [entry] => Ok(entry.key().clone()),
+            [entry] => Ok(entry.reference().into_owned()),
             [first, ..] => Err(CommandError::Namesakes {
                 verb,
                 jobs: self.list(SAMPLE, |reference| reference),
@@ -253,6 +296,10 @@ impl<'a> Namesakes<'a> {
             more => format!("{} and {more} more", jobs.join(", ")),
         }
     }
+}
+
+fn ended_on(entry: &Entry) -> Option<DateTime<Utc>> {
+    entry.job()?.ended.as_ref().map(|it| it.on)
 }
 
 fn line(input: &mut impl BufRead) -> io::Result<Option<String>> {

@@ -229,7 +229,7 @@ impl Results {
         drop(self.progress.take());
         let (failed, total) = (self.failed, self.total);
         self.print_groups(ctx);
-        CommandError::partly(failed, total)
+        CommandError::partly("jobs", failed, total)
     }
 
     fn print_groups(self, ctx: &Context) {

@@ -29,7 +29,7 @@ pub(super) struct FixStep {
     jobs: u64,
     summary: String,
     command: Suggestion,
-    /// `planned`, `done`, `failed` or `skipped`.
+    /// `planned`, `done`, `failed`, `stopped` (by Ctrl-C) or `skipped`.
     state: &'static str,
     #[serde(skip)]
     repair: Repair,
@@ -52,13 +52,22 @@ impl Fixed {
     }
 
     pub(super) fn has_run(&self) -> bool {
-        self.steps
-            .iter()
-            .any(|it| it.state == "done" || it.state == "failed")
+        self.count("skipped") < self.steps.len()
+    }
+
+    /// Sums up the steps in one line.
+    pub(super) fn summary(&self) -> String {
+        let states = ["done", "failed", "stopped", "skipped"];
+        let counts = states.map(|state| (self.count(state), state));
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let counts: Vec<_> = counts
+            .map(|(count, state)| format!("{count} {state}"))
+            .collect();
+        format!("steps: {}", counts.join(", "))
     }
 
     pub(super) fn result(&self) -> anyhow::Result<()> {
-        CommandError::partly(self.count("failed"), self.steps.len())
+        CommandError::partly("steps", self.count("failed"), self.steps.len())
     }
 }
 
@@ -85,7 +94,9 @@ impl FixPlan {
             })
         });
         let mut plan: Vec<_> = steps.collect();
-        plan.sort_by_key(|it| it.risk);
+        // A canary may wait long, so the other questions come first.
+        let may_wait = |it: &FixStep| matches!(it.repair, Repair::Retry { canary: true });
+        plan.sort_by_key(|it| (it.risk, may_wait(it)));
         Self { plan }
     }
 }
@@ -245,13 +256,18 @@ async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep) {
     }
     let done = run(ctx, args, step, false).await;
     step.message = serde_json::from_slice(&ctx.out.take_aside()).ok();
-    step.state = match &done {
-        Ok(()) => "done",
-        Err(_) => "failed",
+    let Err(error) = done else {
+        step.state = "done";
+        return;
     };
-    if let Err(error) = done {
-        ctx.print_error(&error);
-    }
+    step.state = match error.downcast_ref() {
+        // Ctrl-C ended it, and it has said what remains.
+        Some(CommandError::Command(_)) => "stopped",
+        _ => {
+            ctx.print_error(&error);
+            "failed"
+        }
+    };
 }
 
 async fn run(

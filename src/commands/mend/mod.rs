@@ -277,7 +277,7 @@ async fn all(
             ctx.print_error(&error);
         }
     }
-    CommandError::partly(failed, count)
+    CommandError::partly("load balancers", failed, count)
 }
 
 async fn list(ctx: &mut Context, conf: &Octavia, own: Sourced<Secret>) -> anyhow::Result<()> {

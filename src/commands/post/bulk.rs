@@ -133,5 +133,5 @@ async fn check_all(
         return Ok(());
     }
     results.suspend(|| ctx.out.note("nothing was posted"));
-    CommandError::partly(results.failed, results.total + right)
+    CommandError::partly("lines", results.failed, results.total + right)
 }

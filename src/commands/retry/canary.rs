@@ -139,7 +139,9 @@ impl CanaryArgs {
             let about = main.about.to_string();
             let (why, hint): (_, Hint) = match main.code {
                 Code::Waiting => {
-                    ctx.out.note(format!("{name} waits for a free slot"));
+                    ctx.out.note(format!(
+                        "{name} waits for a free slot; Ctrl-C stops the wait and retries no more jobs"
+                    ));
                     continue;
                 }
                 // It is unknown which jobs the conductors accept.

@@ -108,7 +108,7 @@ impl Handler {
             // A command that does not end is killed.
             let _ = process.stop(Boottime::now() + GRACE, None).await;
         }
-        ended.and(CommandError::partly(self.failed, self.handled))
+        ended.and(CommandError::partly("events", self.failed, self.handled))
     }
 }
 

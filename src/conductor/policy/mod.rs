@@ -31,6 +31,7 @@ use crate::{
     job::{Job, Takes},
     process::command::{CommandSpec, Input, NotRun, OutputTarget, details_text, find},
     retry::RetryPolicy,
+    suggest::Suggestion,
     trust::Untrusted,
 };
 
@@ -139,12 +140,19 @@ impl Forbidden {
     }
 
     /// Returns the remedy on the conductor's machine.
-    pub(crate) fn remedy(&self) -> &'static str {
-        match self {
+    pub(crate) fn remedy(&self) -> String {
+        let restart = |option, name: &str| match name.len() > LONGEST {
+            true => format!("restart the conductor with {option} and the name"),
+            false => format!(
+                "restart the conductor with {}",
+                Suggestion::of(option).with([name])
+            ),
+        };
+        let fixed = match self {
+            Self::NotAllowed(program) => return restart("--allow", program),
+            Self::Variable(name) => return restart("--allow-env", name),
             Self::NotHandled => "add a handler, or restart the conductor with --allow PROGRAM",
-            Self::NotAllowed(_) => "restart the conductor with --allow PROGRAM",
             Self::Absent(_) => "install the program on the conductor's machine",
-            Self::Variable(_) => "restart the conductor with --allow-env NAME",
             Self::Untrusted(_) | Self::Refused(_) => {
                 "correct the handler's owner or mode; conductors check again every ten seconds"
             }
@@ -152,7 +160,8 @@ impl Forbidden {
             | Self::Malformed { .. }
             | Self::Relative(_)
             | Self::Unpublished => "fix the cause on the conductor's machine",
-        }
+        };
+        fixed.to_owned()
     }
 
     /// Whether no conductor can ever run the job as posted.

@@ -288,8 +288,8 @@ fn each_refusal_is_one_problem_with_its_remedy() {
     assert_eq!(
         remedies,
         [
-            "restart the conductor with --allow PROGRAM",
-            "restart the conductor with --allow-env NAME",
+            "restart the conductor with --allow /usr/bin/dump",
+            "restart the conductor with --allow-env X",
         ]
     );
 }

@@ -227,7 +227,7 @@ fn jobs(errors: &mut Errors) {
     }
     told.board = None;
     told.expect("ambiguous", "show twin");
-    told.expect("usage", "retry free");
+    told.expect("usage", "claim free");
     told.expect("usage", "trash --force twin");
     told.expect("failed", &format!("trash {free} {held}"));
     told.expect("failed", &format!("owner {free} {held} abcd"));
