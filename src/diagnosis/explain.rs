@@ -1,6 +1,7 @@
 //! One job in words: its state or problem, the evidence, and the command that helps.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{
     Cause, Snapshot,
@@ -10,10 +11,14 @@ use super::{
 use crate::{
     duration,
     job::{ClaimEnd, Entry, Holding, Job, Shelf, octavia},
-    output::short,
+    output::{Text, short},
     problem::{Code, Fix, Problem},
+    secret::covered_member,
     suggest::Suggestion,
 };
+
+/// The columns of a command that is shown.
+const LONGEST_COMMAND: usize = 200;
 
 pub(super) const OCTAVIA: &str = "octavia-task-flow-conductor-";
 
@@ -128,6 +133,10 @@ impl Snapshot {
                 problem.at("paused", pause.and_then(|it| it.remark.on), self.now)
             }
             Code::UnfinishedMove => problem.seen("from", job.moved_from().unwrap_or_default()),
+            Code::ConductorRefuses | Code::InvalidCommand => match shown_command(job) {
+                Some(command) => problem.seen("command", command),
+                None => problem,
+            },
             Code::BackingOff => problem.at("until", job.history.not_before, self.now),
             _ => problem,
         };
@@ -292,4 +301,13 @@ impl Snapshot {
         let command = Suggestion::of("conductors").operand(&taker.conductor.name);
         Some(Fix::look(command).because(text))
     }
+}
+
+/// The beginning of a job's command, with its secrets masked.
+fn shown_command(job: &Job) -> Option<String> {
+    let command = job.details.as_ref()?.get("command")?.into_owned();
+    let masked = covered_member("command", command);
+    let words: Option<Vec<_>> = masked.as_array()?.iter().map(Value::as_str).collect();
+    let line = Suggestion::default().with(words?).to_string();
+    Some(Text::from(&line).cut(LONGEST_COMMAND).to_string())
 }

@@ -22,6 +22,9 @@ pub(crate) struct Figures {
     pub(crate) claimed: u64,
     pub(crate) backing_off: u64,
     pub(crate) paused: u64,
+    /// The jobs that wait for a free slot.
+    #[serde(skip)]
+    pub(crate) waiting: u64,
     pub(crate) jobs_with_problem: BTreeMap<Code, u64>,
     /// The jobs in the trash that came there in the last 24 hours.
     #[serde(skip)]

@@ -191,6 +191,7 @@ impl Survey {
         let (now, figures) = (self.snapshot.now, &mut self.figures);
         match cause.code {
             Code::Paused => figures.paused += 1,
+            Code::Waiting => figures.waiting += 1,
             Code::Unavailable => {
                 let is_denied = match entry {
                     Entry::Job(job) => job.is_denied,

@@ -164,18 +164,27 @@ pub(crate) fn stopped(
     ctx: &Context,
     signal: Signal,
     resume: Option<Suggestion>,
-    (choice, rest): (Choice, impl Iterator<Item = Named>),
+    rest: (Choice, impl Iterator<Item = Named>),
 ) -> anyhow::Error {
+    let (left, resume) = remaining(resume, rest);
+    ctx.out.note(format!(
+        "stopped with {left} remaining; `{resume}` continues"
+    ));
+    CommandError::Command(code_of(None, Some(signal.as_raw()))).into()
+}
+
+/// Counts the jobs that are left, and returns the command for them.
+pub(crate) fn remaining(
+    resume: Option<Suggestion>,
+    (choice, rest): (Choice, impl Iterator<Item = Named>),
+) -> (String, Suggestion) {
     let rest: Vec<_> = rest.map(|named| named.reference).collect();
     let (left, resume) = (count_jobs(rest.len() as u64), resume.unwrap_or_default());
     let resume = match choice {
         Choice::Named => resume.with(rest),
         Choice::Filtered | Choice::Planned => resume,
     };
-    ctx.out.note(format!(
-        "stopped with {left} remaining; `{resume}` continues"
-    ));
-    CommandError::Command(code_of(None, Some(signal.as_raw()))).into()
+    (left, resume)
 }
 
 pub(crate) fn has_changed(error: &anyhow::Error) -> bool {

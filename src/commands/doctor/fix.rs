@@ -29,7 +29,7 @@ pub(super) struct FixStep {
     jobs: u64,
     summary: String,
     command: Suggestion,
-    /// `planned`, `done`, `failed`, `stopped` (by Ctrl-C) or `skipped`.
+    /// `planned`, `done`, `failed`, `stopped` (by Ctrl-C or its time limit) or `skipped`.
     state: &'static str,
     #[serde(skip)]
     repair: Repair,
@@ -121,9 +121,9 @@ impl Report for FixPlan {
 const LINE: usize = 100;
 
 /// The fewest columns of a summary in a question.
-const SUMMARY: usize = 20;
+const SUMMARY: usize = 12;
 
-const ANSWERS: &str = ": [y]es [n]o [a]ll [s]how [q]uit";
+const ANSWERS: &str = ": [y]es [n]o [a]ll safe [s]how [q]uit";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StepAnswer {
@@ -261,8 +261,8 @@ async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep) {
         return;
     };
     step.state = match error.downcast_ref() {
-        // Ctrl-C ended it, and it has said what remains.
-        Some(CommandError::Command(_)) => "stopped",
+        // The command has said what remains.
+        Some(CommandError::Command(_) | CommandError::TimedOut(_)) => "stopped",
         _ => {
             ctx.print_error(&error);
             "failed"

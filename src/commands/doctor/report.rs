@@ -11,7 +11,7 @@ use crate::{
     commands::parts::problems,
     diagnosis::Checkup,
     job::Pause,
-    output::{Cell, Page, Report, Row, Tone},
+    output::{Cell, Page, Report, Row, Tone, count_jobs},
     problem::{Code, Group, Problem, Severity},
     suggest::Suggestion,
 };
@@ -28,9 +28,10 @@ pub(super) struct Diagnosis {
     pub(super) unread: Option<BoardError>,
     groups: Vec<GroupState>,
     pub(super) problems: Vec<Problem>,
-    /// The number of jobs with a paused name, and of jobs that are backing off.
+    /// The number of jobs with a paused name, of jobs that are backing off, and of those that wait for a free slot.
     paused: u64,
     backing_off: u64,
+    waiting: u64,
     pauses: Vec<Pause>,
     unseen: Vec<Unseen>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,6 +94,7 @@ impl Diagnosis {
             groups: groups.iter().map(state).collect(),
             paused: figures.map_or(0, |it| it.paused),
             backing_off: figures.map_or(0, |it| it.backing_off),
+            waiting: figures.map_or(0, |it| it.waiting),
             pauses: pauses.cloned().collect(),
             problems,
             unseen,
@@ -148,6 +150,12 @@ impl Diagnosis {
         if !facts.is_empty() {
             let line = page.sentence(2).add(Tone::Faint, "on purpose: ");
             line.plain(facts.join(", "));
+        }
+        if self.waiting > 0 {
+            let line = page
+                .sentence(2)
+                .add(Tone::Faint, "waiting for a free slot: ");
+            line.plain(count_jobs(self.waiting));
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     board::{Board, BoardError, JobRef, wait::Waiter},
     commands::{
         bulk::{
-            act::{Pace, stopped},
+            act::{Pace, remaining, stopped},
             select::Chosen,
             task::Task,
         },
@@ -35,6 +35,9 @@ use crate::{
 const NO_CONDUCTOR: &str = "--timeout 10m waits for a conductor or a Python service; `jobboard help \
                             conduct` shows how to start a conductor";
 
+/// How long `doctor --fix` waits for a canary before its next question.
+const IN_DIALOG: Duration = Duration::from_secs(30);
+
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct CanaryArgs {
     /// Retry this many jobs first; continue unless one fails with the same cause as before
@@ -47,6 +50,10 @@ pub(super) struct CanaryArgs {
     /// With --canary: wait at most this long for the outcome
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "canary")]
     timeout: Option<Duration>,
+
+    /// The limit of a wait without --timeout.
+    #[arg(skip)]
+    patience: Option<Duration>,
 }
 
 struct Canary {
@@ -60,6 +67,7 @@ impl CanaryArgs {
     pub(super) fn one_if(is_careful: bool) -> Self {
         Self {
             canary: is_careful.then_some(NonZeroUsize::MIN),
+            patience: is_careful.then_some(IN_DIALOG),
             timeout: None,
         }
     }
@@ -90,7 +98,8 @@ impl CanaryArgs {
         self.require_run(ctx, board, &canaries).await?;
         let trial = CanaryTrial::new(canaries, &task.chosen);
         // Subscribe before the retry, so that an early end is not missed.
-        let waiter = within(self.timeout, NO_REPLY, Waiter::begin(board))
+        let timeout = self.timeout.or(self.patience);
+        let waiter = within(timeout, NO_REPLY, Waiter::begin(board))
             .await
             .with_context(|| ctx.trying("wait for", "the canaries"))?;
         let mut signals = Signals::ending()?;
@@ -101,12 +110,16 @@ impl CanaryArgs {
             waiter.until_known(&trial.uuids, look).await
         };
         let what = "the canaries did not end within";
-        let failures = until(self.timeout, what, ready(Ok(waiter)), outcome);
+        let failures = until(timeout, what, ready(Ok(waiter)), outcome);
         let failures = tokio::select! {
             failures = failures => {
                 if failures.is_err() {
-                    let rest = count_jobs(task.chosen.jobs.len() as u64);
-                    ctx.out.note(format!("the canaries were retried; not retried: {rest}"));
+                    let rest = (choice, task.chosen.jobs.drain(..));
+                    let (rest, resume) = remaining(task.resume.take(), rest);
+                    ctx.out.note(format!(
+                        "the canaries were retried and have not ended; not retried: {rest}; \
+                         `{resume}` retries them"
+                    ));
                 }
                 failures.with_context(|| ctx.trying("wait for", "the canaries"))?
             }
