@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     Cause, Snapshot,
-    problems::{FixTarget, fix},
+    fixes::{FixTarget, fix},
     taker::{Taker, TakerAnswer},
 };
 use crate::{

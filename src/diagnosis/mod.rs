@@ -5,6 +5,7 @@ mod causes;
 mod checkup;
 mod explain;
 mod figures;
+mod fixes;
 mod holder;
 mod judge;
 mod octavia;

@@ -10,16 +10,16 @@ use chrono::{TimeDelta, Utc};
 use super::{
     Cause, CauseSubject, ProblemSelector, Snapshot, Survey,
     causes::{CLAIMED, Cases, NO_OWNER},
+    fixes::{FixTarget, finish_move, fix, resume_process},
     holder::{Death, is_move_over},
     taker::{has_died, has_stopped, is_silent},
 };
 use crate::{
-    board::{PeerOrder, url::BoardUrl},
+    board::PeerOrder,
     duration,
     glob::literal,
-    job::{Conductor, MoveRecord, Shelf, Stage},
-    problem::{Code, Fix, Problem, Repair, Risk, Severity},
-    secret::is_covered,
+    job::{Conductor, MoveRecord, Stage},
+    problem::{Code, Fix, Problem, Severity},
     suggest::Suggestion,
 };
 
@@ -34,163 +34,6 @@ const LONGEST: usize = 30;
 
 /// A claim without expiry that is older than this is a cause for worry.
 const LONG: TimeDelta = TimeDelta::hours(1);
-
-/// The jobs that a command is for.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum FixTarget<'a> {
-    Job(&'a str, Shelf),
-    All {
-        /// The value of `--problem`.
-        selector: &'a str,
-        /// Whether a retry tries one job first.
-        canary: bool,
-    },
-}
-
-impl FixTarget<'_> {
-    fn jobs(&self) -> Vec<&str> {
-        match self {
-            Self::Job(reference, _) => vec![reference],
-            Self::All { selector, .. } => vec!["--problem", selector],
-        }
-    }
-
-    fn list(self) -> Fix {
-        Fix::look(Suggestion::of("list").with(self.jobs()))
-    }
-
-    fn run(self, risk: Risk, repair: Repair) -> Fix {
-        Fix::run(risk, repair, &self.jobs())
-    }
-
-    fn retry(self) -> Fix {
-        let canary = matches!(self, Self::All { canary: true, .. });
-        self.run(Risk::Decision, Repair::Retry { canary })
-    }
-
-    /// For problems that need a look at each job: offers to trash one job only.
-    fn trash_one(self) -> Fix {
-        match self {
-            Self::Job(..) => self.run(Risk::Destructive, Repair::Trash { reason: None }),
-            Self::All { .. } => self.list(),
-        }
-    }
-}
-
-/// Returns what helps against a cause: the same for one job and for all.
-pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
-    let fix = match cause.code {
-        Code::OwnerDead | Code::NeverExpires | Code::LockBroken | Code::UnfinishedMove => {
-            fix_of_claim(cause, target)
-        }
-        Code::UnreadableRecord => fix_of_record(cause, target),
-        Code::InvalidCommand => {
-            let reason = Some(cause.code.name());
-            let trash = target.run(Risk::Destructive, Repair::Trash { reason });
-            trash.because("if `jobboard change JOB -- COMMAND` cannot correct it")
-        }
-        Code::UnreadableSidecar => target.trash_one().because(
-            "a later jobboard may have written it; you can claim the job by name, or trash it",
-        ),
-        Code::UuidMismatch => target
-            .trash_one()
-            .because("if the job is not needed, move it to the trash"),
-        Code::BlocksPosters => target.trash_one().because(
-            "if `jobboard flow` shows no progress, restart the worker, then remove the job",
-        ),
-        Code::Exhausted | Code::Failed => target.retry().because("after fixing the cause"),
-        Code::Trashed => target.retry().because("bring the job back"),
-        Code::BackingOff | Code::ExcessiveDelay => target.retry().because("retry the job now"),
-        Code::Paused => {
-            let names = cause.about.to_string();
-            Fix::look(Suggestion::of("resume").operand(&names))
-                .because("if it is no longer needed, end the pause")
-        }
-        Code::NotRenewed => {
-            let look = Suggestion::of("list --filter expires<10s --sort expires");
-            Fix::look(look).because(
-                "restart the owner; after the claim expires, a second worker runs the job too",
-            )
-        }
-        Code::Unsettled => Fix::look(Suggestion::of("conductors"))
-            .because("fix the cause on the conductor's machine"),
-        Code::ConductorRefuses => {
-            let look = Suggestion::of("conductors");
-            match &cause.about {
-                CauseSubject::Refusal(it) => {
-                    Fix::look(look.operand(&it.conductor)).because(&*it.remedy)
-                }
-                _ => Fix::look(look).because("several refusals; each needs its own fix"),
-            }
-        }
-        Code::NoMatchingConductor => Fix::look(Suggestion::of("conductors"))
-            .because("add a handler, or start another conductor"),
-        Code::NoConductor => Fix::advice(
-            "start `jobboard conduct --handlers DIR` or a TaskFlow conductor, or run a command with \
-                 `jobboard claim JOB -- COMMAND`",
-        ),
-        Code::ClockSkew => Fix::advice("correct the clocks of this machine and of the posters"),
-        Code::BreaksPeers => target.list(),
-        _ => return None,
-    };
-    Some(fix)
-}
-
-fn fix_of_claim(cause: &Cause, target: FixTarget<'_>) -> Fix {
-    let release = |risk| target.run(risk, Repair::Abandon { now: false });
-    match (cause.code, &cause.about) {
-        (Code::OwnerDead, CauseSubject::Host(_, Death::Certain)) => {
-            release(Risk::Safe).because("the owner is gone")
-        }
-        (Code::OwnerDead, CauseSubject::Host(_, Death::Stopped(pid))) => resume_process(*pid),
-        (Code::OwnerDead, _) => target
-            .run(Risk::Decision, Repair::Abandon { now: true })
-            .because("if the process is gone"),
-        (Code::NeverExpires, CauseSubject::Owner(owner)) => {
-            release(Risk::Decision).because(format!("if {owner} is gone"))
-        }
-        (Code::NeverExpires, _) => release(Risk::Decision).because("if the owners are gone"),
-        (Code::UnfinishedMove, CauseSubject::Text(from)) if !from.is_empty() => {
-            resume("--from", from)
-        }
-        (Code::UnfinishedMove, _) => Fix::look(Suggestion::of("list --filter owner=move:*")),
-        (_, about) if about.is(NO_OWNER) => release(Risk::Safe).because("no owner holds the claim"),
-        _ => release(Risk::Decision).because("if no worker is running the job"),
-    }
-}
-
-fn resume_process(pid: u32) -> Fix {
-    let resume = Suggestion::of("kill -CONT").with([pid.to_string()]);
-    Fix::elsewhere(resume).because("resume the conductor, or kill it")
-}
-
-fn fix_of_record(cause: &Cause, target: FixTarget<'_>) -> Fix {
-    match (&cause.about, target) {
-        (about, _) if about.is(CLAIMED) => target.list().because("the owner may be working on it"),
-        (_, FixTarget::Job(reference, Shelf::Trash)) => {
-            let mut purge = Fix::look(Suggestion::of("purge").with([reference]));
-            purge.risk = Some(Risk::Destructive);
-            purge.because("remove the record")
-        }
-        _ => target
-            .run(Risk::Destructive, Repair::Trash { reason: None })
-            .because("move it to the trash"),
-    }
-}
-
-/// Suggests finishing a move. A peer may have written the address, so --fix does not use it, and no command names a
-/// file that it would send to that address.
-fn resume(option: &str, board: &str) -> Fix {
-    let is_harmless = |url: BoardUrl| !url.names_files();
-    if is_covered(board) || !board.parse().is_ok_and(is_harmless) {
-        return Fix::advice(match option {
-            "--to" => "finish the move: `jobboard copy --resume --to` with the URL of that board",
-            _ => "finish the move: `jobboard copy --resume --from` with the URL of that board",
-        });
-    }
-    let command = Suggestion::of("copy --resume").with([option, board]);
-    Fix::look(command).because("finish the move")
-}
 
 impl Cause {
     /// Returns what `--problem` selects its jobs by, and no jobs with another of these causes.
@@ -466,7 +309,7 @@ pub(crate) fn of_moves(records: &[MoveRecord]) -> Vec<Problem> {
     }
     let problem = |to: &String| {
         let summary = format!("a move to {to} was interrupted");
-        Problem::new(Code::UnfinishedMove, summary).fixed_by(resume("--to", to))
+        Problem::new(Code::UnfinishedMove, summary).fixed_by(finish_move("--to", to))
     };
     targets.into_iter().map(problem).collect()
 }
