@@ -25,34 +25,33 @@ pub(super) struct JobColumn {
 
 #[derive(Debug, Clone, Copy)]
 enum ColumnContent {
-    Reference,
-    Key,
-    Note,
     Field(JobField),
+    /// Prints a field differently, or prints more than a field.
+    Special(for<'a> fn(JobView<'a>) -> Fact<'a>),
 }
 
 pub(super) static COLUMNS: &[JobColumn] = &[
-    column("uuid", "uuid", Fit::Id, None, ColumnContent::Reference),
-    field(JobField::Name, Fit::Shrinks, None),
-    field(JobField::State, Fit::Whole, Some(9)),
+    special("uuid", Fit::Id, None, reference),
+    special("name", Fit::Shrinks, None, name),
+    special("state", Fit::Whole, Some(9), state),
     field(JobField::Priority, Fit::Whole, Some(1)),
     field(JobField::Age, Fit::Number, Some(2)),
-    field(JobField::Owner, Fit::KeepsEnds, Some(6)),
-    field(JobField::Held, Fit::Number, Some(5)),
-    field(JobField::Expires, Fit::Number, Some(0)),
+    special("owner", Fit::KeepsEnds, Some(6), owner),
+    special("held", Fit::Number, Some(5), held),
+    special("expires", Fit::Number, Some(0), expires),
     titled("tries", JobField::Attempts, Fit::Number, Some(4)),
-    column("note", "note", Fit::Shrinks, Some(8), ColumnContent::Note),
-    column("key", "key", Fit::KeepsEnds, Some(3), ColumnContent::Key),
+    special("note", Fit::Shrinks, Some(8), note),
+    special("key", Fit::KeepsEnds, Some(3), key),
     field(JobField::Sequence, Fit::Number, Some(3)),
     field(JobField::Size, Fit::Number, Some(3)),
     field(JobField::Trashed, Fit::Number, Some(5)),
-    field(JobField::Outcome, Fit::Whole, Some(9)),
+    special("outcome", Fit::Whole, Some(9), outcome),
     field(JobField::Ended, Fit::Number, Some(7)),
     field(JobField::Waited, Fit::Number, Some(2)),
     field(JobField::Took, Fit::Number, Some(4)),
     field(JobField::By, Fit::KeepsEnds, Some(6)),
     field(JobField::Action, Fit::Whole, Some(7)),
-    field(JobField::Reason, Fit::Shrinks, Some(8)),
+    special("reason", Fit::Shrinks, Some(8), reason),
     field(JobField::ExitCode, Fit::Number, Some(3)),
 ];
 
@@ -61,73 +60,93 @@ const fn field(field: JobField, fit: Fit, falls: Option<u8>) -> JobColumn {
 }
 
 const fn titled(title: &'static str, field: JobField, fit: Fit, falls: Option<u8>) -> JobColumn {
-    column(field.name(), title, fit, falls, ColumnContent::Field(field))
+    JobColumn {
+        name: field.name(),
+        shape: Column::new(title, fit).falling(falls),
+        content: ColumnContent::Field(field),
+    }
 }
 
-const fn column(
+const fn special(
     name: &'static str,
-    title: &'static str,
     fit: Fit,
     falls: Option<u8>,
-    content: ColumnContent,
+    content: for<'a> fn(JobView<'a>) -> Fact<'a>,
 ) -> JobColumn {
     JobColumn {
         name,
-        shape: Column::new(title, fit).falling(falls),
-        content,
+        shape: Column::new(name, fit).falling(falls),
+        content: ColumnContent::Special(content),
     }
 }
 
 impl JobColumn {
     pub(super) fn of<'a>(&self, view: JobView<'a>) -> Fact<'a> {
-        use ColumnContent::{Field, Key, Note, Reference};
-        match (self.content, view.entry) {
-            (Reference, Entry::Job(job)) => Fact::Marked(Tone::Strong, job.reference()),
-            // In a table, the name column shows the key.
-            (Reference, entry) => Fact::Both(Fact::Nothing.cell(view.now), entry.reference()),
-            (Field(JobField::Name), Entry::Malformed(_)) => {
-                Fact::Aside(Cell::vital(Tone::Bad, view.entry.reference()))
-            }
-            (Field(JobField::Name), Entry::Job(job)) => {
-                let title = octavia::title(job).map(|title| Cell::vital(Tone::Plain, title));
-                let name = Cow::Borrowed(&*job.name);
-                title.map_or(Fact::text(&job.name), |title| Fact::Both(title, name))
-            }
-            (Field(JobField::State), entry)
-            | (Field(JobField::Outcome), entry @ Entry::Malformed(_)) => {
-                let state = entry.state();
-                Fact::Marked(Tone::of(state), state.name().into())
-            }
-            (Key, entry) => Fact::text(entry.key().text()),
-            (Note | Field(JobField::Reason), Entry::Malformed(record)) => {
-                Fact::Marked(Tone::Bad, (&record.problem).into())
-            }
-            (Note, Entry::Job(job)) => note(view, job),
-            (Field(JobField::Held), Entry::Job(job)) => job
-                .held_since()
-                .map_or(Fact::Nothing, |since| Fact::Plain(FieldValue::Since(since))),
-            (Field(JobField::Expires), Entry::Job(job)) => {
-                match job.holding.as_ref().map(|it| (it.lease, it.expires_in)) {
-                    Some((ClaimEnd::Timed, Some(left))) => Fact::Plain(FieldValue::Span(left)),
-                    Some((ClaimEnd::Session, _)) => Fact::text("session"),
-                    Some((ClaimEnd::Never, _)) => Fact::text("never"),
-                    Some((ClaimEnd::Timed, None)) | None => Fact::Nothing,
-                }
-            }
-            (Field(JobField::Reason), Entry::Job(job)) => reason(job),
-            (Field(field), entry) => match (field, field.read(entry)) {
-                (JobField::Owner, Some(FieldValue::Unknown)) => {
-                    Fact::Aside(Cell::toned(Tone::Bad, "?"))
-                }
-                (_, None | Some(FieldValue::Unknown)) => Fact::Nothing,
-                (JobField::Outcome, Some(FieldValue::Text(text)))
-                    if text == Departure::Failed.name() =>
-                {
-                    Fact::Marked(Tone::Bad, text)
-                }
-                (_, Some(value)) => Fact::Plain(value),
-            },
+        match self.content {
+            ColumnContent::Field(field) => Fact::of(field, view.entry),
+            ColumnContent::Special(content) => content(view),
         }
+    }
+}
+
+fn reference(view: JobView<'_>) -> Fact<'_> {
+    let reference = view.entry.reference();
+    match view.entry {
+        Entry::Job(_) => Fact::Marked(Tone::Strong, reference),
+        // In a table, the name column shows the key.
+        Entry::Malformed(_) => Fact::Both(Fact::Nothing.cell(view.now), reference),
+    }
+}
+
+fn name(view: JobView<'_>) -> Fact<'_> {
+    let Some(job) = view.entry.job() else {
+        return Fact::Aside(Cell::vital(Tone::Bad, view.entry.reference()));
+    };
+    match octavia::title(job) {
+        Some(title) => Fact::Both(Cell::vital(Tone::Plain, title), Cow::Borrowed(&job.name)),
+        None => Fact::text(&job.name),
+    }
+}
+
+fn state(view: JobView<'_>) -> Fact<'_> {
+    let state = view.entry.state();
+    Fact::Marked(Tone::of(state), state.name().into())
+}
+
+fn key(view: JobView<'_>) -> Fact<'_> {
+    Fact::text(view.entry.key().text())
+}
+
+fn owner(view: JobView<'_>) -> Fact<'_> {
+    match JobField::Owner.read(view.entry) {
+        Some(FieldValue::Unknown) => Fact::Aside(Cell::toned(Tone::Bad, "?")),
+        owner => owner.map_or(Fact::Nothing, Fact::Plain),
+    }
+}
+
+/// Unlike the field, shows the claim of a trashed job, too.
+fn held(view: JobView<'_>) -> Fact<'_> {
+    let since = view.entry.job().and_then(Job::held_since);
+    since.map_or(Fact::Nothing, |it| Fact::Plain(FieldValue::Since(it)))
+}
+
+fn expires(view: JobView<'_>) -> Fact<'_> {
+    let holding = view.entry.job().and_then(|job| job.holding.as_ref());
+    match holding.map(|it| (it.lease, it.expires_in)) {
+        Some((ClaimEnd::Timed, Some(left))) => Fact::Plain(FieldValue::Span(left)),
+        Some((ClaimEnd::Session, _)) => Fact::text("session"),
+        Some((ClaimEnd::Never, _)) => Fact::text("never"),
+        Some((ClaimEnd::Timed, None)) | None => Fact::Nothing,
+    }
+}
+
+fn outcome(view: JobView<'_>) -> Fact<'_> {
+    let Some(job) = view.entry.job() else {
+        return state(view);
+    };
+    match job.ended.as_ref().map(|ended| ended.departure) {
+        Some(Departure::Failed) => Fact::Marked(Tone::Bad, Departure::Failed.name().into()),
+        departure => departure.map_or(Fact::Nothing, |it| Fact::text(it.name())),
     }
 }
 
@@ -146,6 +165,13 @@ pub(super) enum Fact<'a> {
 }
 
 impl<'a> Fact<'a> {
+    fn of(field: JobField, entry: &'a Entry) -> Self {
+        match field.read(entry) {
+            None | Some(FieldValue::Unknown) => Self::Nothing,
+            Some(value) => Self::Plain(value),
+        }
+    }
+
     fn text(text: impl Into<Cow<'a, str>>) -> Self {
         Self::Plain(FieldValue::Text(text.into()))
     }
@@ -199,7 +225,10 @@ fn formatted(
 }
 
 /// Explains why a job is unusual or stuck; the worst reason comes first.
-fn note<'a>(view: JobView<'_>, job: &Job) -> Fact<'a> {
+fn note(view: JobView<'_>) -> Fact<'_> {
+    let Entry::Job(job) = view.entry else {
+        return reason(view);
+    };
     let state = job.state();
     let left = |until: DateTime<Utc>| (until - view.now).to_std().ok();
     let paused = view.pause.map(|pause| {
@@ -227,7 +256,11 @@ fn note<'a>(view: JobView<'_>, job: &Job) -> Fact<'a> {
 
 /// Returns the reason of the last action; people see the action too, unless it ended or trashed the job. Without a
 /// reason, returns the last failure or the problem of the record.
-fn reason(job: &Job) -> Fact<'_> {
+fn reason(view: JobView<'_>) -> Fact<'_> {
+    let job = match view.entry {
+        Entry::Job(job) => job,
+        Entry::Malformed(record) => return Fact::Marked(Tone::Bad, (&record.problem).into()),
+    };
     if let (Some(remark), Some(reason)) = (&job.history.remark, job.history.reason()) {
         return match &remark.action {
             Some(action) if job.sent_by().is_none() => {
