@@ -11,9 +11,10 @@ use crate::{
     commands::bulk::report::Results,
     context::Context,
     exit::CommandError,
+    job::Draft,
     transfer::{
         batches::Batches,
-        draft_lines::DraftLines,
+        draft_lines::{DraftLines, NumberedDraft},
         lines::{LineReader, source},
     },
 };
@@ -60,23 +61,20 @@ pub(crate) async fn run(
         let batch = batches
             .next(|it| results.print_error(ctx, &it.error))
             .await?;
-        let (Some(first), Some(last)) = (batch.first(), batch.last()) else {
-            break;
-        };
-        let lines = match (first.number, last.number) {
-            (first, last) if first == last => format!("line {first}"),
-            (first, last) => format!("lines {first} to {last}"),
-        };
+        if batch.is_empty() {
+            return results.end(ctx);
+        }
+        if is_dry {
+            results.total += batch.len();
+            let mut drafts = batch.iter().map(|line| &line.draft);
+            drafts.try_for_each(|draft| ctx.out.report(&DryRun::from(draft)))?;
+            continue;
+        }
+        let lines = numbers(&batch);
         let (drafts, origins): (Vec<_>, Vec<_>) = batch
             .into_iter()
             .map(|line| (line.draft, (line.number, line.is_unique)))
             .unzip();
-        if is_dry {
-            results.total += drafts.len();
-            let mut drafts = drafts.iter();
-            drafts.try_for_each(|draft| ctx.out.report(&DryRun::from(draft)))?;
-            continue;
-        }
         let (answers, ahead) = batches.reading_ahead(board.post(&drafts, None)).await;
         let answers = answers.with_context(|| {
             let confirmed = results.total - results.failed;
@@ -91,21 +89,32 @@ pub(crate) async fn run(
                     report.line = Some(line);
                     results.say(ctx, &report)?;
                 }
-                Err(error) => {
-                    let is_unknown = matches!(error, BoardError::Unknown { .. });
-                    let mut error = anyhow::Error::from(error);
-                    if is_unknown {
-                        // Only the poster of the job can find out.
-                        error = error.context(ctx.trying("post", &draft.name).with(draft.uuid));
-                    }
-                    results.print_error(ctx, &error.context(format!("line {line}")));
-                }
+                Err(error) => results.print_error(ctx, &explained(ctx, draft, line, error)),
             }
         }
         results.flush(ctx, batches.count())?;
         ahead?;
     }
-    results.end(ctx)
+}
+
+fn numbers(batch: &[NumberedDraft]) -> String {
+    match batch {
+        [first, .., last] => format!("lines {} to {}", first.number, last.number),
+        _ => batch
+            .iter()
+            .map(|it| format!("line {}", it.number))
+            .collect(),
+    }
+}
+
+fn explained(ctx: &Context, draft: &Draft, line: u64, error: BoardError) -> anyhow::Error {
+    let is_unknown = matches!(error, BoardError::Unknown { .. });
+    let mut error = anyhow::Error::from(error);
+    if is_unknown {
+        // Only the poster of the job can find out.
+        error = error.context(ctx.trying("post", &draft.name).with(draft.uuid));
+    }
+    error.context(format!("line {line}"))
 }
 
 /// Reads all lines, and posts nothing if one is wrong or repeats a uuid.
