@@ -74,7 +74,8 @@ impl AsRef<Config> for Context {
 
 impl Context {
     pub(crate) fn new(
-        (flags, config): (Flags, Config),
+        flags: Flags,
+        config: Config,
         out: Output,
         environment: Environment,
         terminal: Option<Terminal>,

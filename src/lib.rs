@@ -146,7 +146,7 @@ fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
         .map_err(|error| CommandError::of_config(&error).into())
         .and_then(|config| {
             let (out, printer) = (Output::new(style), printer.clone());
-            let ctx = Context::new((flags, config), out, environment, terminal, printer);
+            let ctx = Context::new(flags, config, out, environment, terminal, printer);
             perform(ctx, cli)
         });
     printer.conclude(result)

@@ -160,19 +160,16 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
         round_trip,
         now,
     };
-    Ok(judge(
-        ctx,
-        args,
-        board.name(),
-        (&measured, &health, problems),
-    ))
+    Ok(judge(ctx, args, board.name(), &measured, &health, problems))
 }
 
 fn judge(
     ctx: &Context,
     args: &CheckArgs,
     board: &str,
-    (measured, health, problems): (&BoardMeasures, &Health, Vec<Problem>),
+    measured: &BoardMeasures,
+    health: &Health,
+    problems: Vec<Problem>,
 ) -> CheckVerdict {
     let command = |(command, is_filtered): (Suggestion, bool)| {
         let filters = args.filter.iter().filter(|_| is_filtered);

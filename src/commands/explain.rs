@@ -72,7 +72,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
         let explained = explain(&*board, &snapshot, wanted).await;
         explanations.push(explained.with_context(|| ctx.trying("explain", wanted))?);
     }
-    flows::add(ctx, &args.logbook, &*board, (&mut explanations, &snapshot)).await?;
+    flows::add(ctx, &args.logbook, &*board, &mut explanations, &snapshot).await?;
     let program = ctx.program();
     let explanations = explanations.into_iter().map(|it| it.on(&program));
     let explanations: Vec<_> = explanations.collect();

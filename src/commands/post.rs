@@ -200,7 +200,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
             .await
             .with_context(|| ctx.trying("wait for", name))?,
     };
-    wait::for_posted(ctx, (&*board, waiter), (name, job), args.timeout).await
+    wait::for_posted(ctx, &*board, waiter, name, job, args.timeout).await
 }
 
 /// Returns a hint for each detail or command that is valid but probably a mistake.

@@ -77,7 +77,7 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
                 Some(won) => break won,
             }
         }
-        break posted_job(ctx, &*board, &draft, (posted, asked), by).await?;
+        break posted_job(ctx, &*board, &draft, posted, asked, by).await?;
     };
     let is_unique = args.draft.is_unique();
     let left = |ctx: &Context, job: &Job, decision: &Decision| hint(ctx, job, decision, is_unique);
@@ -114,7 +114,8 @@ async fn posted_job(
     ctx: &Context,
     board: &dyn Board,
     draft: &Draft,
-    (posted, asked): (board::Result<Posted>, Boottime),
+    posted: board::Result<Posted>,
+    asked: Boottime,
     by: &Claimant,
 ) -> anyhow::Result<WonJob> {
     let uuid = draft.uuid.to_string();

@@ -47,8 +47,8 @@ pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<(
     let survey = Survey::take(&*board, snapshot).await.with_context(trying)?;
     let past = past(&*board, now, ctx.config.history.value).await;
     let (past, history_problem) = apart(past).with_context(trying)?;
-    let names = (board.name().to_owned(), ctx.program());
-    let status = Status::new(names, &health, survey, (past, history_problem));
+    let name = board.name().to_owned();
+    let status = Status::new(name, ctx.program(), &health, survey, past, history_problem);
     for what in &status.unseen {
         ctx.out.note(format!("warning: cannot read {what}"));
     }

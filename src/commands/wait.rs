@@ -133,12 +133,14 @@ impl Report for Emptied {
 /// Waits for a job that was posted after the waiter subscribed, and reports its end.
 pub(crate) async fn for_posted(
     ctx: &mut Context,
-    (board, waiter): (&dyn Board, Waiter<'_>),
-    (name, job): (&str, Awaited),
+    board: &dyn Board,
+    waiter: Waiter<'_>,
+    name: &str,
+    job: Awaited,
     timeout: Option<Duration>,
 ) -> anyhow::Result<()> {
     let jobs = std::slice::from_ref(&job);
-    let endings = finished(ctx, (board, waiter), jobs, timeout).await?;
+    let endings = finished(ctx, board, waiter, jobs, timeout).await?;
     let mut bad_ends = BadEnds::default();
     if let Some(Some(ending)) = endings.first() {
         let ended = Ended {
@@ -183,7 +185,8 @@ pub(crate) async fn awaited_by_uuid(
 
 async fn finished(
     ctx: &Context,
-    (board, waiter): (&dyn Board, Waiter<'_>),
+    board: &dyn Board,
+    waiter: Waiter<'_>,
     awaited: &[Awaited],
     timeout: Option<Duration>,
 ) -> anyhow::Result<Vec<Option<Ending>>> {
@@ -238,7 +241,7 @@ async fn for_named(
     }
     let waited = match there.as_slice() {
         [] => Ok(()),
-        there => for_existing(ctx, (board, waiter), there, args.timeout).await,
+        there => for_existing(ctx, board, waiter, there, args.timeout).await,
     };
     let worst = match waited {
         Ok(()) => missing.pop().map_or(Ok(()), Err),
@@ -250,12 +253,13 @@ async fn for_named(
 
 async fn for_existing(
     ctx: &mut Context,
-    (board, waiter): (&dyn Board, Waiter<'_>),
+    board: &dyn Board,
+    waiter: Waiter<'_>,
     entries: &[Entry],
     timeout: Option<Duration>,
 ) -> anyhow::Result<()> {
     let awaited: Vec<_> = entries.iter().map(Awaited::of).collect();
-    let endings = finished(ctx, (board, waiter), &awaited, timeout).await?;
+    let endings = finished(ctx, board, waiter, &awaited, timeout).await?;
     let jobs = entries.iter().zip(&awaited).zip(endings);
     // A trashed job ends the wait; the other jobs then have no ending.
     let ended = jobs.filter_map(|((entry, job), ending)| {

@@ -196,7 +196,7 @@ impl Settler {
         }
         let settlement = |due: &DueSettlement| {
             let HeldJob { job, fence, .. } = &due.attempt.held;
-            Settlement::of_command(job, &due.decision, (&self.shared.owner, fence))
+            Settlement::of_command(job, &due.decision, &self.shared.owner, fence)
         };
         let settlements: Vec<_> = due.iter().map(settlement).collect();
         let answers = match self.shared.board.settle(&settlements).await {

@@ -134,7 +134,8 @@ struct Suspect {
 pub(crate) fn least_left(
     holding: &Holding,
     conductor: Option<&Taker>,
-    (has_peers, octavia): (bool, Option<Expiry>),
+    has_peers: bool,
+    octavia: Option<Expiry>,
 ) -> Option<(Duration, Duration)> {
     let is_timed = holding.lease == ClaimEnd::Timed;
     let owner = holding.owner.as_ref().filter(|_| is_timed)?;

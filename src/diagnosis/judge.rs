@@ -187,8 +187,8 @@ impl Snapshot {
             Holder::Conductor(at) => Some(&self.takers[at]),
             _ => None,
         };
-        let peers = (self.peers.is_some(), self.octavia_expiry);
-        let (least, pause) = least_left(holding, taker, peers)?;
+        let (has_peers, octavia) = (self.peers.is_some(), self.octavia_expiry);
+        let (least, pause) = least_left(holding, taker, has_peers, octavia)?;
         (left < least).then_some(pause)
     }
 

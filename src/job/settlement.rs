@@ -164,11 +164,7 @@ pub(crate) struct Settlement {
 
 impl Settlement {
     /// Settles a job under its owner's claim after the command ended.
-    pub(crate) fn of_command(
-        job: &Job,
-        decision: &Decision,
-        (owner, fence): (&Owner, &Fence),
-    ) -> Self {
+    pub(crate) fn of_command(job: &Job, decision: &Decision, owner: &Owner, fence: &Fence) -> Self {
         let given_up = (decision.failure()).filter(|_| !matches!(decision, Decision::Abandon(_)));
         Self {
             job: decision.is_end().then(|| Identity::from(job)),

@@ -146,7 +146,7 @@ impl Page {
     pub(super) fn rows(&self) -> Vec<Pieces> {
         let columns = self.columns().unwrap_or(PROSE);
         let rows = self.lines.iter().flat_map(|(wrap, line)| match wrap {
-            Wrap::Words(hang) => wrapped(line, (columns, *hang), false),
+            Wrap::Words(hang) => wrapped(line, columns, *hang, false),
             Wrap::Anywhere | Wrap::Nowhere => vec![line.clone()],
         });
         rows.collect()
@@ -164,11 +164,11 @@ impl Page {
         let rows = self.lines.iter().flat_map(|(wrap, line)| match wrap {
             Wrap::Nowhere if width(line) > columns && !self.wraps_commands => {
                 let text = "    (too wide; `jobboard explain` prints this command)";
-                wrapped(&[(Tone::Strong, Text::from(text))], (columns, 4), true)
+                wrapped(&[(Tone::Strong, Text::from(text))], columns, 4, true)
             }
-            Wrap::Words(hang) => wrapped(line, (columns, *hang), true),
-            Wrap::Nowhere => wrapped(line, (columns, 4), true),
-            Wrap::Anywhere => wrapped(line, (columns, 0), true),
+            Wrap::Words(hang) => wrapped(line, columns, *hang, true),
+            Wrap::Nowhere => wrapped(line, columns, 4, true),
+            Wrap::Anywhere => wrapped(line, columns, 0, true),
         });
         rows.collect()
     }
@@ -178,11 +178,7 @@ fn label(name: &str) -> String {
     format!("{:<INDENT$}", format!("{name} "))
 }
 
-fn wrapped(
-    line: &[(Tone, Text)],
-    (columns, hang): (usize, usize),
-    splits_words: bool,
-) -> Vec<Pieces> {
+fn wrapped(line: &[(Tone, Text)], columns: usize, hang: usize, splits_words: bool) -> Vec<Pieces> {
     let hang = hang.min(columns / 2);
     let (mut rows, mut row, mut width) = (Vec::new(), Pieces::new(), 0);
     for (tone, text) in line {

@@ -109,8 +109,10 @@ impl CommandSpec {
 
     pub(crate) fn introduce(
         &mut self,
-        (uuid, name): (&str, &str),
-        (attempt, fence): (u32, &Fence),
+        uuid: &str,
+        name: &str,
+        attempt: u32,
+        fence: &Fence,
         details: Option<&Value>,
     ) {
         self.details = Some(details_text(details).into_bytes());

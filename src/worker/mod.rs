@@ -81,8 +81,10 @@ impl Worker {
     ) -> Result<Process, NotPerformed> {
         let job = &held.job;
         command.introduce(
-            (&job.reference(), &job.name),
-            (job.history.attempts, &held.fence),
+            &job.reference(),
+            &job.name,
+            job.history.attempts,
+            &held.fence,
             job.details().as_deref(),
         );
         command.check_directory()?;

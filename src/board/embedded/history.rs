@@ -116,7 +116,7 @@ fn read(
     let outcome = text_of(row, 25)?;
     let Ok(departure) = outcome.parse() else {
         let problem = format!("the job has the unknown outcome {:?}", shortened(&outcome));
-        return malformed(row, (view, Detail::Brief), &problem);
+        return malformed(row, view, Detail::Brief, &problem);
     };
     let mut entry = entry(row, view, Detail::Brief)?;
     if let Entry::Job(job) = &mut entry {

@@ -167,7 +167,8 @@ impl Picture {
         &mut self,
         lines: Range<usize>,
         doubts: impl Iterator<Item = &'a RowPlace>,
-        (are_all, now): (bool, DateTime<Utc>),
+        are_all: bool,
+        now: DateTime<Utc>,
     ) {
         let lapses_on = |row: &DashRow| row.claim.as_ref().and_then(|it| it.lapses_on);
         let is_over = |row: &DashRow| lapses_on(row).is_some_and(|on| on <= now);

@@ -69,7 +69,9 @@ impl Summary {
             let causes = match place.0 == Shelf::Board {
                 true => judge(
                     &all.survey.snapshot,
-                    (place, row, &entry),
+                    place,
+                    row,
+                    &entry,
                     before,
                     &mut doubts,
                 ),
@@ -126,7 +128,9 @@ impl Summary {
 /// Judges again without an event: claims (the owner may be gone) and jobs that become too old.
 fn judge(
     snapshot: &Snapshot,
-    (place, row, entry): (&RowPlace, &DashRow, &Entry),
+    place: &RowPlace,
+    row: &DashRow,
+    entry: &Entry,
     before: &Summary,
     doubts: &mut Doubts,
 ) -> Option<Vec<Cause>> {

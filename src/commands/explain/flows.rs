@@ -22,7 +22,8 @@ pub(super) async fn add(
     ctx: &Context,
     logbook: &LogbookArgs,
     board: &dyn Board,
-    (explanations, snapshot): (&mut [Explanation], &Snapshot),
+    explanations: &mut [Explanation],
+    snapshot: &Snapshot,
 ) -> anyhow::Result<()> {
     if !logbook.is_known(ctx) {
         return Ok(());

@@ -152,8 +152,8 @@ impl Performer {
         } = &mut held;
         let (job, fence) = (&*job, &*fence);
         if let Some(end) = end {
-            let end = (&end, Some(lease));
-            let decision = self.settle(ctx, &*board, (job, fence), end).await?;
+            let settled = self.settle(ctx, &*board, job, fence, &end, Some(lease));
+            let decision = settled.await?;
             report(ctx, job, &decision, ended);
             if !decision.is_end() {
                 left(ctx, job, &decision);
@@ -203,8 +203,8 @@ impl Performer {
         if !self.retry.is_spent(&job.history, job.own_max_attempts()) {
             return Ok(false);
         }
-        let end = (&AttemptEnd::Spent, None);
-        let decision = self.settle(ctx, board, (job, fence), end).await?;
+        let settled = self.settle(ctx, board, job, fence, &AttemptEnd::Spent, None);
+        let decision = settled.await?;
         report(ctx, job, &decision, None);
         Ok(true)
     }
@@ -213,8 +213,10 @@ impl Performer {
         &self,
         ctx: &Context,
         board: &dyn Board,
-        (job, fence): (&Job, &Fence),
-        (end, lease): (&AttemptEnd, Option<&mut KeptLease>),
+        job: &Job,
+        fence: &Fence,
+        end: &AttemptEnd,
+        lease: Option<&mut KeptLease>,
     ) -> anyhow::Result<Decision> {
         let context = AttemptContext {
             history: &job.history,
@@ -224,7 +226,7 @@ impl Performer {
             said: &CapturedOutput::default,
         };
         let decision = self.retry.judge(end, context);
-        let settlement = Settlement::of_command(job, &decision, (&self.by.owner, fence));
+        let settlement = Settlement::of_command(job, &decision, &self.by.owner, fence);
         let settled = settle_kept(board, &settlement, lease).await;
         let settled =
             settled.with_context(|| ctx.trying("settle", &job.name).with(job.reference()))?;

@@ -137,7 +137,7 @@ impl Runs {
             } else {
                 RunOutcome::Finished
             };
-            let run = run(job, (Some(from.min(ended.on)), ended.on), outcome);
+            let run = run(job, Some(from.min(ended.on)), ended.on, outcome);
             self.runs.push((ended.owner.clone(), run));
         }
     }
@@ -169,7 +169,7 @@ impl Runs {
                 RunOutcome::Failed => sums.failed += 1,
                 _ => sums.attempts += 1,
             });
-            let run = run(job, (None, failure.time), outcome);
+            let run = run(job, None, failure.time, outcome);
             self.attempts.push((owner, run));
         }
         if self.attempts.len() > 2 * MOST_ATTEMPTS {
@@ -242,11 +242,7 @@ impl Runs {
     }
 }
 
-fn run(
-    job: &Job,
-    (from, to): (Option<DateTime<Utc>>, DateTime<Utc>),
-    outcome: RunOutcome,
-) -> LaneRun {
+fn run(job: &Job, from: Option<DateTime<Utc>>, to: DateTime<Utc>, outcome: RunOutcome) -> LaneRun {
     LaneRun {
         job: guard::name(&job.reference()).into_owned(),
         name: job.name.clone(),

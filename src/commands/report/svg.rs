@@ -143,7 +143,7 @@ fn bars(
     bars.chain([baseline(floor)]).collect()
 }
 
-pub(super) fn course((id, title): (&'static str, &'static str), intervals: &[Interval]) -> Html {
+pub(super) fn course(id: &'static str, title: &'static str, intervals: &[Interval]) -> Html {
     let (mut drawn, mut told, mut floor) = (Html::default(), Vec::new(), 0.0);
     let classes = ["rect.unclaimed", "rect.done", "rect.failed"];
     for (kind, (name, class)) in KINDS.into_iter().zip(classes).enumerate() {
@@ -182,7 +182,8 @@ fn axis(y: f64, (from, to): (DateTime<Utc>, DateTime<Utc>)) -> Html {
 }
 
 pub(super) fn lanes(
-    (id, title): (&'static str, &'static str),
+    id: &'static str,
+    title: &'static str,
     lanes: &[Lane],
     times: (DateTime<Utc>, DateTime<Utc>),
 ) -> Html {

@@ -44,10 +44,12 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) fn new(
-        (board, program): (String, Suggestion),
+        board: String,
+        program: Suggestion,
         health: &Health,
         survey: Survey,
-        (history, history_problem): (Option<Departures>, Option<String>),
+        history: Option<Departures>,
+        history_problem: Option<String>,
     ) -> Self {
         let snapshot = &survey.snapshot;
         let unseen = history_problem.iter();

@@ -36,7 +36,8 @@ pub(super) struct SortedListing<'a> {
 impl<'a> SortedListing<'a> {
     pub(super) fn new(
         backlog: &'a mut Backlog,
-        (filters, pauses): (&'a Filters, &'a Pauses),
+        filters: &'a Filters,
+        pauses: &'a Pauses,
         policy: Arc<ExecutionPolicy>,
         unreadable: HashMap<JobKey, Against>,
     ) -> Self {
@@ -114,7 +115,7 @@ mod tests {
         let (filters, pauses) = (Filters::default(), Pauses::default());
         let unreadable = HashMap::new();
         let mut listing =
-            SortedListing::new(backlog, (&filters, &pauses), Arc::new(policy), unreadable);
+            SortedListing::new(backlog, &filters, &pauses, Arc::new(policy), unreadable);
         for number in numbers {
             let details = match number % 2 {
                 0 => json!({"command": ["true"]}),

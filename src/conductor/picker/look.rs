@@ -85,7 +85,8 @@ impl Picker<'_> {
         let policy = self.shared.policy();
         let mut listing = SortedListing::new(
             &mut self.backlog,
-            (&self.shared.settings.filters, &self.pauses),
+            &self.shared.settings.filters,
+            &self.pauses,
             Arc::clone(&policy),
             std::mem::take(&mut self.unreadable),
         );

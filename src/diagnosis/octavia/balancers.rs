@@ -188,8 +188,8 @@ impl OctaviaReader {
         let mut balancers = Vec::new();
         for balancer in rows {
             let flow = flows.get(&balancer.id);
-            let around = (&jobs, &snapshot, late.as_slice());
-            balancers.push(self.judged(balancer, flow, around, seen).await);
+            let judged = self.judged(balancer, flow, &jobs, &snapshot, &late, seen);
+            balancers.push(judged.await);
         }
         // Their jobs may have ended meanwhile.
         let again = self.rows(asked, seen).await?;
@@ -213,7 +213,9 @@ impl OctaviaReader {
         &mut self,
         balancer: LoadBalancer,
         latest: Option<&String>,
-        (jobs, snapshot, late): (&Jobs, &Snapshot, &[JobKey]),
+        jobs: &Jobs,
+        snapshot: &Snapshot,
+        late: &[JobKey],
         seen: &mut Examined,
     ) -> JudgedBalancer {
         let about = |shelf| jobs.about(&balancer.id, shelf).collect::<Vec<_>>();
@@ -280,7 +282,7 @@ impl OctaviaReader {
             let Some(holding) = entry.holding() else {
                 continue;
             };
-            if let Some((least, pause)) = least_left(holding, None, (peers, Some(self.expiry)))
+            if let Some((least, pause)) = least_left(holding, None, peers, Some(self.expiry))
                 && holding.expires_in.is_some_and(|left| left < least)
             {
                 recheck.add(entry, pause);

@@ -57,7 +57,7 @@ pub(super) async fn examine(config: &Config, board: &dyn Board, conf: &Octavia) 
         known => known,
     };
     if let Some(known) = known {
-        add_books_without_job(&mut reader, (&books, &known), &mut seen).await;
+        add_books_without_job(&mut reader, &books, &known, &mut seen).await;
     }
     let stuck = balancers.into_iter();
     let stuck = stuck.filter(|it| {
@@ -71,7 +71,8 @@ pub(super) async fn examine(config: &Config, board: &dyn Board, conf: &Octavia) 
 /// Reports logbooks that no job refers to.
 async fn add_books_without_job(
     reader: &mut OctaviaReader,
-    (books, known): (&[StaleBook], &HashSet<String>),
+    books: &[StaleBook],
+    known: &HashSet<String>,
     seen: &mut Examined,
 ) {
     let without = books.iter().filter(|it| !known.contains(&it.uuid));

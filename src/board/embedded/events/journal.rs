@@ -186,7 +186,8 @@ fn line(row: &Row<'_>) -> rusqlite::Result<JournalRow> {
     let sequence: Option<i64> = row.get(3)?;
     let subject = match (sequence, text_or_none(row, 4)?) {
         (Some(sequence), Some(uuid)) => Some(subject(
-            (sequence, uuid),
+            sequence,
+            uuid,
             text_or_none(row, 5)?.unwrap_or_default(),
             row.get::<_, Option<_>>(6)?.unwrap_or_default(),
             row.get(7)?,
@@ -229,15 +230,16 @@ fn posts_between(
         [after, until],
         |row| {
             let sequence = row.get(0)?;
-            let key = (sequence, text_of(row, 1)?);
-            let subject = subject(key, text_of(row, 2)?, row.get(3)?, row.get(4)?);
+            let (uuid, name) = (text_of(row, 1)?, text_of(row, 2)?);
+            let subject = subject(sequence, uuid, name, row.get(3)?, row.get(4)?);
             Ok((sequence, posted(subject, from_micros(row.get(5)?))))
         },
     )
 }
 
 pub(crate) fn subject(
-    (sequence, uuid): (i64, String),
+    sequence: i64,
+    uuid: String,
     name: String,
     priority: i64,
     not_before: Option<i64>,

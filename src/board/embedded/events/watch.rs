@@ -166,7 +166,8 @@ fn expired(job: RowJob) -> Event {
         owner: job.owner(),
         fence: job.fence(),
         subject: Some(subject(
-            (job.sequence, job.uuid),
+            job.sequence,
+            job.uuid,
             job.name,
             job.priority,
             job.not_before,

@@ -53,7 +53,7 @@ pub(crate) fn page(view: &BoardView<'_>, cursor: &mut PageCursor) -> rusqlite::R
     {
         let found = match unreadable.contains(&row.get(0)?) {
             false => entry(row, view, query.detail)?,
-            true => malformed(row, (view, query.detail), "the details are not valid JSON")?,
+            true => malformed(row, view, query.detail, "the details are not valid JSON")?,
         };
         last = (row.get(4)?, row.get(0)?);
         bytes += match (&found, query.detail) {

@@ -154,13 +154,14 @@ pub(crate) fn entry(
 ) -> rusqlite::Result<Entry> {
     match job(row, view, detail) {
         Ok(job) => Ok(Entry::Job(Box::new(job))),
-        Err(problem) => malformed(row, (view, detail), &problem.to_string()),
+        Err(problem) => malformed(row, view, detail, &problem.to_string()),
     }
 }
 
 pub(crate) fn malformed(
     row: &Row<'_>,
-    (view, detail): (&BoardView<'_>, Detail),
+    view: &BoardView<'_>,
+    detail: Detail,
     problem: &str,
 ) -> rusqlite::Result<Entry> {
     let size = row.get::<_, Option<i64>>(18)?.unwrap_or_default();

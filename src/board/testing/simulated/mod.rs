@@ -117,7 +117,7 @@ impl Board for SimulatedBoard {
     ) -> Result<Vec<Result<Claimed>>> {
         let (keys, by) = (keys.to_vec(), by.clone());
         let serve =
-            move |store: &mut Store, session| Ok(store.claim(session, &keys, (&by, most, rules)));
+            move |store: &mut Store, session| Ok(store.claim(session, &keys, &by, most, rules));
         self.call(("claim", true), serve).await
     }
 

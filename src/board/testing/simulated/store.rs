@@ -407,7 +407,9 @@ impl Store {
         &mut self,
         session: u64,
         keys: &[JobKey],
-        (by, most, rules): (&Claimant, usize, ClaimRules),
+        by: &Claimant,
+        most: usize,
+        rules: ClaimRules,
     ) -> Vec<Result<Claimed>> {
         let (mut answers, mut won) = (Vec::new(), 0);
         for key in keys.iter().take(self.batch) {

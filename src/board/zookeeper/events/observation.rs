@@ -137,15 +137,16 @@ impl WantedNodes {
         let lock = next(self.lock);
         let (trashed, side_of_trashed) = (next(self.trashed), next(self.trashed));
         SeenNodes {
-            job: known((Shelf::Board, key), job, side, looked),
+            job: known(Shelf::Board, key, job, side, looked),
             lock: seen_lock(lock),
-            trashed: known((Shelf::Trash, key), trashed, side_of_trashed, looked),
+            trashed: known(Shelf::Trash, key, trashed, side_of_trashed, looked),
         }
     }
 }
 
 fn known(
-    (shelf, key): (Shelf, &JobKey),
+    shelf: Shelf,
+    key: &JobKey,
     posting: Option<Node>,
     side: Option<Node>,
     looked: Looked,

@@ -45,14 +45,15 @@ pub(crate) async fn find(
             || matches!(wanted, JobRef::Sequence(_)) && found.is_empty()
     };
     if wanted.iter().zip(&found).any(needs_scan) {
-        scan(board, (shelf, wanted), &mut found).await?;
+        scan(board, shelf, wanted, &mut found).await?;
     }
     Ok(found)
 }
 
 async fn scan(
     board: &BoardSession<'_>,
-    (shelf, wanted): (Shelf, &[JobRef]),
+    shelf: Shelf,
+    wanted: &[JobRef],
     found: &mut [Vec<Entry>],
 ) -> Result<()> {
     let mut shelved = ShelfReader::look(board, shelf).await?;

@@ -72,7 +72,7 @@ impl BoardSession<'_> {
                 true => self.session.read(&sides).await?,
                 false => Vec::new(),
             };
-            let commit = self.posting((batch, &uuid_uses), &keys, claimant, sides)?;
+            let commit = self.posting(batch, &uuid_uses, &keys, claimant, sides)?;
             let commit = commit.commit();
             // Send after the transaction and before its reply: reads the locks as created.
             let read = self
@@ -145,7 +145,8 @@ impl BoardSession<'_> {
 
     fn posting(
         &self,
-        (batch, uuid_uses): (&[Encoded<'_>], &[UuidUse]),
+        batch: &[Encoded<'_>],
+        uuid_uses: &[UuidUse],
         keys: &[Option<JobKey>],
         claimant: Option<&Claimant>,
         sides: Vec<Option<Node>>,

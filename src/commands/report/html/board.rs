@@ -104,10 +104,10 @@ fn course(facts: &ReportFacts) -> Html {
     let remark = format!(
         "one bar per {each}; rows have separate scales; jobs that failed into the trash count as failed"
     );
-    let mut drawn = svg::course(("course-figure", TITLE), &facts.course);
+    let mut drawn = svg::course("course-figure", TITLE, &facts.course);
     let numbers = table(&facts.course_table());
-    drawn.add(&folded("details", ("Numbers", TITLE), &numbers));
-    figure((TITLE, &remark), &drawn)
+    drawn.add(&folded("details", "Numbers", TITLE, &numbers));
+    figure(TITLE, &remark, &drawn)
 }
 
 fn timeline(facts: &ReportFacts) -> Html {
@@ -119,7 +119,7 @@ fn timeline(facts: &ReportFacts) -> Html {
     let remark = format!("{}, from claim to end", timeline.extent());
     let least = from.checked_add_signed(TimeDelta::seconds(1));
     let to = timeline.to.max(least).unwrap_or(from);
-    let mut html = svg::lanes(("lanes-figure", TITLE), lanes, (from, to));
+    let mut html = svg::lanes("lanes-figure", TITLE, lanes, (from, to));
     let count = |outcome| lanes.iter().map(|it| it.count(outcome)).sum();
     let mut marks = vec![
         ("rect.done", "finished", count(RunOutcome::Finished)),
@@ -130,6 +130,6 @@ fn timeline(facts: &ReportFacts) -> Html {
     marks.retain(|(.., count)| *count > 0);
     html.add(&legend(&marks)).add(&table(&facts.lanes_table()));
     let runs = table(&facts.runs_table());
-    html.add(&folded("details.long", ("All runs", TITLE), &runs));
-    figure((TITLE, &remark), &html)
+    html.add(&folded("details.long", "All runs", TITLE, &runs));
+    figure(TITLE, &remark, &html)
 }

@@ -109,8 +109,8 @@ fn failure(facts: &ReportFacts, of: &FailureGroup, most: u64) -> Html {
     let names = Html::of(&[&names.collect::<Html>(), &others]);
     let jobs = format!("in {}, last ", words::jobs(of.jobs));
     let line = tag("p.soft", &[&jobs, last, &first, &": ", &names]);
-    let about = ("Latest failure", of.signature.as_str());
-    let sample = folded("details", about, &sample(&of.sample));
+    let sample = sample(&of.sample);
+    let sample = folded("details", "Latest failure", &of.signature, &sample);
     let problem = facts.problem_of(of);
     let fix = problem.and_then(|it| it.fix.as_ref()).map(fix);
     let told = tag("div", &[&title, &line, &fix.unwrap_or_default(), &sample]);

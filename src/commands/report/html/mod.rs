@@ -178,12 +178,12 @@ fn content(cell: &Cell) -> Html {
     }
 }
 
-fn figure((title, remark): (&str, &str), content: &Html) -> Html {
+fn figure(title: &str, remark: &str, content: &Html) -> Html {
     let caption = tag("figcaption", &[&title, &tag("small", &[&remark])]);
     tag("figure.wide", &[&caption, content])
 }
 
-fn folded(name: &'static str, (title, about): (&str, &str), content: &Html) -> Html {
+fn folded(name: &'static str, title: &str, about: &str, content: &Html) -> Html {
     let unseen = tag("span.unseen", &[&": ", &about]);
     tag(name, &[&tag("summary", &[&title, &unseen]), content])
 }

@@ -228,7 +228,7 @@ async fn run_one(board: Arc<SimulatedBoard>, owner: Owner, server: &Server) {
             said: &CapturedOutput::default,
         },
     );
-    let settlement = Settlement::of_command(job, &decision, (&owner, fence));
+    let settlement = Settlement::of_command(job, &decision, &owner, fence);
     if settle_kept(&*board, &settlement, Some(lease)).await.is_ok() {
         server.change(|store| store.hear_report(&job.uuid, &owner, kind_of(&decision)));
     }
