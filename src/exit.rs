@@ -13,7 +13,7 @@ use std::{
 use serde::Serialize;
 use thiserror::Error;
 
-use self::{hint::WayOut, plugin::PluginFailure};
+use self::{hint::JobHint, plugin::PluginFailure};
 pub(crate) use self::{
     plugin::{PluginState, without_bars},
     trying::Trying,
@@ -287,7 +287,7 @@ impl ErrorPrinter {
 struct ErrorClass {
     code: u8,
     kind: &'static str,
-    way_out: Option<WayOut>,
+    way_out: Option<JobHint>,
 }
 
 fn judge(error: &anyhow::Error) -> ErrorClass {

@@ -43,11 +43,11 @@ pub(super) enum Modified {
 pub(super) struct Held {
     pub(super) owner: Option<Owner>,
     pub(super) fence: Option<Fence>,
-    pub(super) lapse: Lapse,
+    pub(super) lapse: Expiration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lapse {
+pub(super) enum Expiration {
     Never,
     /// Between these two times: a reply takes a while.
     Between(Instant, Instant),
@@ -57,13 +57,13 @@ pub(super) enum Lapse {
 
 /// The time of a read, from before the request to after the reply.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Looked {
+pub(super) struct ReadTime {
     pub(super) asked: Instant,
     pub(super) answered: Instant,
 }
 
 impl CachedJob {
-    pub(super) fn of(entry: &Entry, looked: Looked) -> Self {
+    pub(super) fn of(entry: &Entry, looked: ReadTime) -> Self {
         let claim = entry
             .holding()
             .map(|holding| Box::new(Held::of(holding, looked)));
@@ -149,7 +149,7 @@ impl CachedJob {
         let held = claim.map(|(owner, fence)| Held {
             owner: owner.map(Owner::into_brief),
             fence,
-            lapse: Lapse::Never,
+            lapse: Expiration::Never,
         });
         self.claim = held.map(Box::new);
     }
@@ -157,8 +157,8 @@ impl CachedJob {
     /// Returns the latest time at which the claim expires, if it does.
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.claim.as_ref()?.lapse {
-            Lapse::Between(_, latest) => Some(latest),
-            Lapse::Never | Lapse::Unknown => None,
+            Expiration::Between(_, latest) => Some(latest),
+            Expiration::Never | Expiration::Unknown => None,
         }
     }
 }
@@ -171,13 +171,13 @@ impl Extras {
 }
 
 impl Held {
-    fn of(holding: &Holding, looked: Looked) -> Self {
+    fn of(holding: &Holding, looked: ReadTime) -> Self {
         Self {
             owner: holding.owner.as_ref().map(|it| it.brief().into_owned()),
             fence: holding.fence.clone(),
-            lapse: holding.expires_in.map_or(Lapse::Never, |left| {
+            lapse: holding.expires_in.map_or(Expiration::Never, |left| {
                 let earliest = looked.asked + left.saturating_sub(GRAIN);
-                Lapse::Between(earliest, looked.answered + left + GRAIN)
+                Expiration::Between(earliest, looked.answered + left + GRAIN)
             }),
         }
     }
@@ -198,13 +198,13 @@ impl Held {
     /// Returns how the claim ended by then, if only its end is known.
     pub(super) fn end(&self, by: Instant) -> EventKind {
         match self.lapse {
-            Lapse::Between(earliest, _) if earliest <= by => EventKind::Expired,
+            Expiration::Between(earliest, _) if earliest <= by => EventKind::Expired,
             _ => EventKind::Abandoned,
         }
     }
 }
 
-impl Lapse {
+impl Expiration {
     /// Whether the expiry certainly changed.
     pub(super) fn has_moved(self, before: Self) -> bool {
         match (before, self) {

@@ -10,14 +10,14 @@ use crate::job::{
 };
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bid<'a> {
+pub(super) struct ClaimRequest<'a> {
     pub(super) by: &'a Claimant,
     pub(super) rules: ClaimRules,
     /// Whether the job waits for its turn after the claim.
     pub(super) is_ahead: bool,
 }
 
-impl<'a> Bid<'a> {
+impl<'a> ClaimRequest<'a> {
     pub(super) fn after(won: usize, by: &'a Claimant, rules: ClaimRules) -> Self {
         let is_ahead = rules.is_attempt && won >= rules.at_once;
         Self {

@@ -22,7 +22,7 @@ pub(super) use self::promise::{Grade, Promise};
 pub(super) use self::report::BoardGrade;
 pub(super) use self::scratch::Scratch;
 use self::{
-    report::{Findings, Leavings, Left},
+    report::{Findings, LeftoverBoard, RemovalReport},
     trial::Trial,
 };
 use super::parts::under_claim;
@@ -177,7 +177,7 @@ async fn conclude(
         ctx.out.note(format!(
             "warning: {place} was not removed: {why}; `{command}` removes the test board"
         ));
-        findings.left = Some(Left { place, command });
+        findings.left = Some(LeftoverBoard { place, command });
     }
     if let Some(signal) = interrupted {
         ctx.out.note("interrupted; no result");
@@ -216,7 +216,7 @@ async fn tidy(
         Some(_) => (names, Vec::new()),
         None => (Vec::new(), names),
     };
-    ctx.out.report(&Leavings {
+    ctx.out.report(&RemovalReport {
         board: board.name().to_owned(),
         place,
         left,

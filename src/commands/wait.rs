@@ -80,7 +80,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
         until(args.timeout, "the board was not empty after", waiter, empty)
             .await
             .with_context(|| ctx.trying("wait for", "an empty board"))?;
-        return ctx.out.report(&Emptied { done: "empty" });
+        return ctx.out.report(&EmptyBoard { done: "empty" });
     }
     if args.any {
         let filters = Filters::new(args.filter.clone());
@@ -116,11 +116,11 @@ pub(super) fn print_news(ctx: &Context, board: &dyn Board, news: &News) {
 }
 
 #[derive(Debug, Serialize)]
-struct Emptied {
+struct EmptyBoard {
     done: &'static str,
 }
 
-impl Report for Emptied {
+impl Report for EmptyBoard {
     fn fields(&self) -> Vec<String> {
         vec![self.done.into()]
     }

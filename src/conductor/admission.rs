@@ -12,14 +12,14 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(crate) enum Against {
+pub(crate) enum Rejection {
     Policy(Forbidden),
     Record(String),
     /// Only the pause prevents the claim.
     Pause(String),
 }
 
-impl Against {
+impl Rejection {
     /// Whether the job needs another conductor or a change.
     pub(super) fn is_refusal(&self) -> bool {
         match self {
@@ -30,7 +30,7 @@ impl Against {
     }
 }
 
-impl fmt::Display for Against {
+impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Policy(reason) => reason.fmt(f),
@@ -48,13 +48,13 @@ pub(crate) fn is_meant(filters: &Filters, job: Job, now: DateTime<Utc>) -> Optio
 }
 
 /// Requires that the policy allows the job and that it is readable.
-pub(crate) fn admit(policy: &ExecutionPolicy, job: &Job) -> Result<(), Against> {
+pub(crate) fn admit(policy: &ExecutionPolicy, job: &Job) -> Result<(), Rejection> {
     let is_whole = job.may_be_offered();
     match policy.admit(job) {
         Ok(()) if is_whole => Ok(()),
         // Without its details it is unknown whether the job has a command.
-        Err(reason) if is_whole || job.details.is_some() => Err(Against::Policy(reason)),
-        _ => Err(Against::Record(job.problem.clone().unwrap_or_default())),
+        Err(reason) if is_whole || job.details.is_some() => Err(Rejection::Policy(reason)),
+        _ => Err(Rejection::Record(job.problem.clone().unwrap_or_default())),
     }
 }
 
@@ -63,10 +63,10 @@ pub(super) fn admit_now(
     policy: &ExecutionPolicy,
     pauses: &Pauses,
     job: &Job,
-) -> Result<(), Against> {
+) -> Result<(), Rejection> {
     admit(policy, job)?;
     match pauses.of(&job.name, clock::wall()) {
         None => Ok(()),
-        Some(pause) => Err(Against::Pause(pause.to_string())),
+        Some(pause) => Err(Rejection::Pause(pause.to_string())),
     }
 }

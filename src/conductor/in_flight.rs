@@ -13,10 +13,10 @@ use crate::job::{Aftermath, JobKey};
 #[derive(Debug, Default)]
 pub(super) struct InFlight(watch::Sender<FlightTable>);
 
-type FlightTable = BTreeMap<JobKey, Grip>;
+type FlightTable = BTreeMap<JobKey, FlightState>;
 
 #[derive(Debug)]
-enum Grip {
+enum FlightState {
     InHand,
     /// The board does not let us settle it.
     Aside,
@@ -26,7 +26,7 @@ enum Grip {
 
 impl InFlight {
     pub(super) fn take(&self, key: &JobKey) {
-        self.set(key, Grip::InHand);
+        self.set(key, FlightState::InHand);
     }
 
     pub(super) fn put_down(&self, key: &JobKey) {
@@ -35,24 +35,24 @@ impl InFlight {
 
     /// Records that a job may be ours although no attempt runs, even if it was in flight.
     pub(super) fn let_slip(&self, key: &JobKey, aftermath: Aftermath) {
-        self.set(key, Grip::Adrift(aftermath));
+        self.set(key, FlightState::Adrift(aftermath));
     }
 
-    fn set(&self, key: &JobKey, grip: Grip) {
+    fn set(&self, key: &JobKey, grip: FlightState) {
         self.0
             .send_modify(|jobs| _ = jobs.insert(key.clone(), grip));
     }
 
     pub(super) fn set_aside(&self, key: &JobKey) {
         self.0.send_modify(|jobs| {
-            if let Some(grip @ Grip::InHand) = jobs.get_mut(key) {
-                *grip = Grip::Aside;
+            if let Some(grip @ FlightState::InHand) = jobs.get_mut(key) {
+                *grip = FlightState::Aside;
             }
         });
     }
 
     pub(super) fn have_aside(&self, key: &JobKey) -> bool {
-        matches!(self.0.borrow().get(key), Some(Grip::Aside))
+        matches!(self.0.borrow().get(key), Some(FlightState::Aside))
     }
 
     pub(super) fn may_have(&self, key: &JobKey) -> bool {
@@ -69,9 +69,9 @@ impl InFlight {
     }
 
     pub(super) fn adrift(&self) -> Vec<(JobKey, Aftermath)> {
-        let adrift = |(key, grip): (&JobKey, &Grip)| match grip {
-            Grip::InHand | Grip::Aside => None,
-            Grip::Adrift(aftermath) => Some((key.clone(), aftermath.clone())),
+        let adrift = |(key, grip): (&JobKey, &FlightState)| match grip {
+            FlightState::InHand | FlightState::Aside => None,
+            FlightState::Adrift(aftermath) => Some((key.clone(), aftermath.clone())),
         };
         self.0.borrow().iter().filter_map(adrift).collect()
     }
@@ -81,7 +81,7 @@ impl InFlight {
     }
 
     pub(super) async fn some_adrift(&self) {
-        let is_adrift = |grip: &Grip| matches!(grip, Grip::Adrift(_));
+        let is_adrift = |grip: &FlightState| matches!(grip, FlightState::Adrift(_));
         self.until(|jobs| jobs.values().any(is_adrift)).await;
     }
 
@@ -103,11 +103,11 @@ impl InFlight {
 }
 
 fn are_empty(jobs: &FlightTable) -> bool {
-    jobs.values().all(|grip| matches!(grip, Grip::Aside))
+    jobs.values().all(|grip| matches!(grip, FlightState::Aside))
 }
 
 fn count(jobs: &FlightTable) -> usize {
-    let in_hand = |grip: &&Grip| matches!(grip, Grip::InHand);
+    let in_hand = |grip: &&FlightState| matches!(grip, FlightState::InHand);
     jobs.values().filter(in_hand).count()
 }
 

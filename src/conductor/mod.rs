@@ -58,7 +58,7 @@ pub(crate) struct Settings {
     pub(crate) jobs: usize,
     pub(crate) lease: Duration,
     pub(crate) filters: Filters,
-    pub(crate) until: Until,
+    pub(crate) until: StopCondition,
     pub(crate) policy: ExecutionPolicy,
     pub(crate) retry: RetryPolicy,
     pub(crate) output: Destination,
@@ -96,13 +96,13 @@ impl TimeLimit {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Until {
+pub(crate) struct StopCondition {
     pub(crate) drained: bool,
     pub(crate) jobs: Option<u64>,
     pub(crate) idle: Option<Duration>,
 }
 
-impl Until {
+impl StopCondition {
     fn has_end(self) -> bool {
         self.drained || self.jobs.is_some()
     }

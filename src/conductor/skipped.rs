@@ -8,7 +8,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
-    admission::Against,
+    admission::Rejection,
     policy::excerpt,
     progress::{Note, Reporter},
 };
@@ -78,7 +78,7 @@ impl<'a> SkippedJob<'a> {
 }
 
 impl SkipReasons {
-    pub(super) fn add(&mut self, skipped: &SkippedJob<'_>, against: &Against) {
+    pub(super) fn add(&mut self, skipped: &SkippedJob<'_>, against: &Rejection) {
         let known = self.reason(against.to_string());
         known.jobs += 1;
         known.is_refusal |= against.is_refusal();
@@ -147,7 +147,7 @@ impl SkippedJobs {
         state.report_new(&self.reporter);
     }
 
-    pub(super) fn heard(&self, key: &JobKey, skipped: &SkippedJob<'_>, against: &Against) {
+    pub(super) fn heard(&self, key: &JobKey, skipped: &SkippedJob<'_>, against: &Rejection) {
         let mut state = self.state.lock();
         let has_room = state.heard.len() < MOST_HEARD;
         if has_room && state.heard.insert(key.clone()) {
@@ -220,8 +220,8 @@ mod tests {
         for number in 0..MOST_REASONS * 3 {
             let mut reasons = SkipReasons::default();
             for against in [
-                Against::Policy(Forbidden::NotAllowed(format!("{number}{long}"))),
-                Against::Record(format!("{number}{long}")),
+                Rejection::Policy(Forbidden::NotAllowed(format!("{number}{long}"))),
+                Rejection::Record(format!("{number}{long}")),
             ] {
                 let such = SkippedJob {
                     name: Cow::Borrowed(&long),
@@ -255,8 +255,8 @@ mod tests {
                 };
                 let handled = name.starts_with('r');
                 let against = match handled {
-                    true => Against::Record("its handler is writable by all".to_owned()),
-                    false => Against::Policy(Forbidden::NoCommand { has_handlers: true }),
+                    true => Rejection::Record("its handler is writable by all".to_owned()),
+                    false => Rejection::Policy(Forbidden::NoCommand { has_handlers: true }),
                 };
                 reasons.add(&such, &against);
             }
@@ -289,7 +289,7 @@ mod tests {
                 job: sequence.to_string().into(),
                 rank: Some(Rank::new(Priority::Normal, Some(sequence))),
             };
-            reasons.add(&such, &Against::Policy(Forbidden::NotHandled));
+            reasons.add(&such, &Rejection::Policy(Forbidden::NotHandled));
         }
         let (reporter, _told) = Reporter::new();
         let skipped = SkippedJobs::new(&reporter);
@@ -304,7 +304,7 @@ mod tests {
         for number in 0..MOST_NAMES * 5 {
             let name = number.to_string();
             let key = JobKey::new(name.as_str());
-            let against = Against::Policy(Forbidden::NotHandled);
+            let against = Rejection::Policy(Forbidden::NotHandled);
             skipped.heard(&key, &SkippedJob::at(&key), &against);
         }
         assert_eq!(

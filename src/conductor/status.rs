@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::{
-    Until,
+    StopCondition,
     contact::Contact,
     meter::{AttemptResult, Measurements},
     policy::excerpt,
@@ -90,7 +90,7 @@ pub(crate) struct WorkSummary {
 }
 
 impl ConductorStatus {
-    pub(crate) fn new(reporter: &Reporter, until: Until) -> Self {
+    pub(crate) fn new(reporter: &Reporter, until: StopCondition) -> Self {
         Self {
             contact: Arc::new(Contact::new(reporter)),
             skipped: SkippedJobs::new(reporter),

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     conductor::{
-        admission::{Against, admit},
+        admission::{Rejection, admit},
         policy::ExecutionPolicy,
     },
     config::Expiry,
@@ -230,7 +230,7 @@ impl Snapshot {
     }
 
     fn not_taken(&self, job: &Job, answers: Answers) -> Cause {
-        if let Err(Against::Policy(flaw)) = admit(&ExecutionPolicy::unrestricted(), job)
+        if let Err(Rejection::Policy(flaw)) = admit(&ExecutionPolicy::unrestricted(), job)
             && flaw.is_final()
         {
             return Cause::text(Code::InvalidCommand, flaw.to_string());

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     board::filter::{Filter, Filters},
     conductor::{
-        admission::{Against, admit},
+        admission::{Rejection, admit},
         policy::ExecutionPolicy,
     },
     job::{Conductor, Course, Entry, Job, Run},
@@ -162,12 +162,12 @@ impl Taker {
             Err(against) => {
                 let reason = against.to_string();
                 match against {
-                    Against::Policy(it) if it.is_refusal() => TakerAnswer::Refuses {
+                    Rejection::Policy(it) if it.is_refusal() => TakerAnswer::Refuses {
                         reason,
                         remedy: it.remedy(),
                     },
-                    Against::Policy(_) => TakerAnswer::NotItsKind(reason),
-                    Against::Record(_) | Against::Pause(_) => TakerAnswer::Unknown(reason),
+                    Rejection::Policy(_) => TakerAnswer::NotItsKind(reason),
+                    Rejection::Record(_) | Rejection::Pause(_) => TakerAnswer::Unknown(reason),
                 }
             }
         }

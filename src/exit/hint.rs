@@ -17,12 +17,12 @@ pub(super) const LOOK_AT_IT: &str = "nothing changed; `jobboard show JOB` shows 
                                      state";
 
 #[derive(Debug)]
-pub(super) struct WayOut {
+pub(super) struct JobHint {
     pub(super) hint: Hint,
     pub(super) job: Option<String>,
 }
 
-impl WayOut {
+impl JobHint {
     pub(super) fn new(hint: impl Into<Hint>, trying: Option<&Trying>) -> Self {
         Self {
             hint: hint.into(),
@@ -31,7 +31,7 @@ impl WayOut {
     }
 }
 
-pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Option<WayOut> {
+pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Option<JobHint> {
     let hint: Hint = match error {
         CommandError::Usage { hint, .. } | CommandError::Refused { hint, .. } => hint.clone()?,
         CommandError::MaybeClaimed { .. } => {
@@ -80,7 +80,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
             return None;
         }
     };
-    let mut way_out = WayOut::new(hint, trying);
+    let mut way_out = JobHint::new(hint, trying);
     match error {
         CommandError::MaybeClaimed { job, .. } | CommandError::Canary { job, .. } => {
             way_out.job = Some(job.clone());
@@ -107,8 +107,8 @@ fn elsewhere(shelf: Shelf, verb: &str) -> &'static str {
     }
 }
 
-pub(super) fn of_board(error: &BoardError, trying: Option<&Trying>) -> Option<WayOut> {
-    let mut way_out = WayOut::new(board_hint(error, trying)?, trying);
+pub(super) fn of_board(error: &BoardError, trying: Option<&Trying>) -> Option<JobHint> {
+    let mut way_out = JobHint::new(board_hint(error, trying)?, trying);
     match error {
         BoardError::Malformed { key, .. } => way_out.job = Some(format!("key:{key}")),
         BoardError::Exists { uuid, .. } => way_out.job = Some(uuid.clone()),
@@ -117,13 +117,13 @@ pub(super) fn of_board(error: &BoardError, trying: Option<&Trying>) -> Option<Wa
     Some(way_out)
 }
 
-pub(super) fn of_logbook(error: &LogbookError, trying: Option<&Trying>) -> Option<WayOut> {
+pub(super) fn of_logbook(error: &LogbookError, trying: Option<&Trying>) -> Option<JobHint> {
     let hint = match error {
         // Its message already has the remedy.
         LogbookError::LeftOut(_) => return None,
         _ => "`jobboard config` shows the database and where it is configured",
     };
-    Some(WayOut::new(hint, trying))
+    Some(JobHint::new(hint, trying))
 }
 
 fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {

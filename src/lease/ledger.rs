@@ -20,7 +20,7 @@ use crate::{
     process::{
         clock::{self, Boottime},
         group::ProcessGroup,
-        guard::{Deadlines, Guard, Ward},
+        guard::{Deadlines, Guard, GuardedCommand},
         label::Label,
     },
 };
@@ -109,11 +109,11 @@ impl Ledger {
         self.entries.lock().clear();
     }
 
-    pub(super) fn ward(&self, id: u64, label: Label) -> Ward {
+    pub(super) fn ward(&self, id: u64, label: Label) -> GuardedCommand {
         let limits = self.entries.lock().get(&id).map(|entry| entry.limits(self));
         // A lost claim has no time left.
         let limits = limits.unwrap_or_else(|| Deadlines::before(Boottime::now(), Duration::ZERO));
-        Ward { limits, label }
+        GuardedCommand { limits, label }
     }
 
     pub(super) fn protect(&self, id: u64, guard: &Arc<Guard>, group: ProcessGroup) {

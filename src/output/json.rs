@@ -9,7 +9,7 @@ use crate::printable::is_unsafe;
 
 /// On one line. A parser restores every text, escaped or not.
 pub(super) fn write(to: impl Write, value: &impl Serialize) -> serde_json::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(to, Safe))
+    value.serialize(&mut Serializer::with_formatter(to, UnicodeEscaper))
 }
 
 pub(crate) fn line(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
@@ -20,9 +20,9 @@ pub(crate) fn line(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
 }
 
 /// Escapes unsafe characters in addition to JSON's own.
-struct Safe;
+struct UnicodeEscaper;
 
-impl Formatter for Safe {
+impl Formatter for UnicodeEscaper {
     fn write_string_fragment<W: ?Sized + Write>(
         &mut self,
         writer: &mut W,

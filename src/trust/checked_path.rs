@@ -22,7 +22,7 @@ const MOST_LINKS: u32 = 40;
 
 /// Who may write to the directories on the path, besides us and root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Others {
+pub(crate) enum OtherWriters {
     Nobody,
     /// The group with our number: many systems give each user a group and make it own directories.
     OurGroup,
@@ -41,7 +41,7 @@ impl CheckedPath {
     ///
     /// Every directory and link on the path belongs to this user or root. No other user can write to such a
     /// directory, unless it is sticky like `/tmp`. Write access to the file itself is not checked.
-    pub(crate) fn to(path: &Path, others: Others) -> Result<Self, Untrusted> {
+    pub(crate) fn to(path: &Path, others: OtherWriters) -> Result<Self, Untrusted> {
         let path = std::path::absolute(path).map_err(|source| unseen(path, source))?;
         let mut way = Self::root()?;
         let mut rest = parts(&path);
@@ -96,7 +96,7 @@ impl CheckedPath {
     }
 
     /// Checks that no other user can replace an entry of the directory.
-    fn check_passage(&self, others: Others) -> Result<(), Untrusted> {
+    fn check_passage(&self, others: OtherWriters) -> Result<(), Untrusted> {
         if FileType::from_raw_mode(self.stat.st_mode) != FileType::Directory {
             return Err(kind(&self.path, "a folder"));
         }
@@ -108,12 +108,12 @@ impl CheckedPath {
     }
 
     /// Checks that no other user can create an entry there.
-    pub(crate) fn check_place(&self, others: Others) -> Result<(), Untrusted> {
+    pub(crate) fn check_place(&self, others: OtherWriters) -> Result<(), Untrusted> {
         let group = self.stat.st_gid;
         let is_ours = group == getegid().as_raw() && group == geteuid().as_raw();
         let mode = match others {
-            Others::OurGroup if is_ours => self.stat.st_mode & !0o020,
-            Others::OurGroup | Others::Nobody => self.stat.st_mode,
+            OtherWriters::OurGroup if is_ours => self.stat.st_mode & !0o020,
+            OtherWriters::OurGroup | OtherWriters::Nobody => self.stat.st_mode,
         };
         let checked = check(&self.path, self.stat.st_uid, mode, Trust::UsAndRoot);
         checked.map_err(|error| match error {
@@ -137,7 +137,7 @@ pub(crate) fn require_ours(path: &Path) -> Result<(), Untrusted> {
     match fs::metadata(path) {
         // A pipe from process substitution has no path to check.
         Ok(found) if !found.is_file() => check(path, found.uid(), found.mode(), Trust::UsAndRoot),
-        _ => CheckedPath::to(path, Others::OurGroup)?.check(Trust::UsAndRoot),
+        _ => CheckedPath::to(path, OtherWriters::OurGroup)?.check(Trust::UsAndRoot),
     }
 }
 

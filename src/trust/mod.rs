@@ -4,6 +4,6 @@ mod checked_path;
 mod ownership;
 
 pub(crate) use self::{
-    checked_path::{CheckedPath, Others, require_ours},
+    checked_path::{CheckedPath, OtherWriters, require_ours},
     ownership::{Trust, Untrusted, check, is_absent, kind, unseen},
 };

@@ -51,25 +51,25 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The operation of a request, as error messages name it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Doing {
+pub(super) struct RequestKind {
     pub(super) text: &'static str,
     /// Whether the request is resent if its reply is lost.
     is_resent: bool,
 }
 
-impl Doing {
+impl RequestKind {
     pub(super) const fn once(text: &'static str) -> Self {
         let is_resent = false;
         Self { text, is_resent }
     }
 }
 
-pub(super) const READ: Doing = Doing {
+pub(super) const READ: RequestKind = RequestKind {
     text: "read",
     is_resent: true,
 };
 
-pub(super) const WRITE: Doing = Doing::once("write to");
+pub(super) const WRITE: RequestKind = RequestKind::once("write to");
 
 pub(super) type CommandReply = Result<Value, ServerError>;
 
@@ -112,7 +112,7 @@ impl RedisClient {
 
     pub(super) async fn ask<T: FromRedisValue>(
         &self,
-        doing: Doing,
+        doing: RequestKind,
         command: &Cmd,
     ) -> Result<T, BoardError> {
         Ok(self.ask_on(doing, command).await?.0)
@@ -124,7 +124,7 @@ impl RedisClient {
 
     pub(super) async fn ask_on<T: FromRedisValue>(
         &self,
-        doing: Doing,
+        doing: RequestKind,
         command: &Cmd,
     ) -> Result<(T, Arc<Connection>), BoardError> {
         let (mut answers, connection) = self.exchange_on(doing, &single(command)).await?;
@@ -140,7 +140,7 @@ impl RedisClient {
     /// Uses no transaction: one refused command does not disturb the others. [`refusal`](Self::refusal) explains it.
     pub(super) async fn exchange(
         &self,
-        doing: Doing,
+        doing: RequestKind,
         commands: &Pipeline,
     ) -> Result<Vec<CommandReply>, RequestFailure> {
         if commands.is_empty() {
@@ -152,7 +152,7 @@ impl RedisClient {
     /// Resends read-only commands once if the connection breaks before the reply.
     async fn exchange_on(
         &self,
-        doing: Doing,
+        doing: RequestKind,
         commands: &Pipeline,
     ) -> Result<(Vec<CommandReply>, Arc<Connection>), RequestFailure> {
         let mut connection = self.connection(doing).await?;
@@ -174,7 +174,7 @@ impl RedisClient {
 
     pub(super) async fn at_once(
         &self,
-        doing: Doing,
+        doing: RequestKind,
         commands: &Pipeline,
     ) -> Result<Vec<Value>, BoardError> {
         let (answers, connection) = self.exchange_on(doing, &transaction(commands)).await?;
@@ -184,7 +184,7 @@ impl RedisClient {
 
     pub(super) fn refusal(
         &self,
-        doing: Doing,
+        doing: RequestKind,
         error: &ServerError,
         key: Option<&str>,
     ) -> BoardError {
@@ -192,20 +192,20 @@ impl RedisClient {
         self.error(doing, cause.under(key.unwrap_or_default()))
     }
 
-    pub(super) fn refusal_in_script(&self, doing: Doing, text: &str) -> BoardError {
+    pub(super) fn refusal_in_script(&self, doing: RequestKind, text: &str) -> BoardError {
         self.error(doing, meaning_in_script(text, self.url.user.as_deref()))
     }
 
-    pub(super) fn error(&self, doing: Doing, cause: ServerCause) -> BoardError {
+    pub(super) fn error(&self, doing: RequestKind, cause: ServerCause) -> BoardError {
         ServerProblem::new(self.place(), cause).into_error(doing.text, &self.name)
     }
 
-    pub(super) async fn software(&self, doing: Doing) -> Result<String, BoardError> {
+    pub(super) async fn software(&self, doing: RequestKind) -> Result<String, BoardError> {
         Ok(self.connection(doing).await?.server.software.clone())
     }
 
     /// Servers older than 6 cannot push, which is `Unsupported`.
-    pub(super) async fn listen(&self, doing: Doing) -> Result<PushListener, RequestFailure> {
+    pub(super) async fn listen(&self, doing: RequestKind) -> Result<PushListener, RequestFailure> {
         let (pusher, pushes) = pushes();
         let connection = self.in_time(|deadline| self.open(Some(pusher), deadline));
         match connection.await {
@@ -227,7 +227,7 @@ impl RedisClient {
         self.connection.lock().await.take();
     }
 
-    async fn connection(&self, doing: Doing) -> Result<Arc<Connection>, RequestFailure> {
+    async fn connection(&self, doing: RequestKind) -> Result<Arc<Connection>, RequestFailure> {
         // A command on a broken connection is lost, with an unknown outcome.
         turns(TURNS_TO_LOOK).await;
         let connection = self.in_time(async |deadline| {

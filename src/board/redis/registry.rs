@@ -19,7 +19,7 @@ use super::{
     Redis,
     events::message::announcement,
     keys::{KeyPart, Keys},
-    link::{Doing, READ, RedisClient},
+    link::{READ, RedisClient, RequestKind},
 };
 use crate::{
     board::{
@@ -30,7 +30,7 @@ use crate::{
     job::{Conductor, ConductorReport, Owner, from_json, shortened},
 };
 
-const DOING: Doing = Doing::once("register with");
+const DOING: RequestKind = RequestKind::once("register with");
 
 #[derive(Debug, Serialize, Deserialize)]
 struct RegistryEntry {

@@ -26,16 +26,16 @@ const MAY: &str = "local denied = {} \
     end return denied";
 
 /// A command, with `@` for its key, the key, and what fails without it.
-type Need = (&'static str, String, &'static str);
+type RequiredRight = (&'static str, String, &'static str);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lack {
+enum MissingRight {
     Command,
     Key,
     Channel,
 }
 
-impl Lack {
+impl MissingRight {
     fn of(said: &str) -> Self {
         // Match after the user's name, which may be any word.
         let said = said
@@ -62,7 +62,7 @@ impl Redis {
         let denied: Vec<String> = match self.client.read(&command).await {
             Ok(denied) => denied,
             Err(error @ BoardError::Denied { .. }) => {
-                let problem = self.lacks(&[("EVAL", Lack::Command)]);
+                let problem = self.lacks(&[("EVAL", MissingRight::Command)]);
                 seen.add(problem.seen("denied", "EVAL: claiming and settling jobs"));
                 seen.unseen("other rights", error);
                 return Ok(());
@@ -76,19 +76,19 @@ impl Redis {
         let (pairs, _) = denied.as_chunks();
         let mut denied = Vec::new();
         for [command, said] in pairs {
-            let lack = (command.as_str(), Lack::of(said));
+            let lack = (command.as_str(), MissingRight::of(said));
             if !denied.contains(&lack) {
                 denied.push(lack);
             }
         }
         // Scripts cannot subscribe. A user who may not publish on the channel may not subscribe to it.
-        if denied.contains(&("PUBLISH", Lack::Channel)) {
-            denied.retain(|it| *it != ("SUBSCRIBE", Lack::Command));
+        if denied.contains(&("PUBLISH", MissingRight::Channel)) {
+            denied.retain(|it| *it != ("SUBSCRIBE", MissingRight::Command));
         }
         if denied.is_empty() {
             return Ok(());
         }
-        let breaks = |(command, _): &(&str, Lack)| {
+        let breaks = |(command, _): &(&str, MissingRight)| {
             let of = needed.iter();
             let of = of.filter(|it| it.0.split(' ').next() == Some(*command));
             let mut of: Vec<_> = of.map(|it| it.2).collect();
@@ -101,7 +101,7 @@ impl Redis {
         Ok(())
     }
 
-    fn needed(&self) -> Vec<Need> {
+    fn needed(&self) -> Vec<RequiredRight> {
         let keys = &self.keys;
         let (jobs, trash, number) = (keys.listings(), keys.trash(), keys.sequence());
         let (past, events, none) = (keys.past(), keys.events(), String::new());
@@ -148,10 +148,10 @@ impl Redis {
             .collect()
     }
 
-    fn lacks(&self, denied: &[(&str, Lack)]) -> Problem {
+    fn lacks(&self, denied: &[(&str, MissingRight)]) -> Problem {
         let user = self.client.url.user.as_deref().unwrap_or("default");
-        let lacking = |lack: Lack| denied.iter().filter(move |(_, it)| *it == lack);
-        let mut commands: Vec<_> = lacking(Lack::Command)
+        let lacking = |lack: MissingRight| denied.iter().filter(move |(_, it)| *it == lack);
+        let mut commands: Vec<_> = lacking(MissingRight::Command)
             .map(|(command, _)| command.to_lowercase())
             .collect();
         commands.dedup();
@@ -161,8 +161,13 @@ impl Redis {
             objects.push(commands.join(", "));
         }
         for (lack, sign, what, names) in [
-            (Lack::Key, '~', "the keys", self.keys.all()),
-            (Lack::Channel, '&', "the channel", self.keys.events()),
+            (MissingRight::Key, '~', "the keys", self.keys.all()),
+            (
+                MissingRight::Channel,
+                '&',
+                "the channel",
+                self.keys.events(),
+            ),
         ] {
             if lacking(lack).next().is_some() {
                 objects.push(format!("{what} {names}"));
@@ -184,31 +189,31 @@ mod tests {
         for (said, lack) in [
             (
                 "ERR The user executing the script can't run this command or subcommand",
-                Lack::Command,
+                MissingRight::Command,
             ),
             (
                 "ERR The user executing the script can't access at least one of the keys mentioned in the command \
                  arguments",
-                Lack::Key,
+                MissingRight::Key,
             ),
             (
                 "ERR The user executing the script can't publish to the channel mentioned in the command",
-                Lack::Channel,
+                MissingRight::Channel,
             ),
             (
                 "ERR ACL failure in script: User keyed has no permissions to run the 'hget' command",
-                Lack::Command,
+                MissingRight::Command,
             ),
             (
                 "NOPERM ACL failure in script: User eve has no permissions to access the 'channel:b' key",
-                Lack::Key,
+                MissingRight::Key,
             ),
             (
                 "ERR This Redis command is not allowed from script script: 1, on @user_script:1.",
-                Lack::Command,
+                MissingRight::Command,
             ),
         ] {
-            assert_eq!(Lack::of(said), lack, "{said}");
+            assert_eq!(MissingRight::of(said), lack, "{said}");
         }
     }
 }

@@ -12,7 +12,7 @@ use redis::{Cmd, cmd};
 
 use super::{
     Redis,
-    link::{Doing, WRITE},
+    link::{RequestKind, WRITE},
     read::scan::Scan,
 };
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
     job::Shelf,
 };
 
-const REMOVING: Doing = Doing::once("remove the remains of");
+const REMOVING: RequestKind = RequestKind::once("remove the remains of");
 
 /// Time limit for a scan of all keys of a server.
 const WALK: Duration = Duration::from_secs(3);

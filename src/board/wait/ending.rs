@@ -55,12 +55,12 @@ impl Awaited {
 }
 
 #[derive(Default)]
-pub(super) struct Heard {
+pub(super) struct AwaitedEvents {
     pub(super) ends: HashMap<JobKey, Ending>,
     pub(super) is_torn: bool,
 }
 
-impl Heard {
+impl AwaitedEvents {
     /// Whether one of these jobs may have ended by these events.
     pub(super) fn heed(&mut self, events: Vec<Event>, awaited: &[Awaited]) -> bool {
         let awaited: HashMap<_, _> = awaited.iter().map(|one| (&one.key, one)).collect();

@@ -14,7 +14,7 @@ use futures_util::{FutureExt, StreamExt, TryStreamExt, stream::BoxStream};
 use tokio::time::{self, Instant};
 
 pub(crate) use self::ending::{Awaited, Ending};
-use self::ending::{Heard, absent, look_for_endings};
+use self::ending::{AwaitedEvents, absent, look_for_endings};
 use super::{
     Board, BoardError, BoardExt, Detail, Event, EventKind, JobRef, Query, Result,
     ext::Candidates,
@@ -82,7 +82,7 @@ impl<'a> Waiter<'a> {
         awaited: &[Awaited],
     ) -> Result<Vec<Option<Ending>>> {
         let mut endings = vec![None; awaited.len()];
-        let (mut heard, mut latest) = (Heard::default(), None);
+        let (mut heard, mut latest) = (AwaitedEvents::default(), None);
         loop {
             let was_torn = std::mem::take(&mut heard.is_torn);
             let found = self

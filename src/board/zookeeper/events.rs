@@ -22,7 +22,7 @@ use super::{ZooKeeper, board_session::BoardSession, link::nodes::READING, read::
 use crate::{
     board::{
         BoardError, Detail, Event, Query, Result,
-        cached_job::{CachedJob, Looked},
+        cached_job::{CachedJob, ReadTime},
     },
     job::Shelf,
 };
@@ -74,7 +74,7 @@ impl NodeWatcher<'_> {
             while let Some(page) = reader.next(&self.board).await? {
                 let answered = Instant::now();
                 for entry in page {
-                    let known = CachedJob::of(&entry, Looked { asked, answered });
+                    let known = CachedJob::of(&entry, ReadTime { asked, answered });
                     let key = entry.key().clone();
                     let is_blocked = entry.job().is_some_and(|job| job.is_blocked);
                     match shelf {

@@ -4,7 +4,7 @@ use zookeeper_client::{Acl, Error, Permission};
 
 use super::{
     board_session::BoardSession,
-    link::nodes::{Node, READING, Room},
+    link::nodes::{Node, READING, ReadLimit},
     strays::SidecarRead,
 };
 use crate::{
@@ -131,7 +131,7 @@ impl BoardSession<'_> {
         let strays: Vec<_> = found.locks.into_iter().chain(records).collect();
         // Sidecars of ended jobs are gone by now.
         let is_there = |path: &str, node: Option<Node>| node.map(|_| path.to_owned());
-        let room = &mut Room::default();
+        let room = &mut ReadLimit::default();
         let strays = self.session.read_as(&strays, room, is_there).await?;
         let mut strays: Vec<_> = strays.into_iter().flatten().collect();
         strays.sort_unstable();

@@ -10,7 +10,7 @@ use zookeeper_client::{CreateMode, Error};
 use super::{
     board_session::{BoardSession, Root},
     link::{
-        nodes::{MOST, Node, Room},
+        nodes::{MOST, Node, ReadLimit},
         transaction::{RefusedStep, Transaction},
     },
     paths::{JOB, NodeKind},
@@ -92,7 +92,7 @@ impl BoardSession<'_> {
         let first = &paths[..paths.len().min(MOST)];
         let entries = self
             .session
-            .read_as(first, &mut Room::PAGE.clone(), read)
+            .read_as(first, &mut ReadLimit::PAGE.clone(), read)
             .await?;
         paths.drain(..entries.len());
         Ok(entries.into_iter().flatten().collect())

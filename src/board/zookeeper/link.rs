@@ -15,7 +15,7 @@ use tokio::{
 use zookeeper_client::{Acls, SessionState};
 
 pub(super) use self::session::Session;
-use self::{open::first_of, probe::examine, session::Circumstances, tls::Tls};
+use self::{open::first_of, probe::examine, session::SessionContext, tls::Tls};
 use crate::{
     board::{
         BoardError, Examined,
@@ -50,13 +50,13 @@ const USUAL: Duration = Duration::from_secs(10);
 
 pub(super) struct ZooKeeperClient {
     url: ZooKeeperUrl,
-    pub(super) about: Arc<Circumstances>,
-    kept: Mutex<Option<Kept>>,
+    pub(super) about: Arc<SessionContext>,
+    kept: Mutex<Option<OpenSession>>,
     /// The timeout requested when a claim or registration first depended on it.
     term: OnceLock<Duration>,
 }
 
-struct Kept {
+struct OpenSession {
     session: Session,
     asked: Duration,
     /// Whether ephemeral nodes may depend on it.
@@ -70,7 +70,7 @@ impl ZooKeeperClient {
         let mut url = url.clone();
         url.password = password.or(url.password);
         let servers: Vec<_> = url.servers.iter().map(Server::to_string).collect();
-        let about = Circumstances {
+        let about = SessionContext {
             board: url.to_string(),
             servers: servers.join(","),
             user: url.user.clone(),
@@ -150,7 +150,7 @@ impl ZooKeeperClient {
         let wanted = timeout.map(|timeout| self.url.session.unwrap_or(timeout));
         let found = async {
             let mut kept = self.lock(deadline).await?;
-            let is_other = |kept: &Kept| wanted.is_some_and(|wanted| kept.asked != wanted);
+            let is_other = |kept: &OpenSession| wanted.is_some_and(|wanted| kept.asked != wanted);
             if let Some(old) = kept.take_if(|kept| is_other(kept) && !kept.bears) {
                 // The remaining users end it when they finish.
                 let patience = if old.session.is_shared() {
@@ -202,7 +202,7 @@ impl ZooKeeperClient {
     async fn lock(
         &self,
         deadline: Deadline,
-    ) -> Result<MutexGuard<'_, Option<Kept>>, ServerProblem> {
+    ) -> Result<MutexGuard<'_, Option<OpenSession>>, ServerProblem> {
         // Noticing a hang-up takes one turn of the runtime and one of the session. An operation sent before would be
         // lost, with an unknown outcome.
         task::yield_now().await;
@@ -216,7 +216,7 @@ impl ZooKeeperClient {
     /// Returns the open session once it is connected; `None` if it has ended.
     async fn revive(
         &self,
-        kept: &mut Option<Kept>,
+        kept: &mut Option<OpenSession>,
         deadline: Deadline,
     ) -> Result<Option<Session>, ServerProblem> {
         let Some(old) = kept.as_ref() else {
@@ -241,7 +241,7 @@ impl ZooKeeperClient {
         match first_of(session.connected(), detour).await {
             Ok(Some(session)) if session.id() == id => Ok(Some(session)),
             Ok(Some(session)) => {
-                *kept = Some(Kept {
+                *kept = Some(OpenSession {
                     session: session.clone(),
                     asked,
                     bears,
@@ -258,7 +258,7 @@ impl ZooKeeperClient {
 
     async fn open(
         &self,
-        kept: &mut Option<Kept>,
+        kept: &mut Option<OpenSession>,
         asked: Duration,
         deadline: Deadline,
     ) -> Result<Session, ServerProblem> {
@@ -271,7 +271,7 @@ impl ZooKeeperClient {
         let detour = self.detour(tls.as_ref(), Some(asked), deadline);
         let session = first_of(straight, detour).await?;
         let session = session.ok_or_else(|| self.problem(ServerCause::AccessDenied))?;
-        *kept = Some(Kept {
+        *kept = Some(OpenSession {
             session: session.clone(),
             asked,
             bears: false,

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use super::{
     AT_ONCE,
     board_session::BoardSession,
-    link::nodes::{Node, Room},
+    link::nodes::{Node, ReadLimit},
     paths::Paths,
     read::record::JobNodes,
 };
@@ -91,7 +91,7 @@ impl BoardSession<'_> {
         let mzxid = |_: &str, side: Option<Node>| Some(side?.stat.mzxid);
         let sides = self
             .session
-            .read_as(&wanted, &mut Room::default(), mzxid)
+            .read_as(&wanted, &mut ReadLimit::default(), mzxid)
             .await?;
         let origins = trashed.iter().zip(sides.chunks(boards.len()));
         let origins = origins.map(|((_, mzxid), sides)| {

@@ -10,7 +10,7 @@ use zookeeper_client::{CreateMode, Error, StateWatcher};
 use super::{
     board_session::{BoardSession, Root},
     link::{
-        nodes::{Node, Room},
+        nodes::{Node, ReadLimit},
         transaction::WRITING,
     },
     paths::{NodeKind, conductor_of},
@@ -188,7 +188,7 @@ impl BoardSession<'_> {
         };
         let report = self
             .session
-            .read_as(&names, &mut Room::default(), read)
+            .read_as(&names, &mut ReadLimit::default(), read)
             .await?;
         for (conductor, report) in conductors.iter_mut().zip(report) {
             (conductor.report, conductor.silence) = report.unwrap_or_default();

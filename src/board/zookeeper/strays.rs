@@ -6,7 +6,7 @@ use super::{
     board_session::BoardSession,
     link::nodes::Node,
     paths::{NodeKind, locked_by},
-    write::marker::Whereabouts,
+    write::marker::MarkerRecord,
 };
 use crate::{
     board::Result,
@@ -54,7 +54,7 @@ impl BoardSession<'_> {
         let is_stray = |name: &String| !known.contains(&JobKey::new(name.as_str()));
         let recorded = recorded.into_iter().filter(|(name, _)| is_stray(name));
         let recorded = recorded.map(|(name, node)| (format!("{sides}/{name}"), node));
-        let is_void = |node: &Node| !node.is_denied() && Whereabouts::read(node).is_void(&known);
+        let is_void = |node: &Node| !node.is_denied() && MarkerRecord::read(node).is_void(&known);
         let marked = marked.into_iter();
         let marked = marked.filter(|(_, node)| node.as_ref().is_some_and(is_void));
         let marked = marked.map(|(name, node)| (format!("{markers}/{name}"), node));

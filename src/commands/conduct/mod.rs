@@ -25,8 +25,8 @@ use crate::{
     atomic_file::{on_file, refuse_foreign_link},
     board::filter::{Filter, Filters},
     conductor::{
-        ConductorStatus, Destination, Halted, Reloaded, Settings, SpanFile, Steering, TimeLimit,
-        Until, WorkSummary, conduct, not_notified,
+        ConductorStatus, Destination, Halted, Reloaded, Settings, SpanFile, Steering,
+        StopCondition, TimeLimit, WorkSummary, conduct, not_notified,
         progress::{Note, Reporter},
     },
     context::{Context, Creation},
@@ -289,7 +289,7 @@ fn settings(ctx: &Context, args: &ConductArgs, reporter: &Reporter) -> anyhow::R
     let name = args.name.clone().unwrap_or_else(|| process.clone());
     let owner =
         Owner::new(&name).map_err(|error| CommandError::usage(format!("--name: {error}")))?;
-    let until = Until {
+    let until = StopCondition {
         drained: args.drain,
         jobs: args.max_jobs,
         idle: args.idle_exit,

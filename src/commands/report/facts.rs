@@ -7,7 +7,7 @@ use super::{
     guard::mask,
     lanes::Timeline,
     measure::{Bucket, Interval, KINDS, Percentiles},
-    words::{More, jobs as jobs_in_words},
+    words::{Remainder, jobs as jobs_in_words},
 };
 use crate::{
     commands::parts::problems::unchecked,
@@ -31,7 +31,7 @@ pub(super) struct ReportFacts {
     pub(super) at: DateTime<Utc>,
     pub(super) sound: bool,
     pub(super) problems: Vec<Problem>,
-    pub(super) more_problems: More,
+    pub(super) more_problems: Remainder,
     #[serde(skip)]
     pub(super) wrong: usize,
     pub(super) unseen: Vec<String>,
@@ -42,7 +42,7 @@ pub(super) struct ReportFacts {
     pub(super) conductors: Option<usize>,
     pub(super) silent: u64,
     pub(super) pauses: Vec<Pause>,
-    pub(super) more_pauses: More,
+    pub(super) more_pauses: Remainder,
     pub(super) history: Option<Departures>,
     pub(super) remembered: Option<Departures>,
     /// The ages of unclaimed jobs; delayed ones are marked.
@@ -50,11 +50,11 @@ pub(super) struct ReportFacts {
     /// The ages of claims; claims without expiry are marked.
     pub(super) held: Vec<Bucket>,
     pub(super) names: Vec<ByName>,
-    pub(super) more_names: More,
+    pub(super) more_names: Remainder,
     pub(super) owners: Vec<ByOwner>,
-    pub(super) more_owners: More,
+    pub(super) more_owners: Remainder,
     pub(super) failures: Vec<FailureGroup>,
-    pub(super) more_failures: More,
+    pub(super) more_failures: Remainder,
     /// The jobs posted, finished and failed in each of the last sixty minutes.
     #[serde(skip)]
     pub(super) hour: [Vec<u64>; KINDS.len()],
@@ -133,7 +133,7 @@ fn is_of_failures(problem: &Problem) -> bool {
 }
 
 fn guarded(problem: &mut Problem) {
-    let more = More::than(&mut problem.evidence, MOST_EVIDENCE, false);
+    let more = Remainder::than(&mut problem.evidence, MOST_EVIDENCE, false);
     if more.count > 0 {
         problem.evidence.push(Evidence {
             what: "and more".to_owned(),

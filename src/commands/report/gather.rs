@@ -11,7 +11,7 @@ use super::{
     guard,
     lanes::Runs,
     measure::{CourseEvent, EventCourse, Quantiles, count, spans},
-    words::More,
+    words::Remainder,
 };
 use crate::{
     board::{Board, BoardError, Detail, Query},
@@ -30,7 +30,7 @@ const MOST: usize = 50;
 
 const MOST_FAILURES: usize = 20;
 
-pub(super) struct Gathered {
+pub(super) struct ReportData {
     facts: ReportFacts,
     course: EventCourse,
     waited: Quantiles,
@@ -45,7 +45,7 @@ pub(super) struct Gathered {
     unreadable: [u64; 2],
 }
 
-impl Gathered {
+impl ReportData {
     pub(super) fn new(at: DateTime<Utc>) -> Self {
         Self {
             facts: ReportFacts {
@@ -162,7 +162,7 @@ impl Gathered {
         ReportFacts {
             history: Some(self.lately),
             remembered: Some(self.remembered),
-            more_failures: More::than(&mut failures, MOST_FAILURES, has_dropped),
+            more_failures: Remainder::than(&mut failures, MOST_FAILURES, has_dropped),
             failures,
             hour: self.course.last_hour(),
             course: self.course.intervals(),
@@ -216,7 +216,7 @@ pub(super) async fn gather(
     let snapshot = Snapshot::read(board, octavia_expiry(ctx), now).await;
     let snapshot = as_of(snapshot.with_context(trying)?, at);
     let mut unseen = Vec::new();
-    let mut gathered = Gathered::new(at);
+    let mut gathered = ReportData::new(at);
     let mut surveyor = Surveyor::new(snapshot).with_names(COUNTED_NAMES);
     let past = gathered.add_past(board, ctx.config.history.value).await;
     let past = seen(&mut unseen, "the history", past);
@@ -281,16 +281,16 @@ impl ReportFacts {
         Self {
             sound: wrong == 0,
             wrong,
-            more_problems: More::than(&mut problems, MOST, false),
+            more_problems: Remainder::than(&mut problems, MOST, false),
             problems,
             conductors: snapshot.sees_conductors.then(|| snapshot.alive().count()),
             silent: survey.silent(),
-            more_names: More::than(&mut survey.names, MOST, has_names),
+            more_names: Remainder::than(&mut survey.names, MOST, has_names),
             names: survey.names,
-            more_owners: More::than(&mut survey.owners, MOST, has_owners),
+            more_owners: Remainder::than(&mut survey.owners, MOST, has_owners),
             owners: survey.owners,
             figures: survey.figures,
-            more_pauses: More::than(&mut self.pauses, MOST, false),
+            more_pauses: Remainder::than(&mut self.pauses, MOST, false),
             ..self
         }
     }

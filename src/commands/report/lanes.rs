@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     guard,
-    words::{More, grouped},
+    words::{Remainder, grouped},
 };
 use crate::{
     diagnosis::is_silent,
@@ -29,7 +29,7 @@ pub(super) struct Timeline {
     pub(super) to: Option<DateTime<Utc>>,
     pub(super) performed: u64,
     pub(super) lanes: Vec<Lane>,
-    pub(super) more: More,
+    pub(super) more: Remainder,
 }
 
 #[derive(Debug, Serialize)]
@@ -218,7 +218,7 @@ impl Runs {
             from,
             to: if is_running { Some(at) } else { last },
             performed: self.performed,
-            more: More {
+            more: Remainder {
                 count: (self.performers.len() - lanes.len()) as u64,
                 at_least: self.has_dropped,
             },

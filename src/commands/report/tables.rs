@@ -4,7 +4,7 @@ use super::{
     facts::ReportFacts,
     lanes::{Lane, RunOutcome},
     measure::{Bucket, Percentiles, trimmed},
-    words::{self, More, grouped, seconds},
+    words::{self, Remainder, grouped, seconds},
 };
 use crate::{
     commands::status::{NAMES, OWNERS, name_cells, owner_cells},
@@ -20,11 +20,11 @@ pub(super) struct Table {
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Vec<Cell>>,
     pub(super) bars: Vec<Vec<BarPart>>,
-    pub(super) more: Omitted,
+    pub(super) more: OmittedRows,
 }
 
 /// The rows that a table or a list leaves out: their number, their kind, and the command that lists all.
-pub(super) type Omitted = (More, &'static str, &'static str);
+pub(super) type OmittedRows = (Remainder, &'static str, &'static str);
 
 /// A part of a bar: its mark, its meaning and its length.
 pub(super) type BarPart = (&'static str, &'static str, u64);

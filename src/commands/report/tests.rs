@@ -14,7 +14,7 @@ use self::{
     },
     markup::{Token, tokens},
 };
-use super::{facts::ReportFacts, gather::Gathered, html, words::More};
+use super::{facts::ReportFacts, gather::ReportData, html, words::Remainder};
 use crate::{
     diagnosis::Departures,
     job::{ClaimEnd, Departure, Owner, Shelf},
@@ -59,7 +59,7 @@ fn report_is_reproducible() {
 #[test]
 fn empty_board_has_a_page() {
     let mut facts = facts(&USUAL);
-    let empty = Gathered::new(at()).into_facts(&[]);
+    let empty = ReportData::new(at()).into_facts(&[]);
     facts = ReportFacts {
         board: facts.board,
         server: facts.server,
@@ -172,7 +172,7 @@ fn run_that_begins_at_the_end_of_time_has_a_page() {
     conductor.report.runs[0].since = DateTime::<Utc>::MAX_UTC;
     let facts = ReportFacts {
         remembered: Some(Departures::default()),
-        ..Gathered::new(at()).into_facts(&[conductor])
+        ..ReportData::new(at()).into_facts(&[conductor])
     };
     assert!(
         html::page(&facts)
@@ -184,7 +184,7 @@ fn run_that_begins_at_the_end_of_time_has_a_page() {
 #[test]
 fn failed_jobs_in_the_trash_are_counted_as_a_problem() {
     let mut strangers = Strangers::of(&USUAL);
-    let (mut gathered, mut surveyor) = (Gathered::new(at()), surveyor(Vec::new()));
+    let (mut gathered, mut surveyor) = (ReportData::new(at()), surveyor(Vec::new()));
     for number in 0..3 {
         let mut job = strangers.job(number, 100);
         (job.shelf, job.trashed_on) = (Shelf::Trash, Some(ago(10)));
@@ -223,7 +223,7 @@ fn verdict_counts_problems_only() {
         for it in &mut problems[wrong..] {
             it.severity = Severity::Note;
         }
-        let facts = Gathered::new(at()).into_facts(&[]);
+        let facts = ReportData::new(at()).into_facts(&[]);
         let facts = diagnosed(facts, surveyor(Vec::new()).counted(), problems);
         assert_eq!(
             (facts.verdict().as_str(), facts.sound),
@@ -235,7 +235,7 @@ fn verdict_counts_problems_only() {
 #[test]
 fn hidden_runs_are_mentioned() {
     let mut strangers = Strangers::of(&USUAL);
-    let mut gathered = Gathered::new(at());
+    let mut gathered = ReportData::new(at());
     for number in 0..300 {
         let job = strangers.job(number, 1_000);
         let mut job = strangers.ended(job, number as i64, Departure::Consumed);
@@ -268,7 +268,7 @@ fn foreign_text_does_not_enlarge_the_page() {
     texts.rotate_left(7);
     let texts: Vec<_> = texts.iter().map(String::as_str).collect();
     let mut strangers = Strangers::of(&texts);
-    let mut gathered = Gathered::new(at());
+    let mut gathered = ReportData::new(at());
     let mut surveyor = surveyor(Vec::new());
     for number in 0..60 {
         let mut job = strangers.job(number, 100);
@@ -294,7 +294,7 @@ fn foreign_text_does_not_enlarge_the_page() {
 #[test]
 fn purged_failed_job_counts_as_failed() {
     let mut strangers = Strangers::of(&USUAL);
-    let mut gathered = Gathered::new(at());
+    let mut gathered = ReportData::new(at());
     let earlier = strangers.job(3, 2_000);
     let job = strangers.job(4, 1_000);
     let mut job = strangers.ended(job, 20, Departure::Purged);
@@ -313,9 +313,9 @@ fn purged_failed_job_counts_as_failed() {
 #[test]
 fn omitted_rows_are_counted() {
     let mut all: Vec<_> = (0..60).collect();
-    let more = More::than(&mut all, 50, true);
+    let more = Remainder::than(&mut all, 50, true);
     assert_eq!((all.len(), more.to_string().as_str()), (50, "at least 10"));
-    let more = More {
+    let more = Remainder {
         count: 1_234,
         at_least: false,
     };

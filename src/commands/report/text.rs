@@ -3,7 +3,7 @@
 use super::{
     facts::ReportFacts,
     measure::KINDS,
-    tables::{Omitted, Table},
+    tables::{OmittedRows, Table},
     words,
 };
 use crate::{
@@ -84,7 +84,7 @@ fn table(page: &mut Page, table: Table) {
     more(page, table.more);
 }
 
-fn more(page: &mut Page, (count, what, command): Omitted) {
+fn more(page: &mut Page, (count, what, command): OmittedRows) {
     if count.count > 0 {
         page.more(format!("{count} more {what}"), command);
     }

@@ -51,13 +51,13 @@ pub(super) fn time(time: DateTime<Utc>) -> String {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub(super) struct More {
+pub(super) struct Remainder {
     pub(super) count: u64,
     /// Whether the number is a lower limit, since rare entries were dropped.
     pub(super) at_least: bool,
 }
 
-impl More {
+impl Remainder {
     pub(super) fn than<T>(all: &mut Vec<T>, most: usize, at_least: bool) -> Self {
         let count = all.len().saturating_sub(most) as u64;
         all.truncate(most);
@@ -65,7 +65,7 @@ impl More {
     }
 }
 
-impl fmt::Display for More {
+impl fmt::Display for Remainder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let least = if self.at_least { "at least " } else { "" };
         write!(f, "{least}{}", grouped(self.count))

@@ -6,7 +6,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    promise::{Tried, broken, require},
+    promise::{TrialResult, broken, require},
     trial::{Trial, settlement},
 };
 use crate::{
@@ -69,7 +69,7 @@ impl Trial<'_> {
         board: &Arc<dyn Testable>,
         claim: &Claim,
         decision: Decision,
-    ) -> Tried<()> {
+    ) -> TrialResult<()> {
         match self.settle(board, claim, decision).await {
             Err(error) if error.is_about_the_claim() => Ok(()),
             Err(error) => Err(error.into()),
@@ -77,13 +77,13 @@ impl Trial<'_> {
         }
     }
 
-    pub(super) async fn consume_of(&self, key: &JobKey, owner: &Owner) -> Tried<()> {
+    pub(super) async fn consume_of(&self, key: &JobKey, owner: &Owner) -> TrialResult<()> {
         let right = Authority::Owner(owner.clone());
         self.bob.settle_one(key, Decision::Consume, right).await?;
         Ok(())
     }
 
-    pub(super) async fn post(&self, count: usize) -> Tried<Vec<JobKey>> {
+    pub(super) async fn post(&self, count: usize) -> TrialResult<Vec<JobKey>> {
         let drafts: Vec<_> = (0..count).map(draft).collect();
         let posted = self.ada.post(&drafts, None).await?;
         let keys = posted.into_iter().map(|it| it.map(|it| it.key));
@@ -96,11 +96,15 @@ impl Trial<'_> {
         Ok(keys)
     }
 
-    pub(super) async fn post_one(&self) -> Tried<JobKey> {
+    pub(super) async fn post_one(&self) -> TrialResult<JobKey> {
         Ok(self.ada.post_one(&draft(0), None).await?.key)
     }
 
-    pub(super) async fn find(&self, shelf: Shelf, keys: &[JobKey]) -> Tried<Vec<Option<Job>>> {
+    pub(super) async fn find(
+        &self,
+        shelf: Shelf,
+        keys: &[JobKey],
+    ) -> TrialResult<Vec<Option<Job>>> {
         let wanted: Vec<_> = keys.iter().cloned().map(JobRef::Key).collect();
         let found = self.bob.find(shelf, &wanted).await?;
         let found = found
@@ -116,12 +120,12 @@ impl Trial<'_> {
         found.collect()
     }
 
-    pub(super) async fn gone(&self, keys: &[JobKey]) -> Tried<usize> {
+    pub(super) async fn gone(&self, keys: &[JobKey]) -> TrialResult<usize> {
         let found = self.find(Shelf::Board, keys).await?;
         Ok(found.iter().filter(|it| it.is_none()).count())
     }
 
-    pub(super) async fn find_one(&self, shelf: Shelf, key: &JobKey) -> Tried<Option<Job>> {
+    pub(super) async fn find_one(&self, shelf: Shelf, key: &JobKey) -> TrialResult<Option<Job>> {
         let found = self.find(shelf, std::slice::from_ref(key)).await?;
         Ok(found.into_iter().next().flatten())
     }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{
     processes::PROCESSES,
-    promise::{Seen, Tried, Trouble, broken, require},
+    promise::{Assessment, TrialError, TrialResult, broken, require},
     trial::Trial,
 };
 use crate::{
@@ -31,7 +31,7 @@ const RACED: usize = 200;
 const CUTS: usize = 30;
 
 impl Trial<'_> {
-    pub(super) async fn lapse(&self) -> Tried {
+    pub(super) async fn lapse(&self) -> TrialResult {
         let (key, by) = (self.post_one().await?, self.brief_keeper("victim"));
         let (board, at_it) = (
             self.scratch.open_apart(Duration::MAX)?,
@@ -44,7 +44,7 @@ impl Trial<'_> {
             desert(board, &wanted, &victim, end)
         });
         let deserted = deserted.await;
-        let deserted = deserted.map_err(|error| Trouble::Ours(error.to_string()))?;
+        let deserted = deserted.map_err(|error| TrialError::Local(error.to_string()))?;
         let (claimed, term) = deserted?;
         let claim = self.claim_of(&claimed, &by);
         let since = Instant::now();
@@ -74,13 +74,13 @@ impl Trial<'_> {
         );
         let remedy = "jobs of a crashed machine wait this much longer";
         Ok(match late > Duration::from_secs(1).max(term * 2 / 3) {
-            false => Seen::ok(why),
-            true => Seen::weak(why, remedy),
+            false => Assessment::ok(why),
+            true => Assessment::weak(why, remedy),
         })
     }
 
     /// Two clients claim the same jobs concurrently, and settle each of them concurrently.
-    pub(super) async fn one_winner(&self) -> Tried {
+    pub(super) async fn one_winner(&self) -> TrialResult {
         let keys = self.post(RACED).await?;
         let (one, other) = (self.keeper("one"), self.keeper("other"));
         let raced = join_all(keys.iter().map(async |key| {
@@ -125,17 +125,17 @@ impl Trial<'_> {
             let (processes, rounds) = PROCESSES;
             why += &format!("; in {rounds} races of {processes} processes, one process won");
         }
-        Ok(Seen::ok(why))
+        Ok(Assessment::ok(why))
     }
 
-    pub(super) async fn broken_off(&self) -> Tried {
+    pub(super) async fn broken_off(&self) -> TrialResult {
         match self.scratch.url.file() {
             Some(_) => self.processes_die().await,
             None => self.connections_break().await,
         }
     }
 
-    async fn connections_break(&self) -> Tried {
+    async fn connections_break(&self) -> TrialResult {
         let (cutter, by) = (self.scratch.open()?, self.keeper("cutter"));
         let keys = self.post(CUTS).await?;
         let usual = self.usual(&cutter, &by).await?;
@@ -173,7 +173,7 @@ impl Trial<'_> {
             self.gone(&keys).await? == CUTS,
             "a consumed job came back after a broken connection",
         )?;
-        Ok(Seen::ok(format!(
+        Ok(Assessment::ok(format!(
             "cut {CUTS} claims: {unheard} got no reply, {done} of those took effect; none lost, none duplicated"
         )))
     }
@@ -184,7 +184,7 @@ impl Trial<'_> {
         key: &JobKey,
         by: &Claimant,
         usual: Duration,
-    ) -> Tried<Result<Claimed, BoardError>> {
+    ) -> TrialResult<Result<Claimed, BoardError>> {
         // The cut comes before the answer, and before or after the request arrives.
         let noise = u32::from(Uuid::new_v4().as_bytes()[0]);
         let pause = usual * noise / 256;
@@ -213,7 +213,7 @@ impl Trial<'_> {
         Ok(claimed)
     }
 
-    async fn usual(&self, board: &Arc<dyn Testable>, by: &Claimant) -> Tried<Duration> {
+    async fn usual(&self, board: &Arc<dyn Testable>, by: &Claimant) -> TrialResult<Duration> {
         let mut least = Duration::from_millis(100);
         for key in self.post(3).await? {
             let start = Instant::now();
@@ -224,7 +224,7 @@ impl Trial<'_> {
         Ok(least)
     }
 
-    pub(super) async fn taken_by_another(&self, key: &JobKey) -> Tried<()> {
+    pub(super) async fn taken_by_another(&self, key: &JobKey) -> TrialResult<()> {
         match self.win(&self.bob, key, &self.keeper("heir")).await {
             // A request of the closed connection may still arrive.
             Err(BoardError::AlreadyClaimed { owner: Some(owner) }) => {
@@ -253,11 +253,11 @@ fn desert(
     key: &JobKey,
     by: &Claimant,
     end: Instant,
-) -> Tried<(Claimed, Duration)> {
+) -> TrialResult<(Claimed, Duration)> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let runtime = runtime.map_err(|error| Trouble::Ours(error.to_string()))?;
+    let runtime = runtime.map_err(|error| TrialError::Local(error.to_string()))?;
     let claimed = runtime.block_on(time::timeout_at(end, async {
         let Term::Kept(wanted) = by.term else {
             return Err(BoardError::NotClaimed);
@@ -269,6 +269,6 @@ fn desert(
     // The connection task ends first, so that no goodbye is sent.
     runtime.shutdown_background();
     drop(board);
-    let claimed = claimed.map_err(|_| Trouble::Ours("out of time".to_owned()))?;
+    let claimed = claimed.map_err(|_| TrialError::Local("out of time".to_owned()))?;
     Ok(claimed?)
 }

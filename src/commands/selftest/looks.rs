@@ -4,7 +4,7 @@ use chrono::{TimeDelta, Utc};
 use tokio::time::{self, Instant};
 
 use super::{
-    promise::{Grade, Promise, Seen},
+    promise::{Assessment, Grade, Promise},
     readings::Clock,
     report::Findings,
 };
@@ -38,13 +38,13 @@ pub(super) async fn settings(board: &dyn Testable, end: Instant, findings: &mut 
     ] {
         match time::timeout_at(end, board.examine(part)).await {
             Ok(Ok(seen)) => judge(seen, promise, sound, findings),
-            Ok(Err(error)) => findings.judge(promise, Seen::untried(chain(&error))),
-            Err(_) => findings.judge(promise, Seen::untried("out of time")),
+            Ok(Err(error)) => findings.judge(promise, Assessment::untried(chain(&error))),
+            Err(_) => findings.judge(promise, Assessment::untried("out of time")),
         }
     }
     // A missing right is reported above.
     if let Ok(Ok(Some(loss))) = time::timeout_at(end, board.loss()).await {
-        findings.judge(Promise::Durable, Seen::weak(loss.what, loss.remedy));
+        findings.judge(Promise::Durable, Assessment::weak(loss.what, loss.remedy));
     }
 }
 
@@ -60,8 +60,8 @@ fn judge(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings)
         };
         let command = problem.fix.and_then(Fix::into_elsewhere);
         let why = format!("{}: {}", problem.summary, problem.impact);
-        let seen = Seen::new(grade, why);
-        findings.judge(promise, Seen { command, ..seen });
+        let seen = Assessment::new(grade, why);
+        findings.judge(promise, Assessment { command, ..seen });
     }
     let unseen = seen.unseen.into_iter().map(|(what, why)| match why {
         Some(why) => format!("{what}: {}", chain(&why)),
@@ -69,8 +69,8 @@ fn judge(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings)
     });
     let unseen: Vec<_> = unseen.collect();
     let seen = match &unseen[..] {
-        [] => Seen::ok(sound),
-        all => Seen::untried(format!("not checked: {}", all.join("; "))),
+        [] => Assessment::ok(sound),
+        all => Assessment::untried(format!("not checked: {}", all.join("; "))),
     };
     findings.judge(promise, seen);
 }
@@ -104,7 +104,7 @@ impl Tick {
         Ok(best)
     }
 
-    pub(super) fn until(self, later: Self) -> (Clock, Seen) {
+    pub(super) fn until(self, later: Self) -> (Clock, Assessment) {
         let passed = (later.at - self.at).as_secs_f64().max(1e-3);
         let (offset, changed) = (later.offset, later.offset - self.offset);
         let clock = Clock {
@@ -113,14 +113,14 @@ impl Tick {
         };
         let doubt = (self.doubt + later.doubt) / passed;
         let seen = if clock.drift.abs() > DRIFT + doubt {
-            Seen::weak(
+            Assessment::weak(
                 format!(
                     "the server clock drifted {changed:+.2} s in {passed:.0} s; claims expire too early or too late"
                 ),
                 "check the time synchronization; a virtual machine may have been paused",
             )
         } else if offset.abs() > APART {
-            Seen::weak(
+            Assessment::weak(
                 format!(
                     "the server clock differs by {offset:+.1} s; ages and delays are wrong by that much"
                 ),
@@ -128,7 +128,7 @@ impl Tick {
             )
         } else {
             let apart = offset.abs().max(later.doubt) * 1e3;
-            Seen::ok(format!(
+            Assessment::ok(format!(
                 "the server clock agrees with ours within {apart:.1} ms"
             ))
         };

@@ -11,7 +11,7 @@ use tokio::{task::spawn_blocking, time};
 use uuid::Uuid;
 
 use super::{
-    promise::{Seen, Tried, Trouble, broken, require},
+    promise::{Assessment, TrialError, TrialResult, broken, require},
     trial::Trial,
 };
 use crate::job::{Job, Owner, Shelf};
@@ -23,7 +23,7 @@ const TAKEN: i32 = 4;
 const KILLS: usize = 10;
 
 impl Trial<'_> {
-    pub(super) async fn processes_race(&self) -> Tried<()> {
+    pub(super) async fn processes_race(&self) -> TrialResult<()> {
         let count = PROCESSES.0;
         for key in self.post(PROCESSES.1).await? {
             let job = format!("key:{key}");
@@ -44,7 +44,7 @@ impl Trial<'_> {
                 // The machine may have had no room for them.
                 (0, _) if codes != [Some(TAKEN); PROCESSES.0] => {
                     let why = format!("none of {count} test processes reached the claim");
-                    return Err(Trouble::Ours(why));
+                    return Err(TrialError::Local(why));
                 }
                 (won, _) => {
                     return broken(format!(
@@ -56,19 +56,19 @@ impl Trial<'_> {
         Ok(())
     }
 
-    fn rival(&self, words: &[&str]) -> Tried<Rival> {
+    fn rival(&self, words: &[&str]) -> TrialResult<RaceProcess> {
         let mut command = self.scratch.command();
         let command = command.arg("--quiet").args(words).stdin(Stdio::null());
         let command = command.stdout(Stdio::null()).stderr(Stdio::null());
         let child = command
             .spawn()
-            .map_err(|error| Trouble::Ours(format!("cannot start another process: {error}")))?;
+            .map_err(|error| TrialError::Local(format!("cannot start another process: {error}")))?;
         let _at_it = self.scratch.other();
-        Ok(Rival { child, _at_it })
+        Ok(RaceProcess { child, _at_it })
     }
 
     /// Kills processes in the middle of a claim.
-    pub(super) async fn processes_die(&self) -> Tried {
+    pub(super) async fn processes_die(&self) -> TrialResult {
         let keys = self.post(KILLS).await?;
         let mut done = 0;
         for key in &keys {
@@ -91,19 +91,19 @@ impl Trial<'_> {
                 None => self.taken_by_another(key).await?,
             }
         }
-        Ok(Seen::ok(format!(
+        Ok(Assessment::ok(format!(
             "killed {KILLS} processes during a claim: {done} claims took effect, and no partial \
                 write remained"
         )))
     }
 }
 
-struct Rival {
+struct RaceProcess {
     child: Child,
     _at_it: Arc<()>,
 }
 
-impl Drop for Rival {
+impl Drop for RaceProcess {
     fn drop(&mut self) {
         // It may have exited.
         let _ = self.child.kill();

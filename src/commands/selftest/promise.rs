@@ -73,14 +73,14 @@ impl Grade {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Seen {
+pub(super) struct Assessment {
     pub(super) grade: Grade,
     pub(super) why: String,
     pub(super) remedy: Option<String>,
     pub(super) command: Option<Suggestion>,
 }
 
-impl Seen {
+impl Assessment {
     pub(super) fn new(grade: Grade, why: impl Into<String>) -> Self {
         Self {
             grade,
@@ -107,32 +107,32 @@ impl Seen {
 }
 
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum TrialError {
     Broken(String),
     Board(BoardError),
     /// A local problem, which does not concern the board.
-    Ours(String),
+    Local(String),
 }
 
-impl From<BoardError> for Trouble {
+impl From<BoardError> for TrialError {
     fn from(error: BoardError) -> Self {
         Self::Board(error)
     }
 }
 
-impl From<Trouble> for Seen {
-    fn from(trouble: Trouble) -> Self {
+impl From<TrialError> for Assessment {
+    fn from(trouble: TrialError) -> Self {
         match trouble {
-            Trouble::Broken(why) => Self::new(Grade::Broken, why),
-            Trouble::Ours(why) => Self::untried(why),
-            Trouble::Board(
+            TrialError::Broken(why) => Self::new(Grade::Broken, why),
+            TrialError::Local(why) => Self::untried(why),
+            TrialError::Board(
                 error @ (BoardError::Denied { .. } | BoardError::Unsupported { .. }),
             ) => Self::untried(chain(&error)),
             // Answering is a separate promise.
-            Trouble::Board(error) if is_unanswered(&error) => {
+            TrialError::Board(error) if is_unanswered(&error) => {
                 Self::untried(format!("a request got no reply: {}", chain(&error)))
             }
-            Trouble::Board(error) => Self::new(
+            TrialError::Board(error) => Self::new(
                 Grade::Broken,
                 format!("the server rejected a necessary request: {}", chain(&error)),
             ),
@@ -144,15 +144,15 @@ pub(super) fn is_unanswered(error: &BoardError) -> bool {
     error.is_retryable() || matches!(error, BoardError::Unknown { .. })
 }
 
-pub(super) type Tried<T = Seen> = Result<T, Trouble>;
+pub(super) type TrialResult<T = Assessment> = Result<T, TrialError>;
 
-pub(super) fn require(holds: bool, why: impl Display) -> Tried<()> {
+pub(super) fn require(holds: bool, why: impl Display) -> TrialResult<()> {
     match holds {
         true => Ok(()),
         false => broken(why.to_string()),
     }
 }
 
-pub(super) fn broken<T>(why: impl Into<String>) -> Tried<T> {
-    Err(Trouble::Broken(why.into()))
+pub(super) fn broken<T>(why: impl Into<String>) -> TrialResult<T> {
+    Err(TrialError::Broken(why.into()))
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{
-    promise::{Grade, Promise, Seen},
+    promise::{Assessment, Grade, Promise},
     readings::Readings,
 };
 use crate::{
@@ -29,7 +29,7 @@ struct GradedPromise {
     promise: Promise,
     means: &'static str,
     #[serde(flatten)]
-    seen: Seen,
+    seen: Assessment,
 }
 
 #[derive(Debug, Serialize)]
@@ -43,13 +43,13 @@ pub(super) struct Findings {
     pub(super) measurements: Readings,
     pub(super) unseen: Vec<String>,
     pub(super) removed: Vec<String>,
-    pub(super) left: Option<Left>,
+    pub(super) left: Option<LeftoverBoard>,
     #[serde(skip)]
     pub(super) denied: Option<BoardError>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Left {
+pub(super) struct LeftoverBoard {
     pub(super) place: String,
     pub(super) command: Suggestion,
 }
@@ -72,7 +72,7 @@ impl Findings {
     }
 
     /// Grades a promise; the first failure of a broken promise stands.
-    pub(super) fn judge(&mut self, promise: Promise, seen: Seen) {
+    pub(super) fn judge(&mut self, promise: Promise, seen: Assessment) {
         match self.promises.iter_mut().find(|it| it.promise == promise) {
             Some(known) if seen.grade > known.seen.grade => known.seen = seen,
             Some(_) => {}
@@ -99,7 +99,7 @@ impl Findings {
     pub(super) fn nothing_tried(&mut self, why: &str) {
         for promise in Promise::ALL.iter().filter(|it| !it.is_seen()) {
             if self.of(*promise).is_none() {
-                self.judge(*promise, Seen::untried(why));
+                self.judge(*promise, Assessment::untried(why));
             }
         }
     }
@@ -110,11 +110,11 @@ impl Findings {
             BoardError::Denied { .. } => {
                 self.judge(
                     Promise::Rights,
-                    Seen::weak(&why, "grant this permission to the user"),
+                    Assessment::weak(&why, "grant this permission to the user"),
                 );
                 self.denied = Some(error);
             }
-            _ => self.judge(Promise::Answers, Seen::new(Grade::Broken, &why)),
+            _ => self.judge(Promise::Answers, Assessment::new(Grade::Broken, &why)),
         }
         self.nothing_tried(&why);
     }
@@ -216,14 +216,14 @@ impl Report for Findings {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Leavings {
+pub(super) struct RemovalReport {
     pub(super) board: String,
     pub(super) place: Option<String>,
     pub(super) left: Vec<String>,
     pub(super) removed: Vec<String>,
 }
 
-impl Report for Leavings {
+impl Report for RemovalReport {
     fn human(&self, page: &mut Page) {
         page.line().add(Tone::Strong, &self.board);
         let places = self.place.iter().map(|it| ("place", it));

@@ -15,7 +15,9 @@ use tokio::{
 
 use super::{
     looks::Tick,
-    promise::{Grade, Promise, Seen, Tried, Trouble, broken, is_unanswered, require},
+    promise::{
+        Assessment, Grade, Promise, TrialError, TrialResult, broken, is_unanswered, require,
+    },
     readings::Readings,
     report::Findings,
     scratch::Scratch,
@@ -46,7 +48,7 @@ pub(super) struct Trial<'a> {
     pub(super) end: Instant,
     last: Instant,
     tick: Option<Tick>,
-    seen: RefCell<Vec<(Promise, Seen)>>,
+    seen: RefCell<Vec<(Promise, Assessment)>>,
     pub(super) figures: RefCell<Readings>,
     /// Whether a request without a reply was repeated.
     has_stumbled: Cell<bool>,
@@ -101,7 +103,7 @@ impl<'a> Trial<'a> {
         if is_kept(Promise::Renewal) && is_kept(Promise::Keeps) {
             let is_done = !self.has_stumbled.get() && findings.is_all_tried();
             let counted = time::timeout_at(self.last, self.nothing_more(is_done)).await;
-            if let Ok(Err(trouble @ Trouble::Broken(_))) = counted {
+            if let Ok(Err(trouble @ TrialError::Broken(_))) = counted {
                 findings.judge(Promise::Keeps, trouble.into());
             }
         }
@@ -125,7 +127,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    async fn try_once(&self, promise: Promise) -> Tried {
+    async fn try_once(&self, promise: Promise) -> TrialResult {
         match promise {
             Promise::Answers => self.measure().await,
             Promise::Keeps => self.keeps().await,
@@ -138,7 +140,7 @@ impl<'a> Trial<'a> {
             Promise::BrokenOff => self.broken_off().await,
             Promise::Events => self.events().await,
             Promise::Clock => self.clock().await,
-            Promise::Durable | Promise::Rights => Ok(Seen::untried("not tested")),
+            Promise::Durable | Promise::Rights => Ok(Assessment::untried("not tested")),
         }
     }
 
@@ -147,18 +149,18 @@ impl<'a> Trial<'a> {
         let mut unheard = None;
         while !self.is_gone.get() {
             match time::timeout_at(until, self.try_once(promise)).await {
-                Ok(Err(Trouble::Board(error))) if is_unanswered(&error) => {
+                Ok(Err(TrialError::Board(error))) if is_unanswered(&error) => {
                     self.has_stumbled.set(true);
                     let why = chain(&error);
                     if unheard.is_none() && self.is_back(until).await {
                         unheard = Some(why);
                         continue;
                     }
-                    self.judge(promise, Trouble::Board(error).into());
+                    self.judge(promise, TrialError::Board(error).into());
                     let why = format!("a request got no reply: {why}");
-                    self.judge(Promise::Answers, Seen::new(Grade::Broken, why));
+                    self.judge(Promise::Answers, Assessment::new(Grade::Broken, why));
                 }
-                Ok(tried) => self.judge(promise, tried.unwrap_or_else(Seen::from)),
+                Ok(tried) => self.judge(promise, tried.unwrap_or_else(Assessment::from)),
                 // The report lists the tests that had no time.
                 Err(_) => {}
             }
@@ -169,14 +171,14 @@ impl<'a> Trial<'a> {
         }
     }
 
-    fn judge(&self, promise: Promise, seen: Seen) {
+    fn judge(&self, promise: Promise, seen: Assessment) {
         self.seen.borrow_mut().push((promise, seen));
     }
 
     fn stumble(&self, why: &str) {
         let why = format!("one request got no reply, the next one did: {why}");
         let remedy = "check whether the server restarted or the network failed";
-        self.judge(Promise::Answers, Seen::weak(why, remedy));
+        self.judge(Promise::Answers, Assessment::weak(why, remedy));
     }
 
     async fn is_back(&self, until: Instant) -> bool {
@@ -199,19 +201,19 @@ impl<'a> Trial<'a> {
         }
     }
 
-    async fn clock(&self) -> Tried {
+    async fn clock(&self) -> TrialResult {
         match (self.tick, Tick::look(&*self.ada).await?) {
             (Some(tick), Some(later)) => {
                 let (clock, seen) = tick.until(later);
                 self.figures.borrow_mut().clock = Some(clock);
                 Ok(seen)
             }
-            _ => Ok(Seen::ok("the board uses the clock of this machine")),
+            _ => Ok(Assessment::ok("the board uses the clock of this machine")),
         }
     }
 
     /// Checks at the end that each claim and each untouched job is unchanged.
-    async fn watch(&self) -> Tried {
+    async fn watch(&self) -> TrialResult {
         let by = self.brief_keeper("keeper");
         let keys = self.post(WATCHED * 2).await?;
         // A claim lasts from then on, and longer on a slow board.
@@ -230,7 +232,7 @@ impl<'a> Trial<'a> {
         if let Some(error) = lost {
             let why = "claims were not renewed in time: this machine was too busy, or the server did not answer";
             return match since.elapsed() > self.term {
-                true => Ok(Seen::untried(why)),
+                true => Ok(Assessment::untried(why)),
                 false => broken(format!(
                     "a claim was lost although it was renewed in time: {error}"
                 )),
@@ -241,10 +243,10 @@ impl<'a> Trial<'a> {
         require(gone == 0, why)?;
         let [passed, term] = [begun.elapsed(), self.term].map(|it| it.as_secs_f64());
         Ok(match passed > term {
-            true => Seen::ok(format!(
+            true => Assessment::ok(format!(
                 "held {WATCHED} claims for {passed:.1} s and renewed them {renewed} times"
             )),
-            false => Seen::untried(format!(
+            false => Assessment::untried(format!(
                 "out of time: claims must be held for longer than their lease of {term:.1} s"
             )),
         })
@@ -254,7 +256,7 @@ impl<'a> Trial<'a> {
         &self,
         claims: &[Claim],
         mut since: Instant,
-    ) -> Tried<(Instant, u32, Option<BoardError>)> {
+    ) -> TrialResult<(Instant, u32, Option<BoardError>)> {
         let mut is_over = self.over.subscribe();
         let (mut renewed, mut unheard) = (0, None);
         loop {
@@ -284,7 +286,7 @@ impl<'a> Trial<'a> {
     }
 
     /// Checks that the untouched jobs are there and, if `is_done`, that no other job is.
-    async fn nothing_more(&self, is_done: bool) -> Tried<()> {
+    async fn nothing_more(&self, is_done: bool) -> TrialResult<()> {
         // Syncs with a server that has all changes of the other clients.
         self.find(Shelf::Board, &[]).await?;
         let health = self.bob.health().await?;

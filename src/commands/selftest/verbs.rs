@@ -7,7 +7,7 @@ use tokio::time::{self, Instant};
 
 use super::{
     actor::draft,
-    promise::{Seen, Tried, require},
+    promise::{Assessment, TrialResult, require},
     readings::{BatchRates, Spread},
     trial::{Trial, settlement},
 };
@@ -28,7 +28,7 @@ const BULK: usize = 500;
 const RELEASE: Decision = Decision::Abandon(Aftermath::None);
 
 impl Trial<'_> {
-    pub(super) async fn keeps(&self) -> Tried {
+    pub(super) async fn keeps(&self) -> TrialResult {
         const LARGE: usize = 64 << 10;
         let mut drafts: Vec<_> = (0..50).map(draft).collect();
         drafts[7].details = serde_json::json!({ "text": "x".repeat(LARGE) }).into();
@@ -58,12 +58,12 @@ impl Trial<'_> {
         let keys: Vec<_> = posted.into_iter().map(|it| it.key).collect();
         require(self.gone(&keys).await? == 0, "a listed job was not found")?;
         self.consume_all(&keys).await?;
-        Ok(Seen::ok(format!(
+        Ok(Assessment::ok(format!(
             "{count} posted jobs were listed and found unchanged"
         )))
     }
 
-    pub(super) async fn consume_all(&self, keys: &[JobKey]) -> Tried<[Duration; 2]> {
+    pub(super) async fn consume_all(&self, keys: &[JobKey]) -> TrialResult<[Duration; 2]> {
         let by = self.keeper("consumer");
         let start = Instant::now();
         let claimed = self
@@ -86,7 +86,7 @@ impl Trial<'_> {
         Ok([claiming, consuming])
     }
 
-    pub(super) async fn fence(&self) -> Tried {
+    pub(super) async fn fence(&self) -> TrialResult {
         let (key, by) = (self.post_one().await?, self.keeper("same"));
         let first = self.win(&self.ada, &key, &by).await?;
         self.settle(&self.ada, &first, RELEASE).await?;
@@ -104,12 +104,12 @@ impl Trial<'_> {
             "an ended claim could be renewed",
         )?;
         self.settle(&self.ada, &second, Decision::Consume).await?;
-        Ok(Seen::ok(
+        Ok(Assessment::ok(
             "late settlements and renewals were rejected; the current claim was unchanged",
         ))
     }
 
-    async fn is(&self, key: &JobKey, wanted: Option<Shelf>, verb: &str) -> Tried<()> {
+    async fn is(&self, key: &JobKey, wanted: Option<Shelf>, verb: &str) -> TrialResult<()> {
         for (shelf, place) in [
             (Shelf::Board, "on the board"),
             (Shelf::Trash, "in the trash"),
@@ -122,7 +122,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    pub(super) async fn ends(&self) -> Tried {
+    pub(super) async fn ends(&self) -> TrialResult {
         let by = self.keeper("ender");
         let keys = self.post(2).await?;
         for (key, decision) in keys
@@ -150,13 +150,13 @@ impl Trial<'_> {
         }];
         the_answer(self.ada.purge(&purged).await?)?;
         self.is(key, None, "purged").await?;
-        Ok(Seen::ok(
+        Ok(Assessment::ok(
             "jobs were consumed, trashed, restored and purged exactly once",
         ))
     }
 
     /// Reads continuously while a job moves through all states.
-    pub(super) async fn whole(&self) -> Tried {
+    pub(super) async fn whole(&self) -> TrialResult {
         let (key, by) = (self.post_one().await?, self.keeper("changer"));
         let looks = Cell::new(0_usize);
         let hand_on = async {
@@ -165,7 +165,7 @@ impl Trial<'_> {
                 self.settle(&self.ada, &claim, RELEASE).await?;
                 tokio::task::yield_now().await;
             }
-            Tried::Ok(())
+            TrialResult::Ok(())
         };
         let look = async {
             loop {
@@ -189,13 +189,13 @@ impl Trial<'_> {
             never = look => return never,
         }
         self.consume_all(std::slice::from_ref(&key)).await?;
-        Ok(Seen::ok(format!(
+        Ok(Assessment::ok(format!(
             "{} reads of a job that changed owners",
             looks.get()
         )))
     }
 
-    pub(super) async fn events(&self) -> Tried {
+    pub(super) async fn events(&self) -> TrialResult {
         let mut events = self.bob.events().await?;
         let (mut late, mut missed) = (Vec::new(), 0);
         while missed < 3 && late.len() + missed < HEARD {
@@ -206,7 +206,7 @@ impl Trial<'_> {
                     let event = event?;
                     let subject = event.subject.as_ref().map(|it| &it.key);
                     if event.kind == EventKind::Posted && subject == Some(&key) {
-                        return Tried::Ok(true);
+                        return TrialResult::Ok(true);
                     }
                 }
                 Ok(false)
@@ -226,12 +226,16 @@ impl Trial<'_> {
             (None, Some(spread)) if spread.p99 > LATE.as_secs_f64() => {
                 format!("events arrive up to {:.1} s late", spread.p99)
             }
-            (None, _) => return Ok(Seen::ok(format!("each of {posts} posts caused an event"))),
+            (None, _) => {
+                return Ok(Assessment::ok(format!(
+                    "each of {posts} posts caused an event"
+                )));
+            }
         };
-        Ok(Seen::weak(why, remedy))
+        Ok(Assessment::weak(why, remedy))
     }
 
-    pub(super) async fn measure(&self) -> Tried {
+    pub(super) async fn measure(&self) -> TrialResult {
         // The rest of the time is for claims that have yet to expire.
         let share = |part: u32| self.begun + (self.end - self.begun) * part / 10;
         let (key, by) = (self.post_one().await?, self.keeper("timer"));
@@ -273,12 +277,12 @@ impl Trial<'_> {
             consume,
         });
         let Some(Spread { p99, .. }) = spread else {
-            return Ok(Seen::untried("out of time"));
+            return Ok(Assessment::untried("out of time"));
         };
         let ms = p99 * 1e3;
         Ok(match p99 > SLOW {
-            false => Seen::ok(format!("99% of {count} requests took at most {ms:.1} ms")),
-            true => Seen::weak(
+            false => Assessment::ok(format!("99% of {count} requests took at most {ms:.1} ms")),
+            true => Assessment::weak(
                 format!("1% of requests take longer than {ms:.0} ms"),
                 "check the load of the server and the network; use leases of 30 s or more",
             ),

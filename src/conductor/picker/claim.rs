@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Chance, Picker, WonClaim};
 use crate::{
     board::{BoardError, ClaimRules},
-    conductor::{admission::Against, skipped::SkippedJob, slots::Slots},
+    conductor::{admission::Rejection, skipped::SkippedJob, slots::Slots},
     job::{Aftermath, Entry, JobKey, Owner},
     process::clock::{self, Boottime},
 };
@@ -105,7 +105,7 @@ impl Picker<'_> {
             BoardError::Postponed { until } => self.backlog.postpone(&key, until, clock::wall()),
             // Some boards detect an unreadable record only after the claim.
             BoardError::Malformed { .. } | BoardError::Unclaimable { .. } => {
-                let against = Against::Record(error.to_string());
+                let against = Rejection::Record(error.to_string());
                 (self.shared.status.skipped).heard(&key, &SkippedJob::at(&key), &against);
                 self.let_slip(&key);
                 self.backlog.remove(&key);

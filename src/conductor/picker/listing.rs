@@ -10,7 +10,7 @@ use crate::{
         filter::Filters,
     },
     conductor::{
-        admission::{Against, admit_now, is_meant},
+        admission::{Rejection, admit_now, is_meant},
         policy::ExecutionPolicy,
         skipped::{SkipReasons, SkippedJob},
     },
@@ -24,8 +24,8 @@ pub(super) struct SortedListing<'a> {
     pauses: &'a Pauses,
     policy: Arc<ExecutionPolicy>,
     /// Records that were unreadable before. The listing forgets deleted ones.
-    before: HashMap<JobKey, Against>,
-    pub(super) unreadable: HashMap<JobKey, Against>,
+    before: HashMap<JobKey, Rejection>,
+    pub(super) unreadable: HashMap<JobKey, Rejection>,
     pub(super) reasons: SkipReasons,
     taken: usize,
     has_enough: bool,
@@ -39,7 +39,7 @@ impl<'a> SortedListing<'a> {
         filters: &'a Filters,
         pauses: &'a Pauses,
         policy: Arc<ExecutionPolicy>,
-        unreadable: HashMap<JobKey, Against>,
+        unreadable: HashMap<JobKey, Rejection>,
     ) -> Self {
         Self {
             backlog,

@@ -22,7 +22,7 @@ use tokio::{
 
 use self::{claim::ClaimedBatch, look::RemainingWork};
 use super::{
-    admission::Against,
+    admission::Rejection,
     contact::Outage,
     registration::LeaseTerm,
     shared::{Shared, Shutdown, ending, may_claim, may_not_claim},
@@ -116,10 +116,10 @@ struct Picker<'a> {
     heeded: Instant,
     /// Skip up to this many top candidates at random: other conductors want them too.
     spread: usize,
-    unreadable: HashMap<JobKey, Against>,
+    unreadable: HashMap<JobKey, Rejection>,
     /// The jobs on the board that a late request of ours may still claim.
     unanswered: BTreeSet<JobKey>,
-    /// Until then, no event causes another listing of claimed jobs.
+    /// StopCondition then, no event causes another listing of claimed jobs.
     no_stock_before: Instant,
     /// How many such listings in a row found candidates but won none.
     fruitless: u32,

@@ -2,25 +2,26 @@
 
 use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 
-use crate::trust::{CheckedPath, Others, Trust, Untrusted, check, is_absent, kind, unseen};
+use crate::trust::{CheckedPath, OtherWriters, Trust, Untrusted, check, is_absent, kind, unseen};
 
 /// A new board will be ours alone; its directory must be so already.
 pub(crate) fn check_board(path: &Path) -> Result<(), Untrusted> {
-    let board = match CheckedPath::to(path, Others::OurGroup) {
+    let board = match CheckedPath::to(path, OtherWriters::OurGroup) {
         Ok(board) => board.path,
         Err(Untrusted::Unseen { path: gone, source }) if is_absent(&source) => {
             let path = std::path::absolute(path).map_err(|source| unseen(path, source))?;
             if !path.parent().is_some_and(Path::exists) {
                 // We create its directory, and no other user may create it first.
                 let there = gone.parent().unwrap_or(&gone);
-                return CheckedPath::to(there, Others::OurGroup)?.check_place(Others::OurGroup);
+                return CheckedPath::to(there, OtherWriters::OurGroup)?
+                    .check_place(OtherWriters::OurGroup);
             }
             gone
         }
         Err(error) => return Err(error),
     };
     let folder = board.parent().ok_or_else(|| kind(&board, "a file"))?;
-    CheckedPath::to(folder, Others::OurGroup)?.check(Trust::Us)?;
+    CheckedPath::to(folder, OtherWriters::OurGroup)?.check(Trust::Us)?;
     let name = board.file_name().unwrap_or_default().as_encoded_bytes();
     // Files beside the board belong to it: the journal, the shared memory, the signal.
     for entry in fs::read_dir(folder).map_err(|source| unseen(folder, source))? {

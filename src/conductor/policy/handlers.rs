@@ -12,7 +12,7 @@ use rustix::fs::{Access, AtFlags, FileType, accessat};
 use super::{ExecutionPolicy, Forbidden, Glob, Programs, Variables, fits};
 use crate::{
     job::{MOST_HANDLERS, Takes},
-    trust::{CheckedPath, Others, Trust, Untrusted, is_absent, kind},
+    trust::{CheckedPath, OtherWriters, Trust, Untrusted, is_absent, kind},
 };
 
 /// Directories of programs for all users: never a handler directory.
@@ -127,7 +127,7 @@ impl Folder {
     }
 
     fn folder(&self) -> Result<CheckedPath, Untrusted> {
-        let folder = CheckedPath::to(&self.0, Others::Nobody)?;
+        let folder = CheckedPath::to(&self.0, OtherWriters::Nobody)?;
         if FileType::from_raw_mode(folder.stat.st_mode) != FileType::Directory {
             return Err(kind(&folder.path, "a folder"));
         }

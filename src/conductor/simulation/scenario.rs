@@ -16,7 +16,7 @@ use tokio::{
 use crate::{
     board::{
         Board,
-        testing::simulated::{ClaimLifetime, Server, SimulatedBoard, Store, Weather},
+        testing::simulated::{ActiveFaults, ClaimLifetime, Server, SimulatedBoard, Store},
     },
     job::AuditEntry,
     process::simulation::{Dice, Machine, MachineScope, Planted, Standing, guard_of},
@@ -220,10 +220,10 @@ impl World {
         // All clients connect again while the last jobs are posted.
         let end = Instant::now() + Duration::from_secs(1);
         self.server.change_weather(|it| {
-            *it = Weather {
+            *it = ActiveFaults {
                 down_until: Some(end),
                 slow_until: Some(end + Duration::from_secs(10)),
-                ..Weather::default()
+                ..ActiveFaults::default()
             };
         });
         time::sleep_until(end).await;

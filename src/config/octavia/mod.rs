@@ -15,7 +15,7 @@ use std::{
 use anyhow::{Context as _, bail, ensure};
 use chrono::{DateTime, Utc};
 
-use self::oslo::{Oslo, Said};
+use self::oslo::{Oslo, OsloValue};
 use super::{Environment, Setting, Source, Sourced};
 use crate::{board::url::BoardUrl, logbook::LogbookUrl, secret::Secret};
 
@@ -228,22 +228,22 @@ impl Reader<'_> {
         place.unwrap_or_else(|| Source::Default.to_string())
     }
 
-    fn text(&self, option: &str) -> anyhow::Result<Option<Said>> {
+    fn text(&self, option: &str) -> anyhow::Result<Option<OsloValue>> {
         self.oslo.value(GROUP, option)
     }
 
-    fn required(&self, option: &str) -> anyhow::Result<Said> {
+    fn required(&self, option: &str) -> anyhow::Result<OsloValue> {
         self.text(option)?
             .with_context(|| format!("{option} is not set"))
     }
 
     fn number<T: std::str::FromStr>(&self, option: &str) -> anyhow::Result<T> {
-        let Said { text, place } = self.required(option)?;
+        let OsloValue { text, place } = self.required(option)?;
         oslo::number(&text).with_context(|| format!("{place}: {option} is not a valid number"))
     }
 
     fn is_true(&self, option: &str) -> anyhow::Result<bool> {
-        let Said { text, place } = self.required(option)?;
+        let OsloValue { text, place } = self.required(option)?;
         oslo::is_true(&text).with_context(|| format!("{place}: {option} is neither True nor False"))
     }
 
@@ -275,7 +275,7 @@ fn shown(option: &str, text: String) -> String {
     }
 }
 
-fn secret(Said { text, place }: Said) -> Sourced<Secret> {
+fn secret(OsloValue { text, place }: OsloValue) -> Sourced<Secret> {
     Sourced::new(Secret::new(text), Source::Octavia(place))
 }
 

@@ -28,7 +28,7 @@ const LARGEST: usize = 1 << 20;
 const DEFAULT: &str = "DEFAULT";
 
 pub(super) struct Oslo<'a> {
-    said: HashMap<(String, String), Said>,
+    said: HashMap<(String, String), OsloValue>,
     default: fn(&str, &str) -> Option<&'static str>,
     env: &'a Environment,
     names: Cell<u32>,
@@ -36,7 +36,7 @@ pub(super) struct Oslo<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct OsloValue {
     pub(super) text: String,
     pub(super) place: String,
 }
@@ -83,7 +83,7 @@ impl<'a> Oslo<'a> {
                 bail!("{place}: the option comes before any [GROUP]");
             };
             let text = lines.join("\n");
-            said.insert((group_key(group), key), Said { text, place });
+            said.insert((group_key(group), key), OsloValue { text, place });
             Ok(())
         };
         ensure!(
@@ -126,7 +126,7 @@ impl<'a> Oslo<'a> {
         close(&mut open, &group)
     }
 
-    pub(super) fn value(&self, group: &str, name: &str) -> anyhow::Result<Option<Said>> {
+    pub(super) fn value(&self, group: &str, name: &str) -> anyhow::Result<Option<OsloValue>> {
         self.value_at(group, name, 0)
     }
 
@@ -134,9 +134,9 @@ impl<'a> Oslo<'a> {
         self.written(group, name).map(|said| said.place)
     }
 
-    fn value_at(&self, group: &str, name: &str, depth: usize) -> anyhow::Result<Option<Said>> {
+    fn value_at(&self, group: &str, name: &str, depth: usize) -> anyhow::Result<Option<OsloValue>> {
         let default = || {
-            Some(Said {
+            Some(OsloValue {
                 text: (self.default)(group, name)?.to_owned(),
                 place: "default".to_owned(),
             })
@@ -149,14 +149,14 @@ impl<'a> Oslo<'a> {
             0 => text.with_context(|| format!("{}: {name} of [{group}]", said.place))?,
             _ => text?,
         };
-        Ok(Some(Said { text, ..said }))
+        Ok(Some(OsloValue { text, ..said }))
     }
 
-    fn written(&self, group: &str, name: &str) -> Option<Said> {
+    fn written(&self, group: &str, name: &str) -> Option<OsloValue> {
         let variable = format!("OS_{}__{}", group.to_uppercase(), name.to_uppercase());
         let from_env = self.env.variable(&variable);
         match from_env.and_then(|value| value.into_string().ok()) {
-            Some(text) => Some(Said {
+            Some(text) => Some(OsloValue {
                 text,
                 place: variable,
             }),

@@ -26,20 +26,20 @@ impl Deadlines {
 /// A command that must end in time, with all its descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "[u64; 3]", try_from = "[u64; 3]")]
-pub(crate) struct Ward {
+pub(crate) struct GuardedCommand {
     pub(crate) limits: Deadlines,
     /// All its processes carry it.
     pub(crate) label: Label,
 }
 
-impl From<Ward> for [u64; 3] {
-    fn from(Ward { limits, label }: Ward) -> Self {
+impl From<GuardedCommand> for [u64; 3] {
+    fn from(GuardedCommand { limits, label }: GuardedCommand) -> Self {
         let [terminate, kill] = [limits.terminate, limits.kill].map(Boottime::as_nanos);
         [terminate, kill, label.number()]
     }
 }
 
-impl TryFrom<[u64; 3]> for Ward {
+impl TryFrom<[u64; 3]> for GuardedCommand {
     type Error = &'static str;
 
     fn try_from([terminate, kill, label]: [u64; 3]) -> Result<Self, Self::Error> {
@@ -60,10 +60,10 @@ pub(super) enum GuardLine {
         conductor: Option<i32>,
     },
     /// A command is about to start; until its group is known, only its label identifies it.
-    Start(Ward),
+    Start(GuardedCommand),
     NotStarted,
     /// A command has started, or its lease was renewed.
-    Watch(ProcessGroup, Ward),
+    Watch(ProcessGroup, GuardedCommand),
     Forget(ProcessGroup),
     Bye,
 }
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn lines_round_trip() {
         let group = ProcessGroup::try_from(4711).unwrap();
-        let ward = Ward {
+        let ward = GuardedCommand {
             limits: Deadlines::before(Boottime::from_nanos(12_000), Duration::from_nanos(1_200)),
             label: Label::new("ada", "1"),
         };

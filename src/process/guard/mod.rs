@@ -39,7 +39,7 @@ pub(crate) use self::strays::Orphan;
 pub(crate) use self::{
     helper::main,
     leftover::{BEFORE_FIRST, LeftOver},
-    line::{Deadlines, Ward},
+    line::{Deadlines, GuardedCommand},
 };
 use self::{line::GuardLine, strays::Adopted};
 #[cfg(test)]
@@ -96,8 +96,8 @@ pub(crate) struct Guard {
 
 #[derive(Debug)]
 struct GuardState {
-    watched: BTreeMap<ProcessGroup, Ward>,
-    starting: Option<Ward>,
+    watched: BTreeMap<ProcessGroup, GuardedCommand>,
+    starting: Option<GuardedCommand>,
     /// `None` while no guard can be started.
     helper: Option<Helper>,
     is_missing: bool,
@@ -155,7 +155,7 @@ impl Guard {
     }
 
     /// If this process stops before it announces the group, the guard finds the command by its label.
-    pub(crate) fn expect(&self, ward: Ward) -> io::Result<()> {
+    pub(crate) fn expect(&self, ward: GuardedCommand) -> io::Result<()> {
         let mut state = self.state.lock();
         state.starting = Some(ward);
         self.send(&mut state, &GuardLine::Start(ward))
@@ -172,7 +172,7 @@ impl Guard {
     /// Registers a group: the guard ends it and its descendants at these limits, or when this process dies.
     ///
     /// Fails if the guard is dead and cannot be replaced. A later [`Guard::check`] repairs that.
-    pub(crate) fn watch(&self, group: ProcessGroup, ward: Ward) -> io::Result<()> {
+    pub(crate) fn watch(&self, group: ProcessGroup, ward: GuardedCommand) -> io::Result<()> {
         let mut state = self.state.lock();
         state.watched.insert(group, ward);
         state.starting = None;

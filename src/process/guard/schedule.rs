@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Deadlines, Ward};
+use super::{Deadlines, GuardedCommand};
 use crate::process::{clock::Boottime, group::ProcessGroup, lineage::CommandOrigin};
 
 /// The pause of a guard before it checks for remains again.
@@ -13,7 +13,7 @@ pub(super) const PERSISTENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KillSchedule {
-    pub(super) ward: Ward,
+    pub(super) ward: GuardedCommand,
     next: Option<(KillStep, Boottime)>,
 }
 
@@ -25,7 +25,7 @@ pub(super) enum KillStep {
 }
 
 impl KillSchedule {
-    pub(super) fn of(ward: Ward) -> Self {
+    pub(super) fn of(ward: GuardedCommand) -> Self {
         Self {
             ward,
             next: Some((KillStep::Terminate, ward.limits.terminate)),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     fn course() -> KillSchedule {
-        KillSchedule::of(Ward {
+        KillSchedule::of(GuardedCommand {
             limits: Deadlines {
                 terminate: at(100),
                 kill: at(200),

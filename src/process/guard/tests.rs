@@ -76,13 +76,13 @@ fn in_ms(terminate: u64, kill: u64) -> Deadlines {
     }
 }
 
-fn ward(mark: &str, terminate: u64, kill: u64) -> Ward {
+fn ward(mark: &str, terminate: u64, kill: u64) -> GuardedCommand {
     ward_for("", mark, in_ms(terminate, kill))
 }
 
-fn ward_for(job: &str, mark: &str, limits: Deadlines) -> Ward {
+fn ward_for(job: &str, mark: &str, limits: Deadlines) -> GuardedCommand {
     let label = Label::new(mark, job);
-    Ward { limits, label }
+    GuardedCommand { limits, label }
 }
 
 fn marked(mark: &str) -> Vec<Pid> {

@@ -10,7 +10,7 @@ use crate::{
             read::{look, record::RowJob},
             store::transaction::Change,
         },
-        rules::{Bid, permit_owner},
+        rules::{ClaimRequest, permit_owner},
     },
     job::{Claim, Claimant, Claimed, Entry, Fence, JobKey, Shelf, Term},
 };
@@ -29,14 +29,16 @@ impl Change<'_> {
             if won == most {
                 break;
             }
-            let answer = self.alone(key, || self.claim_one(key, Bid::after(won, by, rules)))?;
+            let answer = self.alone(key, || {
+                self.claim_one(key, ClaimRequest::after(won, by, rules))
+            })?;
             won += usize::from(answer.is_ok());
             answers.push(answer);
         }
         Ok(answers)
     }
 
-    fn claim_one(&self, key: &JobKey, bid: Bid<'_>) -> StepResult<Claimed> {
+    fn claim_one(&self, key: &JobKey, bid: ClaimRequest<'_>) -> StepResult<Claimed> {
         let job = self.require(Shelf::Board, key)?;
         if let owner @ Some(_) = job.owner() {
             return Err(BoardError::AlreadyClaimed { owner }.into());
@@ -63,7 +65,7 @@ impl Change<'_> {
         }
     }
 
-    pub(super) fn take(&self, job: RowJob, bid: Bid<'_>) -> rusqlite::Result<Fence> {
+    pub(super) fn take(&self, job: RowJob, bid: ClaimRequest<'_>) -> rusqlite::Result<Fence> {
         let sql = "UPDATE board SET fence = fence + 1 RETURNING fence";
         let fence: i64 = self.one(sql, [], |row| row.get(0))?;
         let (expires_boot, expires_wall) = match bid.by.term {

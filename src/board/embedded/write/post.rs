@@ -11,7 +11,7 @@ use crate::{
             read::record::{priority_number, shelf_number},
             store::transaction::Change,
         },
-        rules::Bid,
+        rules::ClaimRequest,
         wire::as_json,
     },
     job::{Claimant, Draft, Former, JobKey, Shelf},
@@ -97,7 +97,7 @@ impl Change<'_> {
         let fence = match claimant {
             Some(by) => {
                 let job = self.require(draft.shelf(), &key)?;
-                Some(self.take(job, Bid::after(0, by, rules))?)
+                Some(self.take(job, ClaimRequest::after(0, by, rules))?)
             }
             None => None,
         };

@@ -21,11 +21,11 @@ use redis::{Cmd, Value, cmd};
 use self::watcher::RedisWatcher;
 use super::{
     Redis,
-    link::{Doing, PushListener},
+    link::{PushListener, RequestKind},
 };
 use crate::board::{BoardError, Events, Onlooker, Result};
 
-const DOING: Doing = Doing::once("subscribe to");
+const DOING: RequestKind = RequestKind::once("subscribe to");
 
 struct Subscription {
     /// `None` if the server pushes nothing.

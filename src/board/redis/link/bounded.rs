@@ -41,10 +41,10 @@ pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for S {}
 
 #[derive(Debug)]
-pub(crate) enum Deaf {
-    HungUp(Option<io::Error>),
+pub(crate) enum Disconnect {
+    Closed(Option<io::Error>),
     /// The first byte of input that is no reply.
-    Gibberish(u8),
+    InvalidByte(u8),
 }
 
 /// The replies of a server. Each value has a size limit; a whole reply may have twice as much.
@@ -83,7 +83,7 @@ impl Replies {
     }
 
     /// Cancel-safe.
-    pub(crate) async fn next(&mut self) -> Result<Value, Deaf> {
+    pub(crate) async fn next(&mut self) -> Result<Value, Disconnect> {
         loop {
             if let Some(reply) = self.reply()? {
                 return Ok(reply);
@@ -95,14 +95,14 @@ impl Replies {
             }
             self.buffer.reserve(CHUNK);
             match self.reader.read_buf(&mut self.buffer).await {
-                Ok(0) => return Err(Deaf::HungUp(None)),
+                Ok(0) => return Err(Disconnect::Closed(None)),
                 Ok(_) => {}
-                Err(error) => return Err(Deaf::HungUp(Some(error))),
+                Err(error) => return Err(Disconnect::Closed(Some(error))),
             }
         }
     }
 
-    fn reply(&mut self) -> Result<Option<Value>, Deaf> {
+    fn reply(&mut self) -> Result<Option<Value>, Disconnect> {
         loop {
             let count = self.unwanted.min(self.buffer.len() - self.at);
             self.at += count;
@@ -131,13 +131,13 @@ impl Replies {
         Some(value)
     }
 
-    fn value(&mut self) -> Result<Option<Value>, Deaf> {
+    fn value(&mut self) -> Result<Option<Value>, Disconnect> {
         loop {
             let rest = &self.buffer[self.at..];
             let Some(kind) = rest.first().copied() else {
                 return Ok(None);
             };
-            let wrong = || Deaf::Gibberish(kind);
+            let wrong = || Disconnect::InvalidByte(kind);
             if !b"+-:_#,($=!*~>%".contains(&kind) {
                 return Err(wrong());
             }
@@ -193,7 +193,7 @@ impl Replies {
         start: usize,
         size: usize,
         is_left_out: bool,
-    ) -> Result<Option<Value>, Deaf> {
+    ) -> Result<Option<Value>, Disconnect> {
         let is_too_large = size > self.most || self.bytes + size > 2 * self.most;
         if is_left_out || is_too_large {
             self.at += start;
@@ -206,7 +206,7 @@ impl Replies {
         };
         let value = match whole {
             [b'$', .., b'\r', b'\n'] => Value::BulkString(whole[start..start + size].to_vec()),
-            _ => parse_redis_value(whole).map_err(|_| Deaf::Gibberish(whole[0]))?,
+            _ => parse_redis_value(whole).map_err(|_| Disconnect::InvalidByte(whole[0]))?,
         };
         self.bytes += size;
         self.at += whole.len();
@@ -266,7 +266,7 @@ mod tests {
 
     use super::*;
 
-    async fn through(bytes: &[u8], piece: usize) -> (Vec<Value>, Deaf) {
+    async fn through(bytes: &[u8], piece: usize) -> (Vec<Value>, Disconnect) {
         let (mut server, stream) = tokio::io::duplex(piece);
         let stream: Box<dyn ByteStream> = Box::new(stream);
         let mut replies = Replies::new(split(stream).0, 10);
@@ -317,7 +317,7 @@ mod tests {
             for piece in [1, 2, 7, 4096] {
                 let (read, end) = through(sent.as_bytes(), piece).await;
                 assert_eq!(read, parsed(expected.unwrap_or(sent)), "{sent} by {piece}");
-                assert!(matches!(end, Deaf::HungUp(None)), "{end:?}");
+                assert!(matches!(end, Disconnect::Closed(None)), "{end:?}");
             }
         }
     }
@@ -350,7 +350,7 @@ mod tests {
             let (read, end) = through(sent.as_bytes(), 4096).await;
             assert_eq!(read, [Value::Int(1)]);
             assert!(
-                matches!(end, Deaf::Gibberish(byte) if byte == sent.as_bytes()[4]),
+                matches!(end, Disconnect::InvalidByte(byte) if byte == sent.as_bytes()[4]),
                 "{end:?}"
             );
         }

@@ -18,7 +18,7 @@ use tokio::{
 
 use super::{
     CommandReply,
-    bounded::Deaf,
+    bounded::Disconnect,
     endpoint::{Endpoint, Talk},
     greet::ServerInfo,
     pushes::Pusher,
@@ -112,7 +112,9 @@ impl Connection {
                 Ok(Ok(Ok(answers))) => {
                     return Ok(answers.into_iter().map(|it| self.sort(it)).collect());
                 }
-                Ok(Ok(Err(Deaf::Gibberish(_)))) => return Err(self.give_up(ServerCause::NotRedis)),
+                Ok(Ok(Err(Disconnect::InvalidByte(_)))) => {
+                    return Err(self.give_up(ServerCause::NotRedis));
+                }
                 Ok(_) => return Err(self.give_up(ServerCause::ConnectionLost)),
                 Err(_) => {}
             }
@@ -173,7 +175,7 @@ struct Question {
     commands: Vec<u8>,
     count: usize,
     answers: Vec<Value>,
-    asker: oneshot::Sender<Result<Vec<Value>, Deaf>>,
+    asker: oneshot::Sender<Result<Vec<Value>, Disconnect>>,
 }
 
 async fn drive(

@@ -8,7 +8,7 @@ use tokio::{
     net::UnixStream,
 };
 
-use super::bounded::{ByteStream, Deaf, Replies};
+use super::bounded::{ByteStream, Disconnect, Replies};
 use crate::{
     board::{
         net::{
@@ -99,12 +99,12 @@ impl Endpoint {
         let answers = deadline.bound(late, async { Ok(answers.await) }).await?;
         match answers {
             Ok(answers) => Ok(answers),
-            Err(Deaf::HungUp(error)) => Err(self.explain(error.as_ref(), deadline).await),
+            Err(Disconnect::Closed(error)) => Err(self.explain(error.as_ref(), deadline).await),
             // An alert: a TLS server's reply to plain text.
-            Err(Deaf::Gibberish(0x15)) if self.tls.is_none() => {
+            Err(Disconnect::InvalidByte(0x15)) if self.tls.is_none() => {
                 Err(self.problem(ServerCause::RequiresTls))
             }
-            Err(Deaf::Gibberish(_)) => Err(self.problem(ServerCause::NotRedis)),
+            Err(Disconnect::InvalidByte(_)) => Err(self.problem(ServerCause::NotRedis)),
         }
     }
 
@@ -124,7 +124,7 @@ impl Endpoint {
     }
 }
 
-async fn answers(talk: &mut Talk, commands: &Pipeline) -> Result<Vec<Value>, Deaf> {
+async fn answers(talk: &mut Talk, commands: &Pipeline) -> Result<Vec<Value>, Disconnect> {
     // A server that refuses clients hangs up without reading; its reason is still readable.
     let sent = talk.writer.write_all(&commands.get_packed_pipeline()).await;
     let sent = match sent {
@@ -135,8 +135,8 @@ async fn answers(talk: &mut Talk, commands: &Pipeline) -> Result<Vec<Value>, Dea
     while answers.len() < commands.len() {
         match talk.replies.next().await {
             Ok(answer) => answers.push(answer),
-            Err(Deaf::HungUp(_)) if !answers.is_empty() => break,
-            Err(Deaf::HungUp(None)) => return Err(Deaf::HungUp(sent.err())),
+            Err(Disconnect::Closed(_)) if !answers.is_empty() => break,
+            Err(Disconnect::Closed(None)) => return Err(Disconnect::Closed(sent.err())),
             Err(deaf) => return Err(deaf),
         }
     }

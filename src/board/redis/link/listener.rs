@@ -2,7 +2,7 @@
 
 use redis::{Cmd, FromRedisValue, Pipeline, Value};
 
-use super::{Doing, connection::Connection, pushes::Pushed, single, transaction};
+use super::{RequestKind, connection::Connection, pushes::Pushed, single, transaction};
 use crate::board::{BoardError, net::cause::ServerCause};
 
 pub(crate) struct PushListener {
@@ -22,7 +22,7 @@ impl PushListener {
 
     pub(crate) async fn ask<T: FromRedisValue>(
         &self,
-        doing: Doing,
+        doing: RequestKind,
         command: &Cmd,
     ) -> Result<T, BoardError> {
         let answers = self.connection.exchange(&single(command)).await;
@@ -33,7 +33,7 @@ impl PushListener {
     /// By the time this returns, all messages pushed before the transaction are queued.
     pub(crate) async fn at_once(
         &self,
-        doing: Doing,
+        doing: RequestKind,
         commands: &Pipeline,
     ) -> Result<Vec<Value>, BoardError> {
         let answers = self.connection.exchange(&transaction(commands)).await;
@@ -41,7 +41,7 @@ impl PushListener {
         answers.map_err(|problem| problem.into_error(doing.text, &self.name))
     }
 
-    pub(crate) fn broken(&self, doing: Doing) -> BoardError {
+    pub(crate) fn broken(&self, doing: RequestKind) -> BoardError {
         let problem = self.connection.problem(ServerCause::ConnectionLost);
         problem.into_error(doing.text, &self.name)
     }

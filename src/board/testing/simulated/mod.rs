@@ -14,7 +14,7 @@ use tokio::{sync::mpsc::UnboundedReceiver, time};
 
 use self::store::Delivery;
 pub(crate) use self::{
-    network::{Refusal, Server, Weather},
+    network::{ActiveFaults, Refusal, Server},
     store::{ClaimLifetime, Store, kind_of},
 };
 use crate::{

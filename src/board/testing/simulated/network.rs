@@ -28,7 +28,7 @@ const MOST_PER_CHANGE: usize = 8;
 
 /// The present faults of the network and the server, and when each ends.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Weather {
+pub(crate) struct ActiveFaults {
     /// The server refuses connections.
     pub(crate) down_until: Option<Instant>,
     /// The server answers with an error.
@@ -74,7 +74,7 @@ impl Refusal {
 pub(crate) struct Server {
     machine: Arc<Machine>,
     store: Mutex<Store>,
-    weather: Mutex<Weather>,
+    weather: Mutex<ActiveFaults>,
     requests: Mutex<BTreeMap<u32, VecDeque<(Instant, &'static str)>>>,
     total: Mutex<u64>,
     last_lost_reply: Mutex<Instant>,
@@ -138,7 +138,7 @@ impl Server {
         *self.total.lock()
     }
 
-    pub(crate) fn change_weather(&self, change: impl FnOnce(&mut Weather)) {
+    pub(crate) fn change_weather(&self, change: impl FnOnce(&mut ActiveFaults)) {
         let mut weather = self.weather.lock();
         change(&mut weather);
         let mut store = self.store.lock();

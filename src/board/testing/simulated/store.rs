@@ -17,7 +17,7 @@ use crate::{
     board::{
         BoardError, ClaimRules, Event, EventKind, JobRef, Posted, Query, Result, Settled, Which,
         event::Subject,
-        rules::{Bid, permit_owner, permit_settlement},
+        rules::{ClaimRequest, permit_owner, permit_settlement},
         wire::sidecar::Sidecar,
     },
     job::{
@@ -416,14 +416,14 @@ impl Store {
             if won == most {
                 break;
             }
-            let answer = self.claim_one(session, key, Bid::after(won, by, rules));
+            let answer = self.claim_one(session, key, ClaimRequest::after(won, by, rules));
             won += usize::from(answer.is_ok());
             answers.push(answer);
         }
         answers
     }
 
-    fn claim_one(&mut self, session: u64, key: &JobKey, bid: Bid<'_>) -> Result<Claimed> {
+    fn claim_one(&mut self, session: u64, key: &JobKey, bid: ClaimRequest<'_>) -> Result<Claimed> {
         let (now, wall) = (self.now(), clock::wall());
         let record = self.data.board.get_mut(key).ok_or(BoardError::NoSuchJob)?;
         if let Some(hold) = &record.hold {

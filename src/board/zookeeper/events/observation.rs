@@ -8,7 +8,7 @@ use super::queue::{NodeChange, NodeChanges, NodeEvent};
 use crate::{
     board::{
         Detail, Result,
-        cached_job::{CachedJob, Looked},
+        cached_job::{CachedJob, ReadTime},
         zookeeper::{
             board_session::BoardSession,
             link::nodes::Node,
@@ -76,7 +76,7 @@ impl Observations {
             let nodes = jobs.flat_map(|(key, wanted)| wanted.nodes(paths, key));
             let nodes = std::iter::once(paths.board.clone()).chain(nodes);
             let found = board.session.read(&nodes.collect::<Vec<_>>()).await?;
-            let looked = Looked {
+            let looked = ReadTime {
                 asked,
                 answered: Instant::now(),
             };
@@ -130,7 +130,7 @@ impl WantedNodes {
         self,
         key: &JobKey,
         found: &mut impl Iterator<Item = Option<Node>>,
-        looked: Looked,
+        looked: ReadTime,
     ) -> SeenNodes {
         let mut next = |is_wanted: bool| is_wanted.then(|| found.next().flatten()).flatten();
         let (job, side) = (next(self.job), next(self.job));
@@ -149,7 +149,7 @@ fn known(
     key: &JobKey,
     posting: Option<Node>,
     side: Option<Node>,
-    looked: Looked,
+    looked: ReadTime,
 ) -> Option<CachedJob> {
     let record = JobNodes::new(shelf, key.clone(), posting?, None, side);
     // A job without read permission still exists.

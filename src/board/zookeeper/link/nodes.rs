@@ -64,19 +64,19 @@ impl Node {
 
 /// How much a reader loads in total and at a time.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct ReadLimit {
     bytes: usize,
     at_once: usize,
 }
 
-impl Room {
+impl ReadLimit {
     pub(crate) const PAGE: Self = Self {
         bytes: 2 << 20,
         at_once: FIRST,
     };
 }
 
-impl Default for Room {
+impl Default for ReadLimit {
     fn default() -> Self {
         Self {
             bytes: usize::MAX,
@@ -90,7 +90,7 @@ const LEAST: usize = 3;
 impl Session {
     /// Missing nodes are `None`. The server reads in this order, and one denied node does not fail the others.
     pub(crate) async fn read(&self, paths: &[String]) -> Result<Vec<Option<Node>>> {
-        let room = &mut Room::default();
+        let room = &mut ReadLimit::default();
         self.read_as(paths, room, |_, node| node).await
     }
 
@@ -104,7 +104,7 @@ impl Session {
     pub(crate) async fn read_as<T>(
         &self,
         paths: &[String],
-        room: &mut Room,
+        room: &mut ReadLimit,
         mut of: impl FnMut(&str, Option<Node>) -> T,
     ) -> Result<Vec<T>> {
         let mut read = Vec::with_capacity(paths.len());
@@ -164,7 +164,9 @@ impl Session {
         let first = children.iter().take(most);
         let paths: Vec<_> = first.map(|child| format!("{folder}/{child}")).collect();
         let read = |path: &str, node: Option<Node>| of(path.rsplit('/').next()?, node?);
-        let found = self.read_as(&paths, &mut Room::default(), read).await?;
+        let found = self
+            .read_as(&paths, &mut ReadLimit::default(), read)
+            .await?;
         Ok((found.into_iter().flatten().collect(), children.len()))
     }
 

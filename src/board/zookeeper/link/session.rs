@@ -19,7 +19,7 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(crate) struct Circumstances {
+pub(crate) struct SessionContext {
     pub(crate) board: String,
     pub(crate) servers: String,
     pub(crate) user: Option<String>,
@@ -38,13 +38,13 @@ pub(crate) struct Session {
     root: zookeeper_client::Client,
     /// It sends when a method is called, not when the future is awaited. While it reconnects, it queues requests.
     pub(crate) client: zookeeper_client::Client,
-    about: Arc<Circumstances>,
+    about: Arc<SessionContext>,
     shared: Arc<()>,
 }
 
 impl Session {
     /// Takes a client connected without the chroot; `None` if the chroot is no valid path.
-    pub(crate) fn new(root: zookeeper_client::Client, about: Arc<Circumstances>) -> Option<Self> {
+    pub(crate) fn new(root: zookeeper_client::Client, about: Arc<SessionContext>) -> Option<Self> {
         let client = match &about.chroot {
             Some(chroot) => root.clone().chroot(chroot.clone()).ok()?,
             None => root.clone(),

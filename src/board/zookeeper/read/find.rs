@@ -8,7 +8,7 @@ use crate::{
         Detail, JobRef, Result,
         zookeeper::{
             board_session::BoardSession,
-            link::nodes::{Node, Room},
+            link::nodes::{Node, ReadLimit},
             paths::{is_job, number_of, numbered},
         },
     },
@@ -57,8 +57,8 @@ async fn scan(
     found: &mut [Vec<Entry>],
 ) -> Result<()> {
     let mut shelved = ShelfReader::look(board, shelf).await?;
-    let meanings = Meanings::of(wanted);
-    let mut room = Room::default();
+    let meanings = ReferenceIndex::of(wanted);
+    let mut room = ReadLimit::default();
     let mut meant = |key: &JobKey, node: Node| meanings.of_job(key, &node);
     while let Some(page) = shelved.next_postings(board, &mut room, &mut meant).await? {
         let (mut hits, mut keys) = (HashMap::new(), Vec::new());
@@ -86,14 +86,14 @@ async fn scan(
 
 /// References indexed by meaning: there may be as many as jobs.
 #[derive(Default)]
-struct Meanings<'a> {
+struct ReferenceIndex<'a> {
     uuids: HashMap<&'a str, Vec<usize>>,
     beginnings: HashMap<&'a str, Vec<usize>>,
     lengths: BTreeSet<usize>,
     numbers: HashMap<i64, Vec<usize>>,
 }
 
-impl<'a> Meanings<'a> {
+impl<'a> ReferenceIndex<'a> {
     fn of(wanted: &'a [JobRef]) -> Self {
         let mut meanings = Self::default();
         for (at, wanted) in wanted.iter().enumerate() {

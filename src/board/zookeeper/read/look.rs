@@ -12,7 +12,7 @@ use crate::{
         wire::json,
         zookeeper::{
             board_session::BoardSession,
-            link::nodes::{self, Node, Room},
+            link::nodes::{self, Node, ReadLimit},
             paths::{NodeKind, locked_by, number_of},
         },
     },
@@ -34,7 +34,7 @@ pub(crate) struct ShelfReader {
     locked: HashSet<JobKey>,
     recorded: HashSet<JobKey>,
     kept: HashMap<JobKey, Node>,
-    room: Room,
+    room: ReadLimit,
     count: usize,
 }
 
@@ -59,7 +59,7 @@ impl ShelfReader {
             locked: locks.filter(|_| shelf == Shelf::Board).collect(),
             recorded: sides.into_iter().map(JobKey::new).collect(),
             kept: HashMap::new(),
-            room: Room::PAGE,
+            room: ReadLimit::PAGE,
             count: PAGE.0,
         })
     }
@@ -72,7 +72,7 @@ impl ShelfReader {
     pub(crate) async fn next_postings<T>(
         &mut self,
         board: &BoardSession<'_>,
-        room: &mut Room,
+        room: &mut ReadLimit,
         mut of: impl FnMut(&JobKey, Node) -> T,
     ) -> Result<Option<Vec<(JobKey, T)>>> {
         let page = self.take(self.count);
@@ -204,7 +204,7 @@ async fn drop_claimed(board: &BoardSession<'_>, shelved: &mut ShelfReader) -> Re
     };
     let found = board
         .session
-        .read_as(&locks, &mut Room::default(), is_held)
+        .read_as(&locks, &mut ReadLimit::default(), is_held)
         .await?;
     let held: HashSet<JobKey> = locked
         .zip(&found)
@@ -217,7 +217,7 @@ async fn drop_claimed(board: &BoardSession<'_>, shelved: &mut ShelfReader) -> Re
 
 async fn rank(board: &BoardSession<'_>, shelved: &mut ShelfReader) -> Result<()> {
     let mut ranked: Vec<(Option<Rank>, JobKey)> = Vec::with_capacity(shelved.keys.len());
-    let (mut kept, mut budget, mut room) = (HashMap::new(), KEPT_BYTES, Room::default());
+    let (mut kept, mut budget, mut room) = (HashMap::new(), KEPT_BYTES, ReadLimit::default());
     let mut read = |key: &JobKey, node: Node| {
         let posting = record::decode(key, &node, Detail::Brief).ok();
         let rank = posting.map(|posting| Rank::new(posting.priority, number_of(key)));

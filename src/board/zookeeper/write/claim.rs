@@ -8,7 +8,7 @@ use crate::{
     board::{
         BoardError, ClaimRules, Detail, Result,
         net::failure::RequestFailure,
-        rules::{Bid, permit_owner},
+        rules::{ClaimRequest, permit_owner},
         wire::{json, sidecar::Sidecar},
         zookeeper::{
             AT_ONCE, TRIES,
@@ -67,7 +67,7 @@ impl BoardSession<'_> {
             // wait may begin immediately, and never the other way round.
             let wave = open.by_ref().take((most - won).min(AT_ONCE)).zip(won..);
             let tries = wave.map(|((key, found), place)| {
-                self.claim_one(key, found, Bid::after(place, by, rules))
+                self.claim_one(key, found, ClaimRequest::after(place, by, rules))
             });
             let tried = join_all(tries).await;
             if tried.is_empty() {
@@ -87,7 +87,7 @@ impl BoardSession<'_> {
         &self,
         key: &JobKey,
         mut found: Option<JobNodes>,
-        bid: Bid<'_>,
+        bid: ClaimRequest<'_>,
     ) -> Result<Claimed> {
         for _ in 0..TRIES {
             let record = self.require(found.as_ref())?;
@@ -106,7 +106,7 @@ impl BoardSession<'_> {
         &self,
         record: &JobNodes,
         side: Option<Sidecar>,
-        bid: Bid<'_>,
+        bid: ClaimRequest<'_>,
     ) -> Result<Result<Claimed, RefusedStep>> {
         let (key, lock) = (&record.key, self.paths.lock(&record.key));
         let mut transaction = self.transaction();
@@ -189,7 +189,7 @@ impl BoardSession<'_> {
 }
 
 /// Returns the sidecar of a claimable job; `None` if it is unreadable.
-fn permit(record: &JobNodes, bid: Bid<'_>) -> Result<Option<Sidecar>> {
+fn permit(record: &JobNodes, bid: ClaimRequest<'_>) -> Result<Option<Sidecar>> {
     if record.lock.is_some() {
         let owner = record.owner();
         return Err(BoardError::AlreadyClaimed { owner });

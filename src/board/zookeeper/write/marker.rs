@@ -28,7 +28,7 @@ const VERSION: u32 = 1;
 /// Where the job of a uuid is; empty for a location that lost it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Whereabouts {
+pub(crate) struct MarkerRecord {
     v: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) job: Option<String>,
@@ -36,7 +36,7 @@ pub(crate) struct Whereabouts {
     pub(crate) trashed: Option<String>,
 }
 
-impl Whereabouts {
+impl MarkerRecord {
     pub(crate) fn read(node: &Node) -> Self {
         // An unreadable marker protects no uuid; the next post replaces it.
         serde_json::from_slice(&node.data).unwrap_or_default()
@@ -102,7 +102,7 @@ pub(crate) fn uuid_of(posting: &Node) -> Option<Uuid> {
 }
 
 pub(crate) fn record(job: Option<&JobKey>, trashed: Option<&JobKey>) -> Vec<u8> {
-    as_json(&Whereabouts {
+    as_json(&MarkerRecord {
         v: VERSION,
         job: job.map(JobKey::to_string),
         trashed: trashed.map(JobKey::to_string),
@@ -123,7 +123,7 @@ impl BoardSession<'_> {
         if node.is_denied() {
             return Err(self.session.refusal(READING, &Error::NoAuth));
         }
-        let whereabouts = Whereabouts::read(&node);
+        let whereabouts = MarkerRecord::read(&node);
         let other = |shelf| whereabouts.on(shelf).filter(|key| *key != record.key);
         let (on_board, in_trash) = (other(Shelf::Board), other(Shelf::Trash));
         Ok(Some(Mark {

@@ -14,7 +14,7 @@ use zookeeper_client::Error;
 
 use super::{
     claim::{mode, session_of},
-    marker::{self, Whereabouts, uuid_of},
+    marker::{self, MarkerRecord, uuid_of},
 };
 use crate::{
     backoff::jittered,
@@ -100,7 +100,7 @@ impl BoardSession<'_> {
             .collect();
         let mut markers = self.session.read(&paths).await?;
         let named = chosen.zip(&markers).map(|((draft, _), marker)| {
-            let known = marker.as_ref().map(Whereabouts::read).unwrap_or_default();
+            let known = marker.as_ref().map(MarkerRecord::read).unwrap_or_default();
             let shelves = match draft.former {
                 Some(_) => &Shelf::LIVE[..],
                 None => &[Shelf::Board],
@@ -209,7 +209,7 @@ impl BoardSession<'_> {
             }
             Some(node) => {
                 // The marker keeps a namesake in the trash.
-                let namesake = Whereabouts::read(node).on(Shelf::Trash);
+                let namesake = MarkerRecord::read(node).on(Shelf::Trash);
                 let record = marker::record(job, trashed.or(namesake.as_ref()));
                 transaction.set(NodeKind::Marker, draft.uuid, &record, node.stat.version);
             }

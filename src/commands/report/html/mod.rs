@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use super::{
     facts::ReportFacts,
     svg,
-    tables::{BarPart, Omitted, Table},
+    tables::{BarPart, OmittedRows, Table},
     words,
 };
 use crate::{
@@ -199,7 +199,7 @@ fn legend(marks: &[BarPart]) -> Html {
     list("ul.legend", marks)
 }
 
-fn more((more, what, command): Omitted) -> Html {
+fn more((more, what, command): OmittedRows) -> Html {
     if more.count == 0 {
         return Html::default();
     }

@@ -8,7 +8,7 @@ use crate::{
     board::{Capabilities, testing::scripted::Scripted},
     commands::report::{
         facts::ReportFacts,
-        gather::{Gathered, guarded},
+        gather::{ReportData, guarded},
         guard,
     },
     diagnosis::{Checkup, Snapshot, Survey, Surveyor},
@@ -120,7 +120,7 @@ pub(super) fn diagnosed(facts: ReportFacts, survey: Survey, problems: Vec<Proble
 pub(super) fn facts(texts: &[&str]) -> ReportFacts {
     let mut strangers = Strangers::of(texts);
     let conductor = conductor(&mut strangers);
-    let (mut gathered, mut surveyor) = (Gathered::new(at()), surveyor(vec![conductor.clone()]));
+    let (mut gathered, mut surveyor) = (ReportData::new(at()), surveyor(vec![conductor.clone()]));
     let names = strangers.text();
     let remark = AuditEntry::now("paused", &strangers.text(), None);
     let pause = Pause::new(names, Some(at() + TimeDelta::hours(1)), remark);

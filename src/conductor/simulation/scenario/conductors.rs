@@ -13,7 +13,7 @@ use crate::{
         testing::simulated::{ClaimLifetime, Server},
     },
     conductor::{
-        ConductorStatus, Destination, Halted, Settings, TimeLimit, Until,
+        ConductorStatus, Destination, Halted, Settings, StopCondition, TimeLimit,
         policy::{ExecutionPolicy, ProgramCache},
         progress::{LogItem, Reporter},
         shared::Shared,
@@ -95,7 +95,7 @@ impl World {
 }
 
 fn settings(name: &str, program: u32, jobs: usize, reporter: &Reporter) -> Settings {
-    let until = Until {
+    let until = StopCondition {
         drained: false,
         jobs: None,
         idle: None,

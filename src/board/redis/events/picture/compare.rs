@@ -39,7 +39,7 @@ pub(super) fn compare(
     traces: Traces,
     at: Instant,
 ) -> Vec<Event> {
-    let mut story = Story {
+    let mut story = ObservedChange {
         key,
         traces,
         at,
@@ -92,7 +92,7 @@ pub(super) fn compare(
     story.events
 }
 
-struct Story<'a> {
+struct ObservedChange<'a> {
     key: &'a JobKey,
     traces: Traces,
     at: Instant,
@@ -102,7 +102,7 @@ struct Story<'a> {
     is_more: bool,
 }
 
-impl Story<'_> {
+impl ObservedChange<'_> {
     fn step(&mut self, kind: EventKind, known: &CachedJob, claim: Option<&Held>) {
         self.events.push(Event {
             time: self.time,

@@ -17,7 +17,7 @@ pub(crate) use self::compare::{JobPlaces, Traces};
 use crate::{
     board::{
         Event, EventKind,
-        cached_job::{CachedJob, Held, Lapse, Looked, Modified},
+        cached_job::{CachedJob, Expiration, Held, Modified, ReadTime},
         event::Subject,
     },
     job::{Fence, JobKey, Owner, Shelf},
@@ -83,7 +83,7 @@ impl BoardPicture {
         key: &JobKey,
         seen: JobPlaces,
         traces: Traces,
-        looked: Looked,
+        looked: ReadTime,
     ) -> Vec<Event> {
         let events = compare(key, &self.places(key), &seen, traces, looked.answered);
         self.set(key, seen);
@@ -238,12 +238,12 @@ fn follow(event: &Event, place: &mut JobPlaces) {
             board.claim = Some(Box::new(Held {
                 owner: event.owner.clone().map(Owner::into_brief),
                 fence: event.fence.clone(),
-                lapse: Lapse::Unknown,
+                lapse: Expiration::Unknown,
             }));
         }
         EventKind::Extended => {
             if let Some(held) = place.board.as_mut().and_then(|board| board.claim.as_mut()) {
-                held.lapse = Lapse::Unknown;
+                held.lapse = Expiration::Unknown;
             }
         }
         EventKind::Abandoned | EventKind::Expired => {

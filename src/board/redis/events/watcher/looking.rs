@@ -7,7 +7,7 @@ use super::RedisWatcher;
 use crate::{
     board::{
         Board, BoardError, Detail, Event, Result,
-        cached_job::{CachedJob, Looked},
+        cached_job::{CachedJob, ReadTime},
         redis::{
             events::{
                 DOING,
@@ -35,7 +35,7 @@ impl RedisWatcher<'_> {
         let asked = Instant::now();
         let commands = commands_of(&self.board.keys, &some);
         let answers = self.ask(&commands).await?;
-        let looked = Looked {
+        let looked = ReadTime {
             asked,
             answered: Instant::now(),
         };
@@ -70,7 +70,7 @@ impl RedisWatcher<'_> {
         key: &JobKey,
         place: JobPlaces,
         mut traces: Traces,
-        looked: Looked,
+        looked: ReadTime,
     ) -> Option<(Option<i64>, Vec<Event>)> {
         let is_known = Shelf::LIVE
             .into_iter()
@@ -171,7 +171,7 @@ fn commands_of(keys: &Keys, jobs: &[JobKey]) -> Pipeline {
 }
 
 /// Decodes the replies for each job; `None` if invalid.
-fn places(jobs: &[JobKey], answers: Vec<Value>, looked: Looked) -> Option<Vec<JobPlaces>> {
+fn places(jobs: &[JobKey], answers: Vec<Value>, looked: ReadTime) -> Option<Vec<JobPlaces>> {
     let mut answers = answers.into_iter();
     let mut list = || -> Option<std::vec::IntoIter<Option<Vec<u8>>>> {
         let list: Vec<Option<Vec<u8>>> = from_redis_value(answers.next()?).ok()?;
@@ -203,7 +203,7 @@ fn places(jobs: &[JobKey], answers: Vec<Value>, looked: Looked) -> Option<Vec<Jo
     Some(places)
 }
 
-pub(super) fn posted(key: &JobKey, posting: &[u8], looked: Looked) -> CachedJob {
+pub(super) fn posted(key: &JobKey, posting: &[u8], looked: ReadTime) -> CachedJob {
     let alone = CompanionValues::default();
     let entry = read(brief(Shelf::Board), &field_of(key), posting, alone);
     CachedJob::of(&entry, looked)

@@ -10,7 +10,7 @@ use super::RedisWatcher;
 use crate::{
     board::{
         BoardError, Detail, Onlooker, Query, Result,
-        cached_job::{CachedJob, Looked, Modified},
+        cached_job::{CachedJob, Modified, ReadTime},
         redis::{
             events::{
                 conductors::ConductorPresences,
@@ -84,7 +84,7 @@ impl RedisWatcher<'_> {
                 }
             };
             let answered = Instant::now();
-            Ok::<_, BoardError>((page, Looked { asked, answered }))
+            Ok::<_, BoardError>((page, ReadTime { asked, answered }))
         });
         let mut pages = pin!(pages.buffered(PAGES_READ_AHEAD));
         while sees.is_some() || !self.has_lost {

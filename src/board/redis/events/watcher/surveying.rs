@@ -9,7 +9,7 @@ use super::{RedisWatcher, looking::posted};
 use crate::{
     board::{
         BoardError, Result,
-        cached_job::Looked,
+        cached_job::ReadTime,
         redis::{
             events::{
                 DOING,
@@ -129,7 +129,7 @@ impl RedisWatcher<'_> {
         if !self.has_lost {
             for (key, posting) in new.iter().zip(postings) {
                 if let (Some(posting), false) = (posting, announced.contains(key)) {
-                    self.find(shelf, key, &posting, Looked { asked, answered });
+                    self.find(shelf, key, &posting, ReadTime { asked, answered });
                 }
             }
         }
@@ -153,7 +153,7 @@ impl RedisWatcher<'_> {
             for (field, posting) in page {
                 let key = key_of(&field);
                 if !self.picture.has(shelf, &key) && !announced.contains(&key) {
-                    self.find(shelf, &key, &posting, Looked { asked, answered });
+                    self.find(shelf, &key, &posting, ReadTime { asked, answered });
                 }
                 found.insert(key);
             }
@@ -164,7 +164,7 @@ impl RedisWatcher<'_> {
     }
 
     /// Records an unknown posting; a later read shows the rest.
-    fn find(&mut self, shelf: Shelf, key: &JobKey, posting: &[u8], looked: Looked) {
+    fn find(&mut self, shelf: Shelf, key: &JobKey, posting: &[u8], looked: ReadTime) {
         self.recheck
             .add(key.clone(), Urgency::Noted, Traces::default());
         if shelf == Shelf::Board && !self.picture.has(Shelf::Trash, key) {

@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::{
-    board::cached_job::Looked,
+    board::cached_job::ReadTime,
     job::{Entry, Fence, Malformed, Owner},
 };
 
@@ -25,7 +25,7 @@ fn known(owner: Option<&str>) -> CachedJob {
     let now = Instant::now();
     let mut known = CachedJob::of(
         &record,
-        Looked {
+        ReadTime {
             asked: now,
             answered: now,
         },

@@ -58,15 +58,15 @@ fn released(modified: i64) -> Now {
     }
 }
 
-fn looked() -> Looked {
+fn looked() -> ReadTime {
     let now = Instant::now();
-    Looked {
+    ReadTime {
         asked: now,
         answered: now,
     }
 }
 
-fn known_at(now: Now, looked: Looked) -> CachedJob {
+fn known_at(now: Now, looked: ReadTime) -> CachedJob {
     let holding = now.owner.map(|owner| Holding {
         owner: Some(Owner::new(owner).unwrap()),
         lease: ClaimEnd::Never,
@@ -341,11 +341,11 @@ fn longer_claim_was_extended_unless_renewed_by_us() {
 #[test]
 fn slow_reply_is_no_extension() {
     let now = Instant::now();
-    let slow = Looked {
+    let slow = ReadTime {
         asked: now,
         answered: now + Duration::from_secs(2),
     };
-    let later = Looked {
+    let later = ReadTime {
         asked: now + Duration::from_secs(3),
         answered: now + Duration::from_secs(3),
     };
