@@ -32,7 +32,7 @@ pub(crate) fn input(path: &Path) -> io::Result<File> {
     if file.metadata().is_ok_and(|it| is_named_pipe(path, &it)) {
         let begun = wait_for(&file, (Instant::now(), OTHER_END));
         begun.map_err(|error| match error.kind() {
-            io::ErrorKind::TimedOut => lonely("wrote to"),
+            io::ErrorKind::TimedOut => no_other_end("wrote to"),
             _ => error,
         })?;
     }
@@ -56,7 +56,7 @@ pub(crate) fn output(options: &mut OpenOptions, path: &Path) -> io::Result<File>
             Err(error) if error.raw_os_error() != Some(Errno::NXIO.raw_os_error()) => {
                 return Err(error);
             }
-            Err(_) if start.elapsed() > OTHER_END => return Err(lonely("reads")),
+            Err(_) if start.elapsed() > OTHER_END => return Err(no_other_end("reads")),
             Err(_) => thread::sleep(Duration::from_millis(20)),
         }
     }
@@ -67,7 +67,7 @@ fn is_named_pipe(path: &Path, facts: &Metadata) -> bool {
     facts.file_type().is_fifo() && fs::canonicalize(path).is_ok()
 }
 
-fn lonely(does: &str) -> io::Error {
+fn no_other_end(does: &str) -> io::Error {
     let patience = duration::exact(OTHER_END);
     let problem = format!("no program {does} the pipe within {patience}");
     io::Error::new(io::ErrorKind::TimedOut, problem)

@@ -22,7 +22,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    pub(crate) fn unvetted(job: &Job) -> Self {
+    pub(crate) fn unverified(job: &Job) -> Self {
         Self {
             key: job.key.clone(),
             rank: job.rank(),
@@ -138,13 +138,13 @@ impl Backlog {
         }
     }
 
-    pub(crate) fn vouch_for(&mut self, key: &JobKey) {
+    pub(crate) fn mark_verified(&mut self, key: &JobKey) {
         if let Some(candidate) = self.known.get_mut(key) {
             candidate.is_vetted = true;
         }
     }
 
-    pub(crate) fn ripen(&mut self, now: DateTime<Utc>) {
+    pub(crate) fn release_delayed(&mut self, now: DateTime<Utc>) {
         while let Some((time, _)) = self.postponed.first()
             && *time <= now
             && let Some((_, key)) = self.postponed.pop_first()
@@ -177,7 +177,7 @@ impl Backlog {
             .collect()
     }
 
-    pub(crate) fn heed(&mut self, event: &Event, now: DateTime<Utc>) -> BacklogChange {
+    pub(crate) fn apply(&mut self, event: &Event, now: DateTime<Utc>) -> BacklogChange {
         let Some(subject) = &event.subject else {
             return match event.kind {
                 EventKind::Resync | EventKind::Paused | EventKind::Resumed => BacklogChange::Resync,
@@ -292,9 +292,9 @@ mod tests {
         backlog.postpone(&JobKey::new("a"), until, now);
         assert_eq!(names(&backlog.best(10, 0)), ["b"]);
         assert_eq!(backlog.next_not_before(), Some(until));
-        backlog.ripen(now);
+        backlog.release_delayed(now);
         assert_eq!(names(&backlog.best(10, 0)), ["b"]);
-        backlog.ripen(until);
+        backlog.release_delayed(until);
         assert_eq!(names(&backlog.best(10, 0)), ["a", "b"]);
         assert_eq!(backlog.next_not_before(), None);
     }
@@ -305,7 +305,7 @@ mod tests {
         let mut backlog = normal(&["a"], 10);
         backlog.postpone(&JobKey::new("a"), now + TimeDelta::seconds(5), now);
         let abandoned = event(EventKind::Abandoned, &candidate("a", Priority::Normal, 1));
-        backlog.heed(&abandoned, now);
+        backlog.apply(&abandoned, now);
         assert!(backlog.has_none_ready());
     }
 
@@ -315,14 +315,14 @@ mod tests {
         let mut backlog = normal(&["a"], 10);
         let new = candidate("b", Priority::High, 2);
         assert_eq!(
-            backlog.heed(&event(EventKind::Posted, &new), now),
+            backlog.apply(&event(EventKind::Posted, &new), now),
             BacklogChange::More
         );
         let best = backlog.best(10, 0);
         assert_eq!(names(&best), ["b", "a"]);
         assert!(!best[0].is_vetted && best[1].is_vetted);
         assert_eq!(
-            backlog.heed(&event(EventKind::Claimed, &new), now),
+            backlog.apply(&event(EventKind::Claimed, &new), now),
             BacklogChange::Less
         );
         assert_eq!(names(&backlog.best(10, 0)), ["a"]);

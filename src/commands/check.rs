@@ -78,7 +78,7 @@ pub(crate) struct CheckArgs {
 pub(crate) async fn run(ctx: &mut Context, args: CheckArgs) -> anyhow::Result<()> {
     // Monitoring also reads standard error, and wants one line.
     let is_verbose = ctx.out.is_verbose();
-    ctx.out.hush();
+    ctx.out.silence();
     for (option, thresholds) in [("--warn", &args.warn), ("--crit", &args.crit)] {
         let metrics = thresholds.iter().map(|it| it.metric).enumerate();
         let mut twice =

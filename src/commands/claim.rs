@@ -15,7 +15,7 @@ use super::{
     parts::{
         octavia::{refuse_to_hold, refuse_to_perform},
         unconfirmed::claim_confirmed,
-        under_claim::{Performer, WonJob, expiry, kept_owner, lease, ours},
+        under_claim::{Performer, WonJob, expiry, lease, lease_owner, ours},
     },
 };
 use crate::{
@@ -32,7 +32,7 @@ use crate::{
     process::{clock::Boottime, signal::Signals},
     retry::RetryPolicy,
     suggest::{Hint, Suggestion},
-    worker::settle_kept,
+    worker::settle_leased,
 };
 
 /// Claim a job
@@ -197,7 +197,7 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
     let mut signals = Signals::ending()?;
     let term = board.lease_term(args.lease.unwrap_or(USUAL_LEASE)).await?;
     let by = Claimant {
-        owner: kept_owner(ctx.who())?,
+        owner: lease_owner(ctx.who())?,
         term: Term::Kept(term),
     };
     let wish = ClaimWish {
@@ -228,7 +228,7 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
     let decision = Decision::Abandon(Aftermath::None);
     let authority = Authority::Claim(by.owner.clone(), claimed.fence.clone());
     let settlement = Settlement::of(claimed.job.key.clone(), decision, authority);
-    let settled = settle_kept(&*board, &settlement, Some(&mut lease)).await;
+    let settled = settle_leased(&*board, &settlement, Some(&mut lease)).await;
     settled.with_context(|| {
         let trying = ctx.trying("abandon", &claimed.job.name);
         trying.with(claimed.job.reference())

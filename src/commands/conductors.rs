@@ -58,7 +58,7 @@ impl ListedConductor {
         duration::between(time, self.now)
     }
 
-    fn heard(&self) -> String {
+    fn last_heartbeat(&self) -> String {
         let ago = self.conductor.silence.map(duration::brief);
         match (self.silent, ago) {
             (true, ago) => {
@@ -81,7 +81,7 @@ impl ListedConductor {
             conductor.name.clone(),
             conductor.host.clone(),
             conductor.pid.to_string(),
-            self.heard(),
+            self.last_heartbeat(),
             number(report.running),
             number(report.slots),
             report.counters.done.to_string(),
@@ -162,7 +162,7 @@ impl Report for ListedConductor {
             true => Tone::Bad,
             false => Tone::Plain,
         };
-        page.fact_with("seen", seen, &self.heard(), None);
+        page.fact_with("seen", seen, &self.last_heartbeat(), None);
         let (pid, host) = (conductor.pid, &conductor.host);
         page.fact("process", format!("{pid} on {host}"));
         let (since, age) = (rfc3339(conductor.since), self.age(conductor.since));

@@ -28,7 +28,7 @@ use super::{
         report::Results,
         shared_trash::SharedArgs,
     },
-    parts::under_claim::kept_owner,
+    parts::under_claim::lease_owner,
 };
 use crate::{
     board::{
@@ -251,7 +251,7 @@ async fn between(
         let lease = route.from.lease_term(USUAL_LEASE).await;
         mover = Some(Mover {
             route,
-            owner: Owner::new(&format!("{MOVER}{}", kept_owner(ctx.who())?))?,
+            owner: Owner::new(&format!("{MOVER}{}", lease_owner(ctx.who())?))?,
             lease: lease.with_context(|| ctx.trying(verb, "the jobs"))?,
             keeper: Keeper::start(Arc::clone(here)),
             is_unfinished: Cell::default(),

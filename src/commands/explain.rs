@@ -131,7 +131,7 @@ async fn explain(
                     let alike = board.find(shelf, &[uuid]).await?;
                     job.is_misnamed |= alike.concat().len() > 1;
                 }
-                let mut explanation = look_closer(board, snapshot, &entry, shelf).await?;
+                let mut explanation = recheck_claim(board, snapshot, &entry, shelf).await?;
                 explanation.unseen.append(&mut hidden);
                 return Ok(explanation);
             }
@@ -183,7 +183,7 @@ async fn suggest_key(board: &dyn Board, start: &str) -> Result<Option<Suggestion
 }
 
 /// Explains a job, after a second look if one does not suffice.
-async fn look_closer(
+async fn recheck_claim(
     board: &dyn Board,
     snapshot: &Snapshot,
     entry: &Entry,

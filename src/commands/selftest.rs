@@ -202,7 +202,7 @@ async fn tidy(
     place: Option<String>,
 ) -> anyhow::Result<()> {
     let found = match place {
-        Some(_) => scratch.left(board).await,
+        Some(_) => scratch.leftovers(board).await,
         None => scratch.sweep(board).await,
     };
     let (names, failed) =

@@ -52,7 +52,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
         true => args.about.jobs(ctx, &*board).await?,
         false => named,
     };
-    let found = look_everywhere(&*board, &wanted)
+    let found = find_everywhere(&*board, &wanted)
         .await
         .with_context(|| ctx.trying("show", "the jobs"))?;
     let is_unknown = |found: &Result<_, _>| matches!(found, Err(BoardError::NoSuchJob));
@@ -115,7 +115,7 @@ fn has_failed(entry: &Entry) -> bool {
         .is_some_and(|job| !job.history.failures.is_empty())
 }
 
-pub(crate) async fn look_everywhere(
+pub(crate) async fn find_everywhere(
     board: &dyn Board,
     wanted: &[JobRef],
 ) -> Result<Vec<Result<Entry, BoardError>>, BoardError> {

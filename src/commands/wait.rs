@@ -286,7 +286,7 @@ async fn look_up(
     gone_ok: bool,
 ) -> anyhow::Result<Vec<AwaitedJob>> {
     let name = board.name();
-    let found = show::look_everywhere(board, wanted)
+    let found = show::find_everywhere(board, wanted)
         .await
         .with_context(|| ctx.trying("wait for", "the jobs"))?;
     if found

@@ -97,7 +97,7 @@ impl JobAttempt {
                 said: &|| {
                     capture
                         .as_ref()
-                        .map_or_else(CapturedOutput::default, Capture::said)
+                        .map_or_else(CapturedOutput::default, Capture::captured)
                 },
             };
             retry.judge(&end, context)

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use crate::job::{Aftermath, JobKey};
 
-/// A job is in flight from its claim to its settlement. A job is adrift if it may be claimed although no attempt
+/// A job is in flight from its claim to its settlement. A job is unreleased if it may be claimed although no attempt
 /// runs: its claim was unanswered, lost, or given up while the board was silent. It stays here until the board
 /// confirms that none of our claims is on it. Jobs that are set aside are still claimed, and the conductor no longer
 /// waits for them.
@@ -17,42 +17,42 @@ type FlightTable = BTreeMap<JobKey, FlightState>;
 
 #[derive(Debug)]
 enum FlightState {
-    InHand,
+    Running,
     /// The board does not let us settle it.
-    Aside,
+    SetAside,
     /// With the attempt result to record when it is released.
-    Adrift(Aftermath),
+    Unreleased(Aftermath),
 }
 
 impl InFlight {
     pub(super) fn take(&self, key: &JobKey) {
-        self.set(key, FlightState::InHand);
+        self.set(key, FlightState::Running);
     }
 
-    pub(super) fn put_down(&self, key: &JobKey) {
+    pub(super) fn remove(&self, key: &JobKey) {
         self.0.send_modify(|jobs| _ = jobs.remove(key));
     }
 
     /// Records that a job may be ours although no attempt runs, even if it was in flight.
-    pub(super) fn let_slip(&self, key: &JobKey, aftermath: Aftermath) {
-        self.set(key, FlightState::Adrift(aftermath));
+    pub(super) fn mark_unreleased(&self, key: &JobKey, aftermath: Aftermath) {
+        self.set(key, FlightState::Unreleased(aftermath));
     }
 
-    fn set(&self, key: &JobKey, grip: FlightState) {
+    fn set(&self, key: &JobKey, state: FlightState) {
         self.0
-            .send_modify(|jobs| _ = jobs.insert(key.clone(), grip));
+            .send_modify(|jobs| _ = jobs.insert(key.clone(), state));
     }
 
     pub(super) fn set_aside(&self, key: &JobKey) {
         self.0.send_modify(|jobs| {
-            if let Some(grip @ FlightState::InHand) = jobs.get_mut(key) {
-                *grip = FlightState::Aside;
+            if let Some(state @ FlightState::Running) = jobs.get_mut(key) {
+                *state = FlightState::SetAside;
             }
         });
     }
 
-    pub(super) fn have_aside(&self, key: &JobKey) -> bool {
-        matches!(self.0.borrow().get(key), Some(FlightState::Aside))
+    pub(super) fn is_set_aside(&self, key: &JobKey) -> bool {
+        matches!(self.0.borrow().get(key), Some(FlightState::SetAside))
     }
 
     pub(super) fn may_have(&self, key: &JobKey) -> bool {
@@ -68,21 +68,21 @@ impl InFlight {
         count(&self.0.borrow())
     }
 
-    pub(super) fn adrift(&self) -> Vec<(JobKey, Aftermath)> {
-        let adrift = |(key, grip): (&JobKey, &FlightState)| match grip {
-            FlightState::InHand | FlightState::Aside => None,
-            FlightState::Adrift(aftermath) => Some((key.clone(), aftermath.clone())),
+    pub(super) fn unreleased(&self) -> Vec<(JobKey, Aftermath)> {
+        let unreleased = |(key, state): (&JobKey, &FlightState)| match state {
+            FlightState::Running | FlightState::SetAside => None,
+            FlightState::Unreleased(aftermath) => Some((key.clone(), aftermath.clone())),
         };
-        self.0.borrow().iter().filter_map(adrift).collect()
+        self.0.borrow().iter().filter_map(unreleased).collect()
     }
 
     pub(super) async fn empty(&self) {
         self.until(are_empty).await;
     }
 
-    pub(super) async fn some_adrift(&self) {
-        let is_adrift = |grip: &FlightState| matches!(grip, FlightState::Adrift(_));
-        self.until(|jobs| jobs.values().any(is_adrift)).await;
+    pub(super) async fn any_unreleased(&self) {
+        let is_unreleased = |state: &FlightState| matches!(state, FlightState::Unreleased(_));
+        self.until(|jobs| jobs.values().any(is_unreleased)).await;
     }
 
     pub(super) async fn idle(&self, long: Duration) {
@@ -103,12 +103,13 @@ impl InFlight {
 }
 
 fn are_empty(jobs: &FlightTable) -> bool {
-    jobs.values().all(|grip| matches!(grip, FlightState::Aside))
+    jobs.values()
+        .all(|state| matches!(state, FlightState::SetAside))
 }
 
 fn count(jobs: &FlightTable) -> usize {
-    let in_hand = |grip: &&FlightState| matches!(grip, FlightState::InHand);
-    jobs.values().filter(in_hand).count()
+    let is_running = |state: &&FlightState| matches!(state, FlightState::Running);
+    jobs.values().filter(is_running).count()
 }
 
 #[cfg(test)]
@@ -119,14 +120,14 @@ mod tests {
     async fn unreleased_claim_counts_as_ours_but_not_as_busy() {
         let (in_flight, job) = (InFlight::default(), JobKey::new("a"));
         in_flight.take(&job);
-        assert!((in_flight.count(), in_flight.adrift().len()) == (1, 0));
-        in_flight.let_slip(&job, Aftermath::None);
+        assert!((in_flight.count(), in_flight.unreleased().len()) == (1, 0));
+        in_flight.mark_unreleased(&job, Aftermath::None);
         assert!(in_flight.may_have(&job) && !in_flight.are_empty());
-        in_flight.some_adrift().await;
+        in_flight.any_unreleased().await;
         in_flight.idle(Duration::ZERO).await;
-        assert_eq!(in_flight.adrift(), [(job.clone(), Aftermath::None)]);
-        in_flight.put_down(&job);
+        assert_eq!(in_flight.unreleased(), [(job.clone(), Aftermath::None)]);
+        in_flight.remove(&job);
         in_flight.empty().await;
-        assert!(in_flight.adrift().is_empty());
+        assert!(in_flight.unreleased().is_empty());
     }
 }

@@ -129,7 +129,7 @@ pub(crate) async fn conduct(
     let mut service = Service::new(&shared, steering);
     let done = tokio::select! {
         biased;
-        never = service.attend() => match never {},
+        never = service.run() => match never {},
         done = work(&shared, signals) => done,
     };
     service.leave();

@@ -167,7 +167,7 @@ impl Reporter {
     }
 
     /// From here on passes on only the output of commands.
-    pub(crate) fn hush(&mut self) {
+    pub(crate) fn silence(&mut self) {
         self.has_notes = false;
     }
 
@@ -188,26 +188,26 @@ impl Reporter {
 
     pub(crate) async fn finish(&self) {
         let (sender, shown) = oneshot::channel();
-        self.hand(LogItem::End(sender)).await;
+        self.send(LogItem::End(sender)).await;
         // The receiver may be gone; do not wait for it.
         let _ = shown.await;
     }
 
     /// Appends to a file. Without room for some time, it counts as a missed note.
     pub(super) async fn write(&self, file: &Arc<Log>, bytes: Vec<u8>) {
-        let handed = self.hand(LogItem::Bytes(Arc::clone(file), bytes));
+        let handed = self.send(LogItem::Bytes(Arc::clone(file), bytes));
         if time::timeout(PATIENCE, handed).await.is_err() {
             self.missed.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    async fn hand(&self, progress: LogItem) {
+    async fn send(&self, progress: LogItem) {
         // Without a receiver no one wants the report.
         let _ = self.sender.send(progress).await;
     }
 
     /// Keeps the order. If dropped early, it leaves the remaining reports in `waiting`.
-    pub(super) async fn hand_all(&self, waiting: &mut VecDeque<LogItem>) {
+    pub(super) async fn send_all(&self, waiting: &mut VecDeque<LogItem>) {
         while !waiting.is_empty() {
             match self.sender.reserve().await {
                 Ok(room) => {

@@ -65,7 +65,7 @@ impl<'a> Service<'a> {
         }
     }
 
-    pub(super) async fn attend(&mut self) -> Infallible {
+    pub(super) async fn run(&mut self) -> Infallible {
         let mut registered = self.shared.status.registered.subscribe();
         let mut shutdown = self.shared.shutdown.subscribe();
         loop {
@@ -74,12 +74,12 @@ impl<'a> Service<'a> {
                 _ = registered.changed() => {}
                 _ = shutdown.changed() => {}
                 () = time::sleep(MOMENT), if self.shared.settings.service_manager.is_some() => {}
-                signal = self.steering.signals.next() => self.heed(signal),
+                signal = self.steering.signals.next() => self.handle_signal(signal),
             }
         }
     }
 
-    fn heed(&mut self, signal: Signal) {
+    fn handle_signal(&mut self, signal: Signal) {
         match signal {
             Signal::USR1 => self.turn_quiet(),
             Signal::HUP => self.reload(),

@@ -73,7 +73,7 @@ impl Settler {
                         Some(finished) => due.extend(self.take(finished)),
                         None => is_open = false,
                     },
-                    () = self.refused.ripe() => {}
+                    () = self.refused.due() => {}
                 }
             }
             if !is_open && due.is_empty() && self.refused.is_hopeless() {
@@ -82,7 +82,7 @@ impl Settler {
             }
             self.gather(&mut due).await;
             due = self.drop_lost(due);
-            let refused = self.refused.take_ripe();
+            let refused = self.refused.take_due();
             let refused = self.drop_lost(refused);
             let is_idle = due.is_empty() && refused.is_empty();
             let mut settled = self.settle(&mut due).await;
@@ -100,7 +100,7 @@ impl Settler {
                 Ok(()) => outage.pause().await,
                 Err(error) if error.is_final() => {
                     for due in due {
-                        self.shared.in_flight.put_down(&due.attempt.held.job.key);
+                        self.shared.in_flight.remove(&due.attempt.held.job.key);
                     }
                     self.leave_refused();
                     return Err(error);
@@ -177,16 +177,16 @@ impl Settler {
         // The board may still list the claim as ours: its data may have come back, or a renewal arrived unanswered.
         // It counts as expired.
         let key = &attempt.held.job.key;
-        self.shared.in_flight.let_slip(key, Aftermath::None);
+        self.shared.in_flight.mark_unreleased(key, Aftermath::None);
     }
 
     fn offer_again(&self, attempt: &JobAttempt, not_before: Option<DateTime<Utc>>) {
-        self.shared.in_flight.put_down(&attempt.held.job.key);
+        self.shared.in_flight.remove(&attempt.held.job.key);
         // No picker runs while the conductor shuts down.
         let _ = self.returned.send(Candidate {
             not_before,
             // The key may belong to another posting by now.
-            ..Candidate::unvetted(&attempt.held.job)
+            ..Candidate::unverified(&attempt.held.job)
         });
     }
 
@@ -291,7 +291,7 @@ impl Settler {
         self.shared.status.log(note);
         match decision {
             Decision::Abandon(_) => self.offer_again(&attempt, decision.not_before()),
-            _ => self.shared.in_flight.put_down(key),
+            _ => self.shared.in_flight.remove(key),
         }
     }
 }

@@ -56,7 +56,7 @@ impl Shared {
             let note = Note::new("not_watched");
             self.status.log(note.with("reason", why.to_string()));
         };
-        self.worker.guard.tend(report).await
+        self.worker.guard.keep_alive(report).await
     }
 }
 

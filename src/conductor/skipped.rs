@@ -101,16 +101,16 @@ impl SkipReasons {
 }
 
 impl SkipReason {
-    fn such_as(&self) -> &str {
+    fn example(&self) -> &str {
         self.names.first().map_or("", String::as_str)
     }
 
     /// Describes the reason with its new names, or with the first name if none is new.
     fn note(&self, text: &str, news: &[&String]) -> Note {
-        let such_as = news.first().map_or(self.such_as(), |name| name.as_str());
+        let example = news.first().map_or(self.example(), |name| name.as_str());
         let note = Note::new("skipped")
             .with("jobs", self.jobs)
-            .with("example", such_as)
+            .with("example", example)
             .with("reason", text);
         match news.len() {
             0 | 1 => note,
@@ -147,7 +147,7 @@ impl SkippedJobs {
         state.report_new(&self.reporter);
     }
 
-    pub(super) fn heard(&self, key: &JobKey, skipped: &SkippedJob<'_>, against: &Rejection) {
+    pub(super) fn update(&self, key: &JobKey, skipped: &SkippedJob<'_>, against: &Rejection) {
         let mut state = self.state.lock();
         let has_room = state.heard.len() < MOST_HEARD;
         if has_room && state.heard.insert(key.clone()) {
@@ -262,11 +262,11 @@ mod tests {
             }
             skipped.found_all(reasons);
             let notes = std::iter::from_fn(|| told.try_recv().ok());
-            let such_as = notes.map(|note| match note {
+            let example = notes.map(|note| match note {
                 super::super::progress::LogItem::Note(note) => note.facts[1].1.clone(),
                 other => panic!("{other:?}"),
             });
-            such_as.collect::<Vec<_>>()
+            example.collect::<Vec<_>>()
         };
         assert_eq!(look(&["a", "a", "resize"]), ["resize", "a"]);
         assert_eq!(look(&["a", "resize"]), [""; 0]);
@@ -305,7 +305,7 @@ mod tests {
             let name = number.to_string();
             let key = JobKey::new(name.as_str());
             let against = Rejection::Policy(Forbidden::NotHandled);
-            skipped.heard(&key, &SkippedJob::at(&key), &against);
+            skipped.update(&key, &SkippedJob::at(&key), &against);
         }
         assert_eq!(
             std::iter::from_fn(|| told.try_recv().ok()).count(),

@@ -21,7 +21,7 @@ enum Form {
 impl JobKey {
     pub(crate) fn new(text: impl AsRef<str>) -> Self {
         let text = text.as_ref();
-        Self(match usual(text.as_bytes()) {
+        Self(match standard_uuid(text.as_bytes()) {
             Some(uuid) => Form::Uuid(uuid),
             None => Form::Other(text.into()),
         })
@@ -36,7 +36,7 @@ impl JobKey {
 }
 
 /// Returns the uuid of a text in the usual form. Uuids have other notations, too.
-pub(crate) fn usual(text: &[u8]) -> Option<Uuid> {
+pub(crate) fn standard_uuid(text: &[u8]) -> Option<Uuid> {
     let is_usual = text.len() == Hyphenated::LENGTH && !text.iter().any(u8::is_ascii_uppercase);
     is_usual.then(|| Uuid::try_parse_ascii(text).ok())?
 }

@@ -36,7 +36,7 @@ pub(crate) use self::{
         AuditEntry, CapturedOutput, Failure, History, LONGEST_RECORD, LONGEST_TEXT, RELEASED,
         from_json, shortened,
     },
-    key::{JobKey, usual},
+    key::{JobKey, standard_uuid},
     moves::{MOST_RECORDS, MOVER, MoveRecord, Stage},
     past::{Departure, End, HISTORY, Identity},
     pause::{MOST_PAUSES, Pause, Pauses},
@@ -186,7 +186,7 @@ impl Job {
     /// Returns a reference that commands accept: the uuid, or `key:` and the key if the uuid is ambiguous.
     pub(crate) fn reference(&self) -> Cow<'_, str> {
         // Peers may write any text as the uuid.
-        match usual(self.uuid.as_bytes()).is_some() && !self.is_misnamed {
+        match standard_uuid(self.uuid.as_bytes()).is_some() && !self.is_misnamed {
             true => Cow::Borrowed(&self.uuid),
             false => Cow::Owned(format!("key:{}", self.key)),
         }

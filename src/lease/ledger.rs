@@ -109,7 +109,7 @@ impl Ledger {
         self.entries.lock().clear();
     }
 
-    pub(super) fn ward(&self, id: u64, label: Label) -> GuardedCommand {
+    pub(super) fn guarded_command(&self, id: u64, label: Label) -> GuardedCommand {
         let limits = self.entries.lock().get(&id).map(|entry| entry.limits(self));
         // A lost claim has no time left.
         let limits = limits.unwrap_or_else(|| Deadlines::before(Boottime::now(), Duration::ZERO));

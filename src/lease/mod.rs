@@ -102,7 +102,7 @@ pub(crate) struct KeptLease {
 
 impl KeptLease {
     pub(crate) fn announce(&self, guard: &Guard, label: Label) -> io::Result<()> {
-        guard.expect(self.ledger.ward(self.id, label))
+        guard.expect(self.ledger.guarded_command(self.id, label))
     }
 
     /// Makes the guard end this group and its label if the claim is not renewed in time.
@@ -112,7 +112,7 @@ impl KeptLease {
         group: ProcessGroup,
         label: Label,
     ) -> io::Result<()> {
-        guard.watch(group, self.ledger.ward(self.id, label))?;
+        guard.watch(group, self.ledger.guarded_command(self.id, label))?;
         self.ledger.protect(self.id, guard, group);
         Ok(())
     }

@@ -93,7 +93,7 @@ impl Output {
         }
     }
 
-    pub(crate) fn hush(&mut self) {
+    pub(crate) fn silence(&mut self) {
         self.verbosity = Verbosity::Quiet;
     }
 

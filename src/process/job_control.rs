@@ -136,7 +136,7 @@ impl Front {
             && self.in_foreground
             && let Some(group) = own_group()
         {
-            self.tty.lend(group);
+            self.tty.give_foreground(group);
             self.tty.set_modes(self.modes.as_ref());
         }
         let code = code_of(status.code(), status.signal());

@@ -61,9 +61,9 @@ impl Terminal {
         Ok(())
     }
 
-    pub(crate) fn lend(&self, command: ProcessGroup) {
+    pub(crate) fn give_foreground(&self, command: ProcessGroup) {
         if self.is_for_command && self.tty.foreground() == Some(self.front_group) {
-            self.tty.lend(command.leader());
+            self.tty.give_foreground(command.leader());
             self.is_lent.set(true);
         }
     }
@@ -75,10 +75,10 @@ impl Terminal {
         }
     }
 
-    pub(crate) async fn attend(&mut self, event: Signal, process: &Process) {
+    pub(crate) async fn handle_signal(&mut self, event: Signal, process: &Process) {
         let command = process.group();
         if event == Signal::CONT {
-            self.lend(command);
+            self.give_foreground(command);
             command.signal(Signal::CONT);
         } else if event == Signal::TSTP {
             command.signal(Signal::TSTP);
@@ -91,7 +91,7 @@ impl Terminal {
         getppid() != Some(self.front)
     }
 
-    pub(crate) fn take_back(&mut self, command: ProcessGroup, ended: Option<Ended>) {
+    pub(crate) fn reclaim_foreground(&mut self, command: ProcessGroup, ended: Option<Ended>) {
         // The command may have given it to a job below it.
         let is_with_command = self.tty.foreground() == Some(command.leader());
         if is_with_command
@@ -100,7 +100,7 @@ impl Terminal {
             if !matches!(ended, Some(Ended::Exit(_))) {
                 self.tty.set_modes(self.modes.as_ref());
             }
-            self.tty.lend(self.front_group);
+            self.tty.give_foreground(self.front_group);
             self.share(ended);
         }
         self.rejoin();
@@ -131,13 +131,13 @@ impl Terminal {
         let is_lent = holder == Some(command.leader());
         let asks = matches!(reason, Signal::TTIN | Signal::TTOU);
         if asks && (is_lent || holder == Some(self.front_group)) {
-            self.tty.lend(command.leader());
+            self.tty.give_foreground(command.leader());
             self.is_lent.set(true);
             command.signal(Signal::CONT);
             return;
         }
         if is_lent {
-            self.tty.lend(self.front_group);
+            self.tty.give_foreground(self.front_group);
         }
         if self.stop_front().await {
             // The shell holds the terminal now, and may return it.
@@ -145,7 +145,7 @@ impl Terminal {
         } else {
             // No shell would ever continue the job, so nothing stops here.
             if is_lent {
-                self.tty.lend(command.leader());
+                self.tty.give_foreground(command.leader());
             }
             command.signal(Signal::CONT);
         }
@@ -190,7 +190,7 @@ impl Tty {
         tcgetpgrp(&self.0).ok()
     }
 
-    pub(crate) fn lend(&self, group: Pid) {
+    pub(crate) fn give_foreground(&self, group: Pid) {
         let _ = unstopped(|| tcsetpgrp(&self.0, group));
     }
 

@@ -82,20 +82,20 @@ const NESTS: [(&[u8], &[u8]); 6] = [
     (b"[[],", b"]"),
 ];
 
-pub(super) fn spoilt(intact: &[Vec<u8>], longest: usize, dice: &mut Dice) -> Vec<u8> {
+pub(super) fn corrupted(intact: &[Vec<u8>], longest: usize, dice: &mut Dice) -> Vec<u8> {
     let mut input = match dice.roll(16) {
         0 => (0..dice.roll(40)).map(|_| dice.roll(256) as u8).collect(),
         1 => (0..dice.roll(40)).map(|_| *dice.one_of(LEADS)).collect(),
         _ => dice.one_of(intact).clone(),
     };
     for _ in 0..=dice.roll(4) {
-        spoil(&mut input, intact, longest, dice);
+        corrupt(&mut input, intact, longest, dice);
     }
     input.truncate(longest);
     input
 }
 
-fn spoil(input: &mut Vec<u8>, intact: &[Vec<u8>], longest: usize, dice: &mut Dice) {
+fn corrupt(input: &mut Vec<u8>, intact: &[Vec<u8>], longest: usize, dice: &mut Dice) {
     let at = dice.roll(input.len() + 1);
     let end = (at + 1 + dice.roll(8)).min(input.len());
     let word = dice.one_of(&WORDS);

@@ -17,7 +17,7 @@ use std::{
 
 use allocation_counter::measure;
 
-use self::corrupt::{Dice, spoilt};
+use self::corrupt::{Dice, corrupted};
 use crate::board::testing::needs::is_full;
 
 /// How many attempts it makes to shorten an input.
@@ -115,7 +115,7 @@ impl Corpus {
         while figures.go_on(self.bounds.inputs) {
             let input = match intact.next() {
                 Some(input) => input.clone(),
-                None => spoilt(&self.inputs, self.bounds.longest, &mut dice),
+                None => corrupted(&self.inputs, self.bounds.longest, &mut dice),
             };
             if let Err(law_broken) = self.judge(&input, law, &mut figures) {
                 return (Some(self.shortened(input, law_broken, law)), figures);

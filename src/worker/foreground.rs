@@ -51,7 +51,7 @@ pub(crate) async fn perform_here(
     let ended = watch.until_end(&mut held.lease, signals).await;
     let is_interrupted = watch.first.is_some();
     if let Some(terminal) = terminal {
-        terminal.take_back(process.group(), ended.as_ref().ok().copied());
+        terminal.reclaim_foreground(process.group(), ended.as_ref().ok().copied());
     }
     let ended = worker.finish(held, process, ended).await;
     worker.guard.flush();
@@ -73,7 +73,7 @@ impl ForegroundWatch<'_> {
         signals: &mut Signals,
     ) -> Result<Ended, NotPerformed> {
         if let Some(terminal) = &self.terminal {
-            terminal.lend(self.process.group());
+            terminal.give_foreground(self.process.group());
         }
         loop {
             tokio::select! {
@@ -90,10 +90,10 @@ impl ForegroundWatch<'_> {
                 }
                 event = event(&mut self.terminal) => {
                     if let Some(terminal) = &mut self.terminal {
-                        terminal.attend(event, self.process).await;
+                        terminal.handle_signal(event, self.process).await;
                     }
                 }
-                never = self.guard.tend(drop) => match never {},
+                never = self.guard.keep_alive(drop) => match never {},
             }
         }
     }

@@ -139,7 +139,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Settles a job, and repeats without a reply. The request names its claim, so it takes effect at most once.
 ///
 /// After the end of the lease, it is unknown whether the settlement came before the expiry.
-pub(crate) async fn settle_kept(
+pub(crate) async fn settle_leased(
     board: &dyn Board,
     settlement: &Settlement,
     mut lease: Option<&mut KeptLease>,

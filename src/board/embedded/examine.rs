@@ -39,7 +39,7 @@ const LONGEST_CHECK: Duration = Duration::from_secs(10);
 const LARGE_LOG: u64 = 64 * 1024 * 1024;
 
 impl Embedded {
-    pub(super) async fn look_at(&self, part: Part) -> Result<Examined> {
+    pub(super) async fn examine_part(&self, part: Part) -> Result<Examined> {
         let mut seen = Examined::default();
         match part {
             _ if !self.file.options.path.exists() => {}

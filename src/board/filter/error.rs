@@ -47,10 +47,10 @@ pub(super) enum Fault {
     },
     #[error("the field before `{operator}` is missing; the fields are {fields}")]
     NoField { operator: String, fields: String },
-    #[error("unknown field `{name}`{perhaps}; the fields are {fields}")]
+    #[error("unknown field `{name}`{did_you_mean}; the fields are {fields}")]
     UnknownField {
         name: String,
-        perhaps: String,
+        did_you_mean: String,
         fields: String,
     },
     #[error("`details.{0}` has an empty part; separate names and array indexes with single dots")]

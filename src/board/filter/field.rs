@@ -48,7 +48,7 @@ impl FieldPath {
                 Some(field) => Ok(Self::Named(*field)),
                 None => Err(Fault::UnknownField {
                     name: text.to_owned(),
-                    perhaps: perhaps(text),
+                    did_you_mean: did_you_mean(text),
                     fields: fields(),
                 }),
             },
@@ -253,7 +253,7 @@ pub(super) fn fields() -> String {
 }
 
 /// Suggests the field that was probably meant; empty if none is close.
-fn perhaps(wrong: &str) -> String {
+fn did_you_mean(wrong: &str) -> String {
     /// Maximum number of wrong, missing or extra letters.
     const SLIPS: usize = 2;
 

@@ -16,7 +16,7 @@ use crate::{
         examine::{Examined, Part},
         url::{Server, redis::Address},
     },
-    job::{Shelf, usual},
+    job::{Shelf, standard_uuid},
     problem::{Code, Fix, Problem},
     suggest::Suggestion,
 };
@@ -37,7 +37,7 @@ const NAMED: usize = 20;
 const AT_ONCE: usize = 1000;
 
 impl Redis {
-    pub(super) async fn look_at(&self, part: Part) -> Result<Examined> {
+    pub(super) async fn examine_part(&self, part: Part) -> Result<Examined> {
         let mut seen = Examined::default();
         match part {
             Part::Connection => {
@@ -308,7 +308,7 @@ impl Redis {
                 }
             };
             // Anything else may be of another board, whose namespace begins like ours.
-            usual(&field).is_some().then_some((name, field))
+            standard_uuid(&field).is_some().then_some((name, field))
         });
         let of_jobs: Vec<_> = of_jobs.collect();
         let mut commands = Pipeline::new();

@@ -3,7 +3,7 @@
 use percent_encoding::percent_decode_str;
 use redis::Cmd;
 
-use super::link::bounded::stand_in;
+use super::link::bounded::placeholder;
 use crate::{
     board::scratch::MARK,
     job::{JobKey, LONGEST_TEXT, Shelf},
@@ -135,7 +135,7 @@ impl Keys {
         format!("{literal}*")
     }
 
-    pub(super) fn beside(&self, field: &[u8]) -> SidecarNames {
+    pub(super) fn sidecar_names(&self, field: &[u8]) -> SidecarNames {
         SidecarNames {
             owner: self.owner(field),
             last_modified: self.of_field(field, ".last_modified"),
@@ -167,7 +167,7 @@ impl SidecarNames {
 /// The key is printed on a line of its own and parsed from there, so unprintable bytes are escaped with `%`.
 pub(super) fn key_of(field: &[u8]) -> JobKey {
     if field.len() > LONGEST_TEXT {
-        return key_of(&stand_in(field.len()));
+        return key_of(&placeholder(field.len()));
     }
     match std::str::from_utf8(field) {
         Ok(name)
@@ -229,9 +229,9 @@ mod tests {
     fn keys_have_the_names_of_taskflow() {
         let keys = Keys::of(Some("taskflow"));
         assert_eq!(keys.listings(), "taskflow:listings");
-        assert_eq!(keys.beside(b"a-1").owner, b"taskflow:a-1.owned");
+        assert_eq!(keys.sidecar_names(b"a-1").owner, b"taskflow:a-1.owned");
         assert_eq!(
-            keys.beside(b"a-1").last_modified,
+            keys.sidecar_names(b"a-1").last_modified,
             b"taskflow:a-1.last_modified"
         );
         assert_eq!(Keys::of(Some("")).listings(), ":listings");
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn every_key_is_recognised_by_its_name() {
         for keys in [Keys::of(Some("a:b")), Keys::of(Some("")), Keys::of(None)] {
-            let beside = keys.beside(b"x.owned");
+            let beside = keys.sidecar_names(b"x.owned");
             let key = JobKey::new("x.owned");
             assert_eq!(keys.part(&beside.owner), Some(KeyPart::Owner(key.clone())));
             assert_eq!(
@@ -326,12 +326,12 @@ mod tests {
         Corpus::of(Bounds::STORED, fields).hold(|field| {
             let key = key_of(field);
             if field.len() > LONGEST_TEXT {
-                same("its size", &field_of(&key), &stand_in(field.len()))?;
+                same("its size", &field_of(&key), &placeholder(field.len()))?;
                 return refused("the text is too long");
             }
             same("it leads back", &field_of(&key), &field.to_vec())?;
             for keys in &all {
-                let owner = keys.part(&keys.beside(field).owner);
+                let owner = keys.part(&keys.sidecar_names(field).owner);
                 same(
                     "it is known by its name",
                     &owner,

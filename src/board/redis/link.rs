@@ -368,7 +368,7 @@ impl RedisClient {
 }
 
 /// Lets other tasks send their commands before long work, so that the server is busy meanwhile.
-pub(super) async fn give_way() {
+pub(super) async fn yield_to_tasks() {
     turns(TURNS_TO_LOOK + 1).await;
 }
 

@@ -216,7 +216,7 @@ impl Board for Redis {
     }
 
     async fn examine(&self, part: Part) -> Result<Examined> {
-        self.look_at(part).await
+        self.examine_part(part).await
     }
 
     async fn check_history(&self) -> Result<()> {

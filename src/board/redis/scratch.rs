@@ -49,7 +49,7 @@ impl Redis {
         let mut scan = Scan::of(self.keys.hash(shelf));
         while let Some(page) = scan.next(&self.client).await? {
             let beside = page.iter().flat_map(|(field, _)| {
-                let beside = self.keys.beside(field);
+                let beside = self.keys.sidecar_names(field);
                 [beside.owner, beside.last_modified, beside.side]
             });
             self.delete(beside.collect()).await?;

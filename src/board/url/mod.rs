@@ -133,7 +133,7 @@ impl BoardUrl {
     ///
     /// On a server all its names begin with this board's name or its parent node. An embedded board's file is in the
     /// same directory.
-    pub(crate) fn beside(&self, name: &str) -> Self {
+    pub(crate) fn sibling(&self, name: &str) -> Self {
         let mut url = self.clone();
         match &mut url {
             Self::Embedded(url) => {

@@ -62,7 +62,7 @@ pub(super) struct AwaitedEvents {
 
 impl AwaitedEvents {
     /// Whether one of these jobs may have ended by these events.
-    pub(super) fn heed(&mut self, events: Vec<Event>, awaited: &[Awaited]) -> bool {
+    pub(super) fn receive(&mut self, events: Vec<Event>, awaited: &[Awaited]) -> bool {
         let awaited: HashMap<_, _> = awaited.iter().map(|one| (&one.key, one)).collect();
         let mut may_have_ended = false;
         for event in events {

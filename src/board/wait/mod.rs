@@ -89,7 +89,7 @@ impl<'a> Waiter<'a> {
                 .patiently(async |board| look_for_endings(board, awaited, &endings).await)
                 .await?;
             // Jobs missing by now may have passed through the trash.
-            let mut has_more = heard.heed(self.arrived()?, awaited);
+            let mut has_more = heard.receive(self.arrived()?, awaited);
             let is_torn = was_torn || heard.is_torn;
             let mut silent = Vec::new();
             for (at, shelf) in found {
@@ -119,7 +119,7 @@ impl<'a> Waiter<'a> {
             while !has_more {
                 let left = latest.map(|at: Instant| at.saturating_duration_since(Instant::now()));
                 match time::timeout(left.unwrap_or(Duration::MAX), self.events()).await {
-                    Ok(events) => has_more = heard.heed(events?, awaited),
+                    Ok(events) => has_more = heard.receive(events?, awaited),
                     Err(_) => (latest, heard.is_torn, has_more) = (None, true, true),
                 }
             }
@@ -233,20 +233,25 @@ impl<'a> Waiter<'a> {
         let mut backoff = Backoff::after_one(PAUSES);
         loop {
             match look(self.board).await {
-                Err(error) if error.is_retryable() => self.rest(error, backoff.pause()).await?,
+                Err(error) if error.is_retryable() => {
+                    self.pause_after(error, backoff.pause()).await?
+                }
                 answer => return answer,
             }
         }
     }
 
-    pub(crate) async fn outlast(&mut self, error: BoardError) -> Result<()> {
+    pub(crate) async fn pause_if_retryable(&mut self, error: BoardError) -> Result<()> {
         match error.is_retryable() {
-            true => self.rest(error, Backoff::after_one(PAUSES).pause()).await,
+            true => {
+                self.pause_after(error, Backoff::after_one(PAUSES).pause())
+                    .await
+            }
             false => Err(error),
         }
     }
 
-    async fn rest(&mut self, error: BoardError, pause: Duration) -> Result<()> {
+    async fn pause_after(&mut self, error: BoardError, pause: Duration) -> Result<()> {
         self.note(&News::Lost(error));
         let end = Instant::now() + pause;
         // The board keeps later events as long as it can.

@@ -48,7 +48,7 @@ pub(super) async fn events(board: &ZooKeeper) -> Result<BoxStream<'_, Result<Eve
         pending: VecDeque::new(),
     };
     // Read after setting the watches: a change during the read also fires a watch.
-    watcher.look().await?;
+    watcher.read_board().await?;
     Ok(stream::try_unfold(watcher, |mut watcher| async {
         Ok(Some((watcher.next().await?, watcher)))
     })
@@ -65,7 +65,7 @@ struct NodeWatcher<'a> {
 }
 
 impl NodeWatcher<'_> {
-    async fn look(&mut self) -> Result<()> {
+    async fn read_board(&mut self) -> Result<()> {
         // Free the old picture first; memory may not fit both.
         self.picture = NodePicture::default();
         for shelf in Shelf::LIVE {
@@ -129,7 +129,7 @@ impl NodeWatcher<'_> {
                 return Ok(None);
             }
             let end = self.picture.changes.end();
-            let mut observations = Observations::look(&self.board, &self.picture.changes).await?;
+            let mut observations = Observations::read(&self.board, &self.picture.changes).await?;
             // All watches of those changes have arrived by now and may explain them.
             self.receive_all()?;
             if self.must_start_over() {
@@ -171,7 +171,7 @@ impl NodeWatcher<'_> {
             // leaves.
             self.watches = Watches::set(&self.board).await?;
         }
-        self.look().await?;
+        self.read_board().await?;
         let resync = Event::resync();
         if !resync.repeats(self.pending.back()) {
             self.pending.push_back(resync);

@@ -33,7 +33,7 @@ const LETTERS: [(Permission, char); 5] = [
 const NAMED: usize = 5;
 
 impl BoardSession<'_> {
-    pub(super) async fn look_at(&self, part: Part) -> Result<Examined> {
+    pub(super) async fn examine_part(&self, part: Part) -> Result<Examined> {
         let mut seen = Examined::default();
         match part {
             Part::Connection => {

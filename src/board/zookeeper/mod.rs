@@ -249,7 +249,7 @@ impl Board for ZooKeeper {
     }
 
     async fn examine(&self, part: Part) -> Result<Examined> {
-        self.root.reading().await?.look_at(part).await
+        self.root.reading().await?.examine_part(part).await
     }
 
     async fn check_history(&self) -> Result<()> {

@@ -113,7 +113,9 @@ impl BoardSession<'_> {
                 Err(BoardError::Denied { .. }) => return Ok(None),
                 Err(error) => return Err(error),
             };
-            let boards = children.iter().filter_map(|child| self.paths.beside(child));
+            let boards = children
+                .iter()
+                .filter_map(|child| self.paths.sibling(child));
             Ok(Some(boards.collect::<Vec<_>>()))
         };
         let (nodes, known) =

@@ -74,7 +74,7 @@ impl Paths {
     }
 
     /// Returns the board at a sibling node, if both would share a trash.
-    pub(super) fn beside(&self, name: &str) -> Option<Self> {
+    pub(super) fn sibling(&self, name: &str) -> Option<Self> {
         let path = format!("{}/{name}", self.parent().trim_end_matches('/'));
         let is_server_s = path == "/zookeeper";
         let other = Self::of(&path);

@@ -188,7 +188,11 @@ impl<'a> Search<'a> {
                 Ok(Some(won)) => return Ok(won),
                 Ok(None) => {}
                 // The board reports a claim that may have been made as a different error.
-                Err(error) => limits.bound(waiter.outlast(error.downcast()?)).await?,
+                Err(error) => {
+                    limits
+                        .bound(waiter.pause_if_retryable(error.downcast()?))
+                        .await?
+                }
             }
         }
     }

@@ -183,7 +183,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
     refuse_to_perform(ctx, "run jobs")?;
     let (mut reporter, progress) = Reporter::new();
     if ctx.out.is_quiet() {
-        reporter.hush();
+        reporter.silence();
     }
     let mut settings = settings(ctx, &args, &reporter)?;
     ctx.create_folder(&args.creation);

@@ -183,7 +183,7 @@ async fn once(
     }
     take(DashInput::Read)?;
     take(questions.ask(DashEffect::ReadPast, filters).await)?;
-    state.sum_up();
+    state.update_summary();
     let (columns, most) = ONCE;
     let terminal = size_of(io::stdout()).and_then(|(columns, _)| u16::try_from(columns).ok());
     let columns = terminal.unwrap_or(columns).max(draw::SMALLEST.0);

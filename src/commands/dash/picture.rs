@@ -163,7 +163,7 @@ impl Picture {
 
     /// Looks up jobs that change without an event: claims in these lines that may have been renewed, or all that look
     /// expired, and jobs whose wait has ended.
-    pub(super) fn look_again<'a>(
+    pub(super) fn look_up_due<'a>(
         &mut self,
         lines: Range<usize>,
         doubts: impl Iterator<Item = &'a RowPlace>,

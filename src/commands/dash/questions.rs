@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     board::{Board, BoardError, Detail, JobRef, Query, Result, filter::Filters},
-    commands::{explain::explained, show::look_everywhere},
+    commands::{explain::explained, show::find_everywhere},
     context::Context,
     diagnosis::surroundings,
     exit::chain,
@@ -84,14 +84,14 @@ impl<'a> Questions<'a> {
 
     pub(super) async fn ask(self, effect: DashEffect, filters: Filters) -> DashInput {
         match effect {
-            DashEffect::ReadPast => DashInput::Past(said(self.past(&filters).await)),
+            DashEffect::ReadPast => DashInput::Past(in_words(self.past(&filters).await)),
             DashEffect::ReadSurroundings => self.surroundings().await,
-            DashEffect::Ping => DashInput::Pinged(said(self.board.health().await.map(drop))),
-            DashEffect::Find(places) => DashInput::Found(said(self.found(&places).await)),
+            DashEffect::Ping => DashInput::Pinged(in_words(self.board.health().await.map(drop))),
+            DashEffect::Find(places) => DashInput::Found(in_words(self.found(&places).await)),
             DashEffect::Open(job) => {
-                let found = look_everywhere(self.board, std::slice::from_ref(&job)).await;
+                let found = find_everywhere(self.board, std::slice::from_ref(&job)).await;
                 let only = |mut found: Vec<_>| found.pop().unwrap_or(Err(BoardError::NoSuchJob));
-                let found = said(found.and_then(only));
+                let found = in_words(found.and_then(only));
                 DashInput::Opened(job, found)
             }
             DashEffect::Explain(job) => {
@@ -100,7 +100,7 @@ impl<'a> Questions<'a> {
                 DashInput::Explained(job, explained)
             }
             DashEffect::Prepare(operation, places) => {
-                let found = said(self.found(&places).await);
+                let found = in_words(self.found(&places).await);
                 let jobs = |found: Vec<(_, Option<_>)>| found.into_iter().filter_map(|it| it.1);
                 let jobs = found.map(|found| jobs(found).collect());
                 DashInput::Prepared(operation, places, jobs)
@@ -127,6 +127,6 @@ impl<'a> Questions<'a> {
     }
 }
 
-fn said<T>(answer: Result<T>) -> std::result::Result<T, String> {
+fn in_words<T>(answer: Result<T>) -> std::result::Result<T, String> {
     answer.map_err(|error| chain(&error))
 }

@@ -288,7 +288,7 @@ impl<'a> DashSession<'a> {
         state.size = self.screen.size()?;
         if state.summary.version != Some(state.picture.version) {
             if self.due.may_count <= now {
-                state.sum_up();
+                state.update_summary();
                 self.due.may_count = now + now.elapsed() * PAUSE;
             } else {
                 self.due.frame = Some(self.due.may_count.max(now + FRAME));

@@ -193,7 +193,7 @@ impl DashState {
         self.picture.list(|it| it.which = which);
     }
 
-    pub(super) fn sum_up(&mut self) {
+    pub(super) fn update_summary(&mut self) {
         let before = std::mem::take(&mut self.summary);
         self.summary = Summary::of(&mut self.picture, &before, &self.program, self.now);
         if self.has_read && !std::mem::replace(&mut self.is_view_chosen, true) {

@@ -131,7 +131,7 @@ pub(super) fn state(view: View, jobs: Vec<Job>) -> DashState {
     ] {
         update(&mut state, input, now());
     }
-    state.sum_up();
+    state.update_summary();
     state.fit(10, 0);
     state
 }
@@ -332,7 +332,7 @@ fn claim_that_is_not_renewed_becomes_a_problem() {
     update(&mut state, DashInput::Surroundings(Ok(known)), now());
     let page = DashInput::Entries(Shelf::Board, entries(vec![late]));
     update(&mut state, page, now());
-    state.sum_up();
+    state.update_summary();
     assert!(
         state.summary.problems.is_empty(),
         "{:?}",
@@ -340,7 +340,7 @@ fn claim_that_is_not_renewed_becomes_a_problem() {
     );
     assert_eq!(state.summary.doubts.len(), 1);
     state.now += TimeDelta::seconds(8);
-    state.sum_up();
+    state.update_summary();
     let codes: Vec<_> = state.summary.problems.iter().map(|it| it.code).collect();
     assert_eq!(codes, [Code::NotRenewed]);
 }

@@ -291,7 +291,7 @@ fn tick(state: &mut DashState) -> Vec<DashEffect> {
         let from = state.cursor().top;
         let (seen, are_claims) = (from..from + state.lines, state.view == View::Claims);
         let doubts = state.summary.doubts.keys();
-        state.picture.look_again(seen, doubts, are_claims, now);
+        state.picture.look_up_due(seen, doubts, are_claims, now);
     }
     if now.timestamp() % AGES == 0 && state.picture.filters.change_with_time() {
         effects.push(DashEffect::Read);

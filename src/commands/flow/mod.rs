@@ -9,7 +9,7 @@ use self::view::FlowView;
 use super::{
     bulk::references::{Scope, reference},
     parts::logbook::LogbookArgs,
-    show::look_everywhere,
+    show::find_everywhere,
 };
 use crate::{board::BoardError, context::Context, exit::CommandError};
 
@@ -31,7 +31,7 @@ pub(crate) async fn run(ctx: &mut Context, args: FlowArgs) -> anyhow::Result<()>
     let board = ctx.board()?;
     let wanted = reference(ctx, &*board, Scope::board("flow"), &args.job).await?;
     let trying = || ctx.trying("show the flow of", &wanted).with(&wanted);
-    let found = look_everywhere(&*board, std::slice::from_ref(&wanted)).await;
+    let found = find_everywhere(&*board, std::slice::from_ref(&wanted)).await;
     let mut found = found.with_context(trying)?;
     let entry = found
         .pop()

@@ -64,7 +64,7 @@ impl Guide {
                 Some((code, meaning)) if meaning.contains(char::is_alphabetic) => {
                     guide.codes.push(ExitCode { code, meaning });
                 }
-                _ => guide.codes.extend(line.split(' ').map(usual)),
+                _ => guide.codes.extend(line.split(' ').map(default_exit_code)),
             }
         }
         guide
@@ -106,7 +106,7 @@ impl Guide {
     }
 }
 
-fn usual(code: &'static str) -> ExitCode {
+fn default_exit_code(code: &'static str) -> ExitCode {
     let meaning = EXIT_CODES.lines().find_map(|line| {
         let (codes, meaning) = line.strip_prefix("| ")?.split_once(" | ")?;
         let is_it = codes.split(", ").any(|it| it == code);
@@ -227,7 +227,7 @@ mod tests {
         each(|name, guide| {
             for ExitCode { code, meaning } in &guide.codes {
                 assert!(!meaning.is_empty(), "{name} {code}");
-                let is_known = *code == "else" || !usual(code).meaning.is_empty();
+                let is_known = *code == "else" || !default_exit_code(code).meaning.is_empty();
                 assert!(is_known, "{name} {code}");
             }
         });

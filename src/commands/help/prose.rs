@@ -30,7 +30,7 @@ impl Block {
     }
 
     /// Whether both are entries of one kind, which share a layout.
-    fn goes_with(&self, next: &Self) -> bool {
+    fn continues(&self, next: &Self) -> bool {
         let marks = [self, next].map(|block| block.term().map(|term| is_mark(&term)));
         marks[0].is_some() && marks[0] == marks[1]
     }
@@ -57,7 +57,7 @@ pub(in crate::commands) fn on_terminal(text: &str, width: usize) -> StyledStr {
         false => format!(": {about}\n"),
     };
     let blocks = blocks(text);
-    for group in blocks.chunk_by(Block::goes_with) {
+    for group in blocks.chunk_by(Block::continues) {
         shown.push('\n');
         let widths = group.iter().filter_map(Block::term).map(|it| it.width());
         let column = widths.filter(|width| *width <= WIDEST).max().unwrap_or(2);

@@ -25,7 +25,7 @@ use crate::{
     },
     retry::{AttemptContext, AttemptEnd, RetryPolicy},
     trace::Span,
-    worker::{HeldJob, NotPerformed, Worker, foreground::perform_here, settle_kept},
+    worker::{HeldJob, NotPerformed, Worker, foreground::perform_here, settle_leased},
 };
 
 const EXPIRY: (Duration, Duration) = (
@@ -63,7 +63,7 @@ pub(crate) struct WonJob {
 /// Returns the owner name of a lease.
 ///
 /// The name is unique, so that two runs of one command line are two owners.
-pub(crate) fn kept_owner(who: &Owner) -> anyhow::Result<Owner> {
+pub(crate) fn lease_owner(who: &Owner) -> anyhow::Result<Owner> {
     Ok(Owner::new(&format!("{who}:{}", unique_process_name()))?)
 }
 
@@ -86,7 +86,7 @@ impl Performer {
         lease: Option<Duration>,
         retry: &RetryPolicy,
     ) -> anyhow::Result<Self> {
-        let owner = kept_owner(ctx.who())?;
+        let owner = lease_owner(ctx.who())?;
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
         let search = ctx.environment.variable("PATH");
         let command =
@@ -227,7 +227,7 @@ impl Performer {
         };
         let decision = self.retry.judge(end, context);
         let settlement = Settlement::of_command(job, &decision, &self.by.owner, fence);
-        let settled = settle_kept(board, &settlement, lease).await;
+        let settled = settle_leased(board, &settlement, lease).await;
         let settled =
             settled.with_context(|| ctx.trying("settle", &job.name).with(job.reference()))?;
         if let Some(why) = settled.forgotten {

@@ -62,7 +62,7 @@ fn figure((id, title, told): ChartText<'_>, height: f64, drawn: &Html) -> Html {
 }
 
 /// Wraps a chart whose content is also in the text beside it.
-pub(super) fn beside(width: &'static str, height: u32, drawn: &Html) -> Html {
+pub(super) fn decorative_svg(width: &'static str, height: u32, drawn: &Html) -> Html {
     let attributes: [Attribute<'_>; 4] = [
         ("aria-hidden", &"true"),
         ("focusable", &"false"),
@@ -105,7 +105,7 @@ pub(super) fn parts(told: ChartText<'_>, parts: &[BarPart]) -> Html {
 
 /// Draws a bar in a table, hidden from screen readers, which read the numbers.
 pub(super) fn bar(parts: &[BarPart], most: u64) -> Html {
-    beside("100%", 8, &row(parts, most, 8.0))
+    decorative_svg("100%", 8, &row(parts, most, 8.0))
 }
 
 fn row(parts: &[BarPart], all: u64, height: f64) -> Html {
@@ -122,7 +122,7 @@ fn row(parts: &[BarPart], all: u64, height: f64) -> Html {
 /// Draws the counts of the last hour in a tile, hidden from screen readers, which read their sum.
 pub(super) fn trend(class: &'static str, counts: &[u64]) -> Html {
     let bars = bars(class, counts, (0.0, 0.85), (TREND, TREND));
-    beside("100%", TREND as u32, &bars)
+    decorative_svg("100%", TREND as u32, &bars)
 }
 
 /// Draws a bar for each count; its indent and width are parts of its room, and the tallest bar has this height.

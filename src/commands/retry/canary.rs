@@ -18,7 +18,7 @@ use crate::{
             select::Chosen,
             task::Task,
         },
-        show::look_everywhere,
+        show::find_everywhere,
         wait::{NO_REPLY, print_news, until, within},
     },
     context::Context,
@@ -142,7 +142,7 @@ impl CanaryArgs {
         let trying = || ctx.trying("judge", "the canaries");
         let snapshot = Snapshot::read(board, None, Utc::now()).await;
         let snapshot = snapshot.with_context(trying)?;
-        let found = look_everywhere(board, &references(canaries)).await;
+        let found = find_everywhere(board, &references(canaries)).await;
         for entry in found.with_context(trying)?.into_iter().flatten() {
             let Entry::Job(mut job) = entry else { continue };
             job.shelf = Shelf::Board;
@@ -240,7 +240,7 @@ impl CanaryTrial {
     }
 
     async fn outcome(&self, board: &dyn Board) -> Result<Option<Failures>, BoardError> {
-        let found = look_everywhere(board, &references(&self.canaries)).await?;
+        let found = find_everywhere(board, &references(&self.canaries)).await?;
         let (mut failures, mut is_open) = (Failures::new(), false);
         for (at, (canary, found)) in self.canaries.iter().zip(found).enumerate() {
             let outcome = match found {

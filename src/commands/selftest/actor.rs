@@ -23,17 +23,17 @@ use crate::{
 const AMPLE: Duration = Duration::from_secs(60);
 
 impl Trial<'_> {
-    pub(super) fn keeper(&self, name: &str) -> Claimant {
+    pub(super) fn claimant(&self, name: &str) -> Claimant {
         Claimant {
             owner: Owner::from_stored(format!("{name}:{}", self.user.name)),
             term: Term::Kept(AMPLE),
         }
     }
 
-    pub(super) fn brief_keeper(&self, name: &str) -> Claimant {
+    pub(super) fn short_lease(&self, name: &str) -> Claimant {
         Claimant {
             term: Term::Kept(self.term),
-            ..self.keeper(name)
+            ..self.claimant(name)
         }
     }
 
@@ -64,7 +64,7 @@ impl Trial<'_> {
         the_answer(board.settle(&[settlement(claim, decision)]).await?)
     }
 
-    pub(super) async fn settles_nothing(
+    pub(super) async fn require_rejected(
         &self,
         board: &Arc<dyn Testable>,
         claim: &Claim,
@@ -120,7 +120,7 @@ impl Trial<'_> {
         found.collect()
     }
 
-    pub(super) async fn gone(&self, keys: &[JobKey]) -> TrialResult<usize> {
+    pub(super) async fn count_gone(&self, keys: &[JobKey]) -> TrialResult<usize> {
         let found = self.find(Shelf::Board, keys).await?;
         Ok(found.iter().filter(|it| it.is_none()).count())
     }

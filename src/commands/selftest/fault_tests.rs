@@ -32,7 +32,7 @@ const CUTS: usize = 30;
 
 impl Trial<'_> {
     pub(super) async fn lapse(&self) -> TrialResult {
-        let (key, by) = (self.post_one().await?, self.brief_keeper("victim"));
+        let (key, by) = (self.post_one().await?, self.short_lease("victim"));
         let (board, at_it) = (
             self.scratch.open_apart(Duration::MAX)?,
             self.scratch.other(),
@@ -41,7 +41,7 @@ impl Trial<'_> {
         let (before, end) = (Instant::now(), self.end);
         let deserted = spawn_blocking(move || {
             let _at_it = at_it;
-            desert(board, &wanted, &victim, end)
+            claim_and_disconnect(board, &wanted, &victim, end)
         });
         let deserted = deserted.await;
         let deserted = deserted.map_err(|error| TrialError::Local(error.to_string()))?;
@@ -61,10 +61,10 @@ impl Trial<'_> {
             "a claim of {seconds:.1} s ended after {before:.1} s: a job may run twice"
         );
         require(lasted + STEP >= term, why)?;
-        self.settles_nothing(&self.ada, &claim, Decision::Consume)
+        self.require_rejected(&self.ada, &claim, Decision::Consume)
             .await?;
-        let heir = self.win(&self.bob, &key, &self.keeper("heir")).await?;
-        self.settles_nothing(&self.ada, &claim, Decision::Consume)
+        let heir = self.win(&self.bob, &key, &self.claimant("heir")).await?;
+        self.require_rejected(&self.ada, &claim, Decision::Consume)
             .await?;
         self.settle(&self.bob, &heir, Decision::Consume).await?;
         self.figures.borrow_mut().expiry = Some(late.as_secs_f64());
@@ -82,7 +82,7 @@ impl Trial<'_> {
     /// Two clients claim the same jobs concurrently, and settle each of them concurrently.
     pub(super) async fn one_winner(&self) -> TrialResult {
         let keys = self.post(RACED).await?;
-        let (one, other) = (self.keeper("one"), self.keeper("other"));
+        let (one, other) = (self.claimant("one"), self.claimant("other"));
         let raced = join_all(keys.iter().map(async |key| {
             let (one, other) = join!(
                 self.win(&self.ada, key, &one),
@@ -128,7 +128,7 @@ impl Trial<'_> {
         Ok(Assessment::ok(why))
     }
 
-    pub(super) async fn broken_off(&self) -> TrialResult {
+    pub(super) async fn claims_survive_cuts(&self) -> TrialResult {
         match self.scratch.url.file() {
             Some(_) => self.processes_die().await,
             None => self.connections_break().await,
@@ -136,12 +136,12 @@ impl Trial<'_> {
     }
 
     async fn connections_break(&self) -> TrialResult {
-        let (cutter, by) = (self.scratch.open()?, self.keeper("cutter"));
+        let (cutter, by) = (self.scratch.open()?, self.claimant("cutter"));
         let keys = self.post(CUTS).await?;
-        let usual = self.usual(&cutter, &by).await?;
+        let usual = self.usual_claim_time(&cutter, &by).await?;
         let (mut unheard, mut done) = (0_usize, 0_usize);
         for key in &keys {
-            let claimed = self.cut_short(&cutter, key, &by, usual).await?;
+            let claimed = self.claim_and_cut(&cutter, key, &by, usual).await?;
             let Some(job) = self.find_one(Shelf::Board, key).await? else {
                 return broken("a broken connection lost a job");
             };
@@ -166,11 +166,11 @@ impl Trial<'_> {
             // The claimant finds its claim by reading, or the job is free.
             match is_ours {
                 true => self.consume_of(key, &by.owner).await?,
-                false => self.taken_by_another(key).await?,
+                false => self.claim_by_another(key).await?,
             }
         }
         require(
-            self.gone(&keys).await? == CUTS,
+            self.count_gone(&keys).await? == CUTS,
             "a consumed job came back after a broken connection",
         )?;
         Ok(Assessment::ok(format!(
@@ -178,7 +178,7 @@ impl Trial<'_> {
         )))
     }
 
-    async fn cut_short(
+    async fn claim_and_cut(
         &self,
         cutter: &Arc<dyn Testable>,
         key: &JobKey,
@@ -213,7 +213,11 @@ impl Trial<'_> {
         Ok(claimed)
     }
 
-    async fn usual(&self, board: &Arc<dyn Testable>, by: &Claimant) -> TrialResult<Duration> {
+    async fn usual_claim_time(
+        &self,
+        board: &Arc<dyn Testable>,
+        by: &Claimant,
+    ) -> TrialResult<Duration> {
         let mut least = Duration::from_millis(100);
         for key in self.post(3).await? {
             let start = Instant::now();
@@ -224,8 +228,8 @@ impl Trial<'_> {
         Ok(least)
     }
 
-    pub(super) async fn taken_by_another(&self, key: &JobKey) -> TrialResult<()> {
-        match self.win(&self.bob, key, &self.keeper("heir")).await {
+    pub(super) async fn claim_by_another(&self, key: &JobKey) -> TrialResult<()> {
+        match self.win(&self.bob, key, &self.claimant("heir")).await {
             // A request of the closed connection may still arrive.
             Err(BoardError::AlreadyClaimed { owner: Some(owner) }) => {
                 self.consume_of(key, &owner).await
@@ -248,7 +252,7 @@ fn winners<T>(
 }
 
 /// Drops the connection like a dying process; also returns the lease duration.
-fn desert(
+fn claim_and_disconnect(
     board: Arc<dyn Testable>,
     key: &JobKey,
     by: &Claimant,

@@ -88,7 +88,7 @@ impl Trial<'_> {
                     )?;
                     self.consume_of(key, &Owner::from_stored("killed")).await?;
                 }
-                None => self.taken_by_another(key).await?,
+                None => self.claim_by_another(key).await?,
             }
         }
         Ok(Assessment::ok(format!(

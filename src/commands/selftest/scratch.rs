@@ -44,7 +44,7 @@ pub(in crate::commands) struct Scratch {
 impl Scratch {
     pub(in crate::commands) fn new(base: BoardUrl, opener: Opener) -> Self {
         Self {
-            url: base.beside(&new_name(Utc::now())),
+            url: base.sibling(&new_name(Utc::now())),
             base,
             opener,
             opened: RefCell::default(),
@@ -112,13 +112,13 @@ impl Scratch {
         Conductor::of_this_process(name, host_name(), owner, report)
     }
 
-    pub(super) async fn left(
+    pub(super) async fn leftovers(
         &self,
         board: &dyn Testable,
     ) -> Result<(Vec<String>, Vec<String>), BoardError> {
         let (mut left, mut doubtful) = (Vec::new(), Vec::new());
         for name in board.scratches().await? {
-            let other = self.opener.open(&self.base.beside(&name))?;
+            let other = self.opener.open(&self.base.sibling(&name))?;
             let users = other.conductors().await;
             other.close().await;
             let is_old = made_on(&name).is_none_or(|time| Utc::now() - time > YOUNG);
@@ -140,10 +140,10 @@ impl Scratch {
         &self,
         board: &dyn Testable,
     ) -> Result<(Vec<String>, Vec<String>), BoardError> {
-        let (left, mut failed) = self.left(board).await?;
+        let (left, mut failed) = self.leftovers(board).await?;
         let mut removed = Vec::new();
         for name in left {
-            let other = self.opener.open(&self.base.beside(&name))?;
+            let other = self.opener.open(&self.base.sibling(&name))?;
             match other.erase().await {
                 Ok(()) => removed.push(name),
                 Err(error) => failed.push(format!("cannot remove {name}: {}", chain(&error))),

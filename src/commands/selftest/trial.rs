@@ -137,7 +137,7 @@ impl<'a> Trial<'a> {
             Promise::Fence => self.fence().await,
             Promise::Ends => self.ends().await,
             Promise::Whole => self.whole().await,
-            Promise::BrokenOff => self.broken_off().await,
+            Promise::BrokenOff => self.claims_survive_cuts().await,
             Promise::Events => self.events().await,
             Promise::Clock => self.clock().await,
             Promise::Durable | Promise::Rights => Ok(Assessment::untried("not tested")),
@@ -167,7 +167,7 @@ impl<'a> Trial<'a> {
             break;
         }
         if let Some(why) = unheard {
-            self.stumble(&why);
+            self.note_lost_reply(&why);
         }
     }
 
@@ -175,7 +175,7 @@ impl<'a> Trial<'a> {
         self.seen.borrow_mut().push((promise, seen));
     }
 
-    fn stumble(&self, why: &str) {
+    fn note_lost_reply(&self, why: &str) {
         let why = format!("one request got no reply, the next one did: {why}");
         let remedy = "check whether the server restarted or the network failed";
         self.judge(Promise::Answers, Assessment::weak(why, remedy));
@@ -214,7 +214,7 @@ impl<'a> Trial<'a> {
 
     /// Checks at the end that each claim and each untouched job is unchanged.
     async fn watch(&self) -> TrialResult {
-        let by = self.brief_keeper("keeper");
+        let by = self.short_lease("keeper");
         let keys = self.post(WATCHED * 2).await?;
         // A claim lasts from then on, and longer on a slow board.
         let begun = Instant::now();
@@ -238,7 +238,7 @@ impl<'a> Trial<'a> {
                 )),
             };
         }
-        let gone = self.gone(&keys[WATCHED..]).await?;
+        let gone = self.count_gone(&keys[WATCHED..]).await?;
         let why = format_args!("{gone} of {WATCHED} untouched jobs disappeared");
         require(gone == 0, why)?;
         let [passed, term] = [begun.elapsed(), self.term].map(|it| it.as_secs_f64());
@@ -275,7 +275,7 @@ impl<'a> Trial<'a> {
             };
             renewed += 1;
             if let Some(why) = unheard.take() {
-                self.stumble(&why);
+                self.note_lost_reply(&why);
             }
             match answers.into_iter().find_map(Result::err) {
                 Some(error) => return Ok((since, renewed, Some(error))),

@@ -56,7 +56,10 @@ impl Trial<'_> {
         let is_in_order = posted.is_sorted_by(|one, next| one.sequence < next.sequence);
         require(is_in_order, "jobs are not numbered in posting order")?;
         let keys: Vec<_> = posted.into_iter().map(|it| it.key).collect();
-        require(self.gone(&keys).await? == 0, "a listed job was not found")?;
+        require(
+            self.count_gone(&keys).await? == 0,
+            "a listed job was not found",
+        )?;
         self.consume_all(&keys).await?;
         Ok(Assessment::ok(format!(
             "{count} posted jobs were listed and found unchanged"
@@ -64,7 +67,7 @@ impl Trial<'_> {
     }
 
     pub(super) async fn consume_all(&self, keys: &[JobKey]) -> TrialResult<[Duration; 2]> {
-        let by = self.keeper("consumer");
+        let by = self.claimant("consumer");
         let start = Instant::now();
         let claimed = self
             .ada
@@ -80,14 +83,14 @@ impl Trial<'_> {
         let settled = self.ada.settle(&settled).await?;
         settled.into_iter().collect::<Result<Vec<_>, _>>()?;
         let consuming = start.elapsed();
-        let left = keys.len() - self.gone(keys).await?;
+        let left = keys.len() - self.count_gone(keys).await?;
         let why = format_args!("{left} consumed jobs are still on the board");
         require(left == 0, why)?;
         Ok([claiming, consuming])
     }
 
     pub(super) async fn fence(&self) -> TrialResult {
-        let (key, by) = (self.post_one().await?, self.keeper("same"));
+        let (key, by) = (self.post_one().await?, self.claimant("same"));
         let first = self.win(&self.ada, &key, &by).await?;
         self.settle(&self.ada, &first, RELEASE).await?;
         let second = self.win(&self.ada, &key, &by).await?;
@@ -96,7 +99,7 @@ impl Trial<'_> {
             "two claims of one job have the same fencing token",
         )?;
         for decision in [RELEASE, Decision::Consume, Decision::Trash(Aftermath::None)] {
-            self.settles_nothing(&self.bob, &first, decision).await?;
+            self.require_rejected(&self.bob, &first, decision).await?;
         }
         let renewed = self.ada.renew(std::slice::from_ref(&first)).await?;
         require(
@@ -123,7 +126,7 @@ impl Trial<'_> {
     }
 
     pub(super) async fn ends(&self) -> TrialResult {
-        let by = self.keeper("ender");
+        let by = self.claimant("ender");
         let keys = self.post(2).await?;
         for (key, decision) in keys
             .iter()
@@ -157,7 +160,7 @@ impl Trial<'_> {
 
     /// Reads continuously while a job moves through all states.
     pub(super) async fn whole(&self) -> TrialResult {
-        let (key, by) = (self.post_one().await?, self.keeper("changer"));
+        let (key, by) = (self.post_one().await?, self.claimant("changer"));
         let looks = Cell::new(0_usize);
         let hand_on = async {
             for _ in 0..50 {
@@ -238,7 +241,7 @@ impl Trial<'_> {
     pub(super) async fn measure(&self) -> TrialResult {
         // The rest of the time is for claims that have yet to expire.
         let share = |part: u32| self.begun + (self.end - self.begun) * part / 10;
-        let (key, by) = (self.post_one().await?, self.keeper("timer"));
+        let (key, by) = (self.post_one().await?, self.claimant("timer"));
         let mut latency = Vec::new();
         while Instant::now() < share(if latency.len() < TIMED { 8 } else { 7 }) {
             let mut start = Instant::now();

@@ -130,7 +130,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
             }
             None => Ok(()),
         },
-        () = gone(reader) => Ok(()),
+        () = reader_closed(reader) => Ok(()),
     };
     match handler {
         None => ended,
@@ -151,7 +151,7 @@ async fn until(limit: Option<Instant>) {
     }
 }
 
-async fn gone(reader: Option<io::Result<WatchedFd>>) {
+async fn reader_closed(reader: Option<io::Result<WatchedFd>>) {
     match reader {
         Some(Ok(reader)) => reader.failed().await,
         _ => std::future::pending().await,

@@ -87,7 +87,7 @@ impl PrintedEvent {
         Self::of(&Event::resync())
     }
 
-    fn what(&self) -> String {
+    fn description(&self) -> String {
         match (&self.name, &self.key) {
             (Some(name), _) => name.clone(),
             (None, Some(key)) => format!("key:{key}"),
@@ -141,7 +141,7 @@ impl Report for PrintedEvent {
                 .plain("  ")
                 .add(Tone::Strong, format!("{uuid:<8}"))
                 .plain("  ")
-                .plain(self.what());
+                .plain(self.description());
         } else if let Some(names) = &self.name {
             line = line.plain("  ").plain(names);
         }

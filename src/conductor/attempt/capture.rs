@@ -73,7 +73,7 @@ impl Capture {
     /// Forwards the command's output while this is polled.
     pub(crate) async fn pump(&mut self, reporter: &Reporter) -> Infallible {
         loop {
-            reporter.hand_all(&mut self.waiting).await;
+            reporter.send_all(&mut self.waiting).await;
             let Some(at) = self.readable().await else {
                 return future::pending().await;
             };
@@ -116,10 +116,10 @@ impl Capture {
                 self.sink.take_line(&mut self.waiting, stream, line);
             }
         }
-        reporter.hand_all(&mut self.waiting).await;
+        reporter.send_all(&mut self.waiting).await;
     }
 
-    pub(crate) fn said(&self) -> CapturedOutput {
+    pub(crate) fn captured(&self) -> CapturedOutput {
         let end_of = |stream| {
             let pipe = self.pipes.iter().find(|pipe| pipe.stream == stream);
             pipe.map_or_else(String::new, Pipe::end)

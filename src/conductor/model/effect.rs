@@ -147,7 +147,7 @@ impl World {
     fn give_back(&mut self, i: usize) -> Option<()> {
         let ours = self.hold.filter(|it| it.owner == i);
         let conductor = self.able(i)?;
-        (conductor.is_adrift && conductor.call.is_none()).then_some(())?;
+        (conductor.is_unreleased && conductor.call.is_none()).then_some(())?;
         match ours {
             Some(Hold { fence, .. }) => {
                 let request = Request::Settle {
@@ -156,7 +156,7 @@ impl World {
                 };
                 conductor.call = Some(ask(request, 0));
             }
-            None => conductor.is_adrift = false,
+            None => conductor.is_unreleased = false,
         }
         Some(())
     }
@@ -165,9 +165,9 @@ impl World {
     fn notice(&mut self, i: usize, scene: &Scene) -> Option<()> {
         let is_ours = self.hold.is_some_and(|it| it.owner == i);
         let conductor = self.able(i)?;
-        let is_left = is_ours && conductor.doing == Doing::Nothing && !conductor.is_adrift;
+        let is_left = is_ours && conductor.doing == Doing::Nothing && !conductor.is_unreleased;
         (is_left && !scene.has(Planted::NoticesNoLateClaim)).then_some(())?;
-        conductor.is_adrift = true;
+        conductor.is_unreleased = true;
         Some(())
     }
 
@@ -203,7 +203,7 @@ impl World {
         conductor.forget_call(i, call);
         if call.request == Request::Claim {
             conductor.let_go();
-            conductor.is_adrift = true;
+            conductor.is_unreleased = true;
         }
         Some(())
     }
@@ -218,7 +218,7 @@ impl World {
     pub(super) fn ask(&mut self, i: usize, scene: &Scene) -> Option<()> {
         (!self.is_ended && !self.is_paused).then_some(())?;
         let conductor = self.able(i)?;
-        let is_free = conductor.doing == Doing::Nothing && !conductor.is_adrift;
+        let is_free = conductor.doing == Doing::Nothing && !conductor.is_unreleased;
         (is_free && conductor.call.is_none()).then_some(())?;
         conductor.doing = Doing::Asks;
         let before = match scene.kind {
@@ -244,7 +244,7 @@ impl World {
             }
             (Request::Claim, _) => conductor.let_go(),
             // Released.
-            _ if conductor.is_adrift => conductor.is_adrift = false,
+            _ if conductor.is_unreleased => conductor.is_unreleased = false,
             _ => conductor.let_go(),
         }
         Some(())

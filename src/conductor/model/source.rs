@@ -40,7 +40,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim or a renewal is served",
         "board/zookeeper/write/claim.rs",
         &["attempt", "renew"],
-        "9e19baf0",
+        "ec87a202",
     ),
     (
         "a settlement is served",
@@ -52,7 +52,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim or a renewal is served",
         "board/embedded/write/claim.rs",
         &["take", "renew"],
-        "e097f595",
+        "4f5e7351",
     ),
     (
         "a settlement is served",
@@ -82,7 +82,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "the guard is informed and the command starts",
         "worker/mod.rs",
         &["end_leftovers", "launch", "finish"],
-        "01a51b18",
+        "237a2bd2",
     ),
     (
         "remains of earlier attempts are ended",
@@ -100,7 +100,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a conductor settles",
         "conductor/settler.rs",
         &["settle", "drop_lost"],
-        "0de5d2de",
+        "67f34af7",
     ),
     (
         "possible claims are released",
@@ -111,8 +111,8 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
     (
         "an unconfirmed claim is noticed",
         "conductor/picker/claim.rs",
-        &["unanswered", "let_slip", "heed_claim"],
-        "20614fa2",
+        &["unanswered", "mark_unreleased", "check_claim_event"],
+        "ac69ae0b",
     ),
 ];
 

@@ -135,7 +135,7 @@ pub(super) struct Conductor {
     pub(super) is_watched: bool,
     pub(super) command: Option<u8>,
     /// Whether the board may list the job as ours although no attempt runs here.
-    pub(super) is_adrift: bool,
+    pub(super) is_unreleased: bool,
     pub(super) call: Option<Call>,
     pub(super) renewal: Option<Call>,
     /// A request in transit that no conductor waits for, and its sender.
@@ -150,7 +150,7 @@ pub(super) const IDLE: Conductor = Conductor {
     confirmed: [0; 2],
     is_watched: false,
     command: None,
-    is_adrift: false,
+    is_unreleased: false,
     call: None,
     renewal: None,
     late: None,

@@ -80,7 +80,7 @@ impl Picker<'_> {
                         slots.stop_claiming_ahead();
                     }
                     missed += usize::from(matches!(error, BoardError::AlreadyClaimed { .. }));
-                    batch.trouble = self.miss(key, error).or(batch.trouble);
+                    batch.trouble = self.record_failed_claim(key, error).or(batch.trouble);
                 }
             }
         }
@@ -94,30 +94,30 @@ impl Picker<'_> {
 
     fn unanswered(&mut self, keys: &[JobKey], error: BoardError) -> ClaimedBatch {
         if error.may_have_taken_effect() {
-            keys.iter().for_each(|key| self.let_slip(key));
+            keys.iter().for_each(|key| self.mark_unreleased(key));
         }
         ClaimedBatch::none(error)
     }
 
     /// Records a failed claim. Returns an error that is unrelated to the job.
-    fn miss(&mut self, key: JobKey, error: BoardError) -> Option<BoardError> {
+    fn record_failed_claim(&mut self, key: JobKey, error: BoardError) -> Option<BoardError> {
         match error {
             BoardError::Postponed { until } => self.backlog.postpone(&key, until, clock::wall()),
             // Some boards detect an unreadable record only after the claim.
             BoardError::Malformed { .. } | BoardError::Unclaimable { .. } => {
                 let against = Rejection::Record(error.to_string());
-                (self.shared.status.skipped).heard(&key, &SkippedJob::at(&key), &against);
-                self.let_slip(&key);
+                (self.shared.status.skipped).update(&key, &SkippedJob::at(&key), &against);
+                self.mark_unreleased(&key);
                 self.backlog.remove(&key);
                 self.unreadable.insert(key, against);
             }
             // The unanswered claim succeeded after we had checked it.
             BoardError::AlreadyClaimed { owner: Some(owner) } if owner == self.by.owner => {
-                self.let_slip(&key);
+                self.mark_unreleased(&key);
                 self.backlog.remove(&key);
             }
             error if error.is_about_the_board() => {
-                self.let_slip(&key);
+                self.mark_unreleased(&key);
                 return Some(error);
             }
             _ => self.backlog.remove(&key),
@@ -125,12 +125,14 @@ impl Picker<'_> {
         None
     }
 
-    fn let_slip(&mut self, key: &JobKey) {
+    fn mark_unreleased(&mut self, key: &JobKey) {
         if planted!(NoticesNoLateClaim) {
             return;
         }
         // Nothing was begun.
-        self.shared.in_flight.let_slip(key, Aftermath::Interrupted);
+        self.shared
+            .in_flight
+            .mark_unreleased(key, Aftermath::Interrupted);
         if self.unanswered.len() >= MOST_UNANSWERED {
             self.unanswered.pop_first();
         }
@@ -138,7 +140,7 @@ impl Picker<'_> {
     }
 
     /// An unanswered request may still claim the job after our check: the network may delay it for any time.
-    pub(super) fn heed_claim(&self, key: &JobKey, owner: Option<&Owner>) {
+    pub(super) fn check_claim_event(&self, key: &JobKey, owner: Option<&Owner>) {
         let is_ours =
             owner.is_some_and(|it| it.is(&self.by.owner)) && !planted!(NoticesNoLateClaim);
         if is_ours && self.unanswered.contains(key) {
@@ -149,7 +151,7 @@ impl Picker<'_> {
     pub(super) fn check_unanswered<'k>(&self, keys: impl IntoIterator<Item = &'k JobKey>) {
         let in_flight = &self.shared.in_flight;
         let keys = keys.into_iter().filter(|key| !in_flight.may_have(key));
-        keys.for_each(|key| in_flight.let_slip(key, Aftermath::Interrupted));
+        keys.for_each(|key| in_flight.mark_unreleased(key, Aftermath::Interrupted));
     }
 
     /// Whether the board lists a job as ours although no attempt holds it.

@@ -36,7 +36,7 @@ impl Picker<'_> {
                 biased;
                 free = &mut free => return Ok(free),
                 event = hears => {
-                    self.heed(event)?;
+                    self.receive(event)?;
                     self.read_pending_events()?;
                     self.count();
                 }
@@ -58,7 +58,7 @@ impl Picker<'_> {
                     self.backlog.offer(candidate, clock::wall());
                 }
             }
-            event = next(&mut self.events) => self.heed(event)?,
+            event = next(&mut self.events) => self.receive(event)?,
             () = at(ripe) => {}
             () = at(end_of_pause) => if end_of_pause <= Some(clock::wall()) {
                 self.listed = None;
@@ -75,13 +75,13 @@ impl Picker<'_> {
 
     pub(super) fn read_pending_events(&mut self) -> Result<()> {
         while let Some(event) = next(&mut self.events).now_or_never() {
-            self.heed(event)?;
+            self.receive(event)?;
         }
         self.heeded = Instant::now();
         Ok(())
     }
 
-    fn heed(&mut self, event: Option<Result<Event>>) -> Result<()> {
+    fn receive(&mut self, event: Option<Result<Event>>) -> Result<()> {
         let event = event.unwrap_or_else(|| {
             Err(BoardError::Unreachable {
                 board: self.shared.board.name().to_owned(),
@@ -100,9 +100,9 @@ impl Picker<'_> {
             self.backlog.clear();
         }
         if let (EventKind::Claimed, Some(job)) = (event.kind, &event.subject) {
-            self.heed_claim(&job.key, event.owner.as_ref());
+            self.check_claim_event(&job.key, event.owner.as_ref());
         }
-        match self.backlog.heed(&event, clock::wall()) {
+        match self.backlog.apply(&event, clock::wall()) {
             BacklogChange::Resync => self.listed = None,
             BacklogChange::More | BacklogChange::Less => self.has_heard = true,
             BacklogChange::Nothing => {}

@@ -68,7 +68,7 @@ impl<'a> SortedListing<'a> {
                 self.unreadable.insert(job.key, against);
             } else {
                 match admit_now(&self.policy, self.pauses, &job) {
-                    Ok(()) => self.take(Candidate::unvetted(&job)),
+                    Ok(()) => self.take(Candidate::unverified(&job)),
                     Err(against) => self.reasons.add(&SkippedJob::of(&job), &against),
                 }
             }

@@ -37,7 +37,7 @@ pub(super) enum RemainingWork {
 
 impl Picker<'_> {
     /// Subscribes to the board, and lists it if too little is known.
-    pub(super) async fn look_if_needed(&mut self) -> Result<()> {
+    pub(super) async fn refresh_if_needed(&mut self) -> Result<()> {
         if self.backlog.is_full() {
             self.events = None;
         }
@@ -55,7 +55,7 @@ impl Picker<'_> {
             return Ok(());
         }
         while self.listed.is_none() {
-            self.look().await?;
+            self.refresh().await?;
         }
         if self.backlog.is_full() {
             self.events = None;
@@ -79,7 +79,7 @@ impl Picker<'_> {
         Ok(())
     }
 
-    async fn look(&mut self) -> Result<()> {
+    async fn refresh(&mut self) -> Result<()> {
         self.read_pauses().await?;
         self.backlog.clear();
         let policy = self.shared.policy();
@@ -125,7 +125,7 @@ impl Picker<'_> {
         }
     }
 
-    pub(super) async fn vet(&mut self, candidates: Vec<Candidate>) -> Result<Vec<JobKey>> {
+    pub(super) async fn verify(&mut self, candidates: Vec<Candidate>) -> Result<Vec<JobKey>> {
         let new: Vec<JobKey> = candidates
             .iter()
             .filter(|candidate| !candidate.is_vetted)
@@ -135,7 +135,7 @@ impl Picker<'_> {
             let wanted: Vec<_> = new.iter().cloned().map(JobRef::Key).collect();
             let found = self.shared.board.find(Shelf::Board, &wanted).await?;
             for (key, mut found) in new.iter().zip(found) {
-                self.vet_one(key, found.pop());
+                self.verify_one(key, found.pop());
             }
         }
         let is_left =
@@ -148,14 +148,14 @@ impl Picker<'_> {
         Ok(fit)
     }
 
-    fn vet_one(&mut self, key: &JobKey, found: Option<Entry>) {
+    fn verify_one(&mut self, key: &JobKey, found: Option<Entry>) {
         let now = clock::wall();
         let job = match found {
             Some(Entry::Job(job)) if job.holding.is_none() => {
                 is_meant(&self.shared.settings.filters, *job, now)
             }
             Some(entry) if self.is_left_over(&entry) => {
-                self.shared.in_flight.let_slip(key, Aftermath::None);
+                self.shared.in_flight.mark_unreleased(key, Aftermath::None);
                 None
             }
             _ => None,
@@ -165,17 +165,17 @@ impl Picker<'_> {
         };
         match admit_now(&self.shared.policy(), &self.pauses, &job) {
             Ok(()) => match job.history.not_before.filter(|time| *time > now) {
-                None => self.backlog.vouch_for(key),
+                None => self.backlog.mark_verified(key),
                 Some(time) => self.backlog.postpone(key, time, now),
             },
             Err(against) => {
-                (self.shared.status.skipped).heard(key, &SkippedJob::of(&job), &against);
+                (self.shared.status.skipped).update(key, &SkippedJob::of(&job), &against);
                 self.backlog.remove(key);
             }
         }
     }
 
-    pub(super) async fn take_stock(&mut self) -> Result<RemainingWork> {
+    pub(super) async fn remaining_work(&mut self) -> Result<RemainingWork> {
         let mut entries = self
             .shared
             .board
@@ -187,12 +187,14 @@ impl Picker<'_> {
         let now = clock::wall();
         while let Some(entry) = entries.try_next().await? {
             if self.is_left_over(&entry) {
-                self.shared.in_flight.let_slip(entry.key(), Aftermath::None);
+                self.shared
+                    .in_flight
+                    .mark_unreleased(entry.key(), Aftermath::None);
                 left = left.max(RemainingWork::Held);
                 continue;
             }
             // The unsettled job is reported already, and may stay so forever.
-            if self.shared.in_flight.have_aside(entry.key()) {
+            if self.shared.in_flight.is_set_aside(entry.key()) {
                 continue;
             }
             let Entry::Job(mut job) = entry else { continue };

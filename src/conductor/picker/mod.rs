@@ -207,7 +207,7 @@ impl Picker<'_> {
 
     async fn candidates(&mut self, most: usize) -> Result<Option<Vec<JobKey>>> {
         loop {
-            self.look_if_needed().await?;
+            self.refresh_if_needed().await?;
             // The backlog is enough for now, and reading events is expensive.
             if self.backlog.has_none_ready() || self.heeded.elapsed() > EVENT_PAUSE {
                 self.read_pending_events()?;
@@ -216,11 +216,11 @@ impl Picker<'_> {
             while let Ok(candidate) = self.returned.try_recv() {
                 self.backlog.offer(candidate, now);
             }
-            self.backlog.ripen(now);
+            self.backlog.release_delayed(now);
             self.count();
             let skip = (chance() * self.spread as f64) as usize;
             let best = self.backlog.best(most + SPARE, skip);
-            let fit = self.vet(best).await?;
+            let fit = self.verify(best).await?;
             if !fit.is_empty() {
                 return Ok(Some(fit));
             }
@@ -228,7 +228,7 @@ impl Picker<'_> {
                 continue;
             }
             if self.may_be_drained() {
-                let left = self.take_stock().await?;
+                let left = self.remaining_work().await?;
                 match left {
                     RemainingWork::Nothing => return Ok(None),
                     RemainingWork::Candidates => (self.listed, self.has_heard) = (None, true),

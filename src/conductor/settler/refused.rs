@@ -64,7 +64,7 @@ impl RefusedSettlements {
         self.has_changed |= self.jobs.remove(key).is_some();
     }
 
-    pub(crate) async fn ripe(&self) {
+    pub(crate) async fn due(&self) {
         let now = Instant::now();
         let moments = self.jobs.values().filter(|job| job.due.is_some());
         let moments = moments.flat_map(|job| {
@@ -78,22 +78,22 @@ impl RefusedSettlements {
         }
     }
 
-    pub(crate) fn take_ripe(&mut self) -> Vec<DueSettlement> {
+    pub(crate) fn take_due(&mut self) -> Vec<DueSettlement> {
         let now = Instant::now();
-        let ripe = self.jobs.values_mut().filter(|job| job.again_at <= now);
-        ripe.filter_map(|job| job.due.take()).collect()
+        let due = self.jobs.values_mut().filter(|job| job.again_at <= now);
+        due.filter_map(|job| job.due.take()).collect()
     }
 
     /// Returns the jobs that the conductor no longer waits for.
-    fn stubborn(&self) -> impl Iterator<Item = &JobKey> {
-        let stubborn = self.jobs.iter();
-        stubborn
+    fn overdue(&self) -> impl Iterator<Item = &JobKey> {
+        let overdue = self.jobs.iter();
+        overdue
             .filter(|(_, job)| job.since.elapsed() >= PATIENCE)
             .map(|(key, _)| key)
     }
 
     pub(crate) fn is_hopeless(&self) -> bool {
-        self.stubborn().count() == self.jobs.len()
+        self.overdue().count() == self.jobs.len()
     }
 
     fn news(&mut self) -> Option<Vec<Unsettled>> {
@@ -105,7 +105,7 @@ impl RefusedSettlements {
 impl Settler {
     /// Stops waiting for permanent refusals, and publishes all refusals to the registry.
     pub(crate) fn set_aside(&mut self) {
-        for key in self.refused.stubborn() {
+        for key in self.refused.overdue() {
             self.shared.in_flight.set_aside(key);
         }
         if let Some(jobs) = self.refused.news() {
@@ -118,7 +118,7 @@ impl Settler {
         let jobs = std::mem::take(&mut self.refused.jobs).into_values();
         for due in jobs.filter_map(|job| job.due) {
             self.shared.status.work(|work| work.left_unsettled += 1);
-            self.shared.in_flight.put_down(&due.attempt.held.job.key);
+            self.shared.in_flight.remove(&due.attempt.held.job.key);
         }
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Releaser {
 impl Releaser {
     pub(crate) async fn run(self) {
         loop {
-            self.shared.in_flight.some_adrift().await;
+            self.shared.in_flight.any_unreleased().await;
             self.release_all().await;
         }
     }
@@ -38,7 +38,7 @@ impl Releaser {
         let mut was_away = false;
         loop {
             match self.release().await {
-                Ok(()) if self.shared.in_flight.adrift().is_empty() => break,
+                Ok(()) if self.shared.in_flight.unreleased().is_empty() => break,
                 Ok(()) => {}
                 Err(error) => {
                     outage.begin(&error);
@@ -61,12 +61,12 @@ impl Releaser {
             ..
         } = &*self.shared;
         let mut failure = None;
-        for (key, answer) in board.release_held(in_flight.adrift(), owner).await? {
+        for (key, answer) in board.release_held(in_flight.unreleased(), owner).await? {
             match answer {
                 Ok(job) => {
-                    in_flight.put_down(&key);
+                    in_flight.remove(&key);
                     // No picker runs while the conductor shuts down.
-                    job.map(|job| self.returned.send(Candidate::unvetted(&job)));
+                    job.map(|job| self.returned.send(Candidate::unverified(&job)));
                 }
                 Err(error) => failure = Some(error),
             }

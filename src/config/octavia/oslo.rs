@@ -67,11 +67,11 @@ impl<'a> Oslo<'a> {
         );
         let text = String::from_utf8(bytes).ok();
         let text = text.with_context(|| format!("{}: the file is not UTF-8", trying()))?;
-        self.take_in(path, &text)
+        self.parse_file(path, &text)
     }
 
     /// Merges the text of a file. No error repeats a line, which may hold a password.
-    pub(super) fn take_in(&mut self, path: &Path, text: &str) -> anyhow::Result<()> {
+    pub(super) fn parse_file(&mut self, path: &Path, text: &str) -> anyhow::Result<()> {
         let mut group: Option<String> = None;
         let mut open: Option<Open> = None;
         let said = &mut self.said;

@@ -47,7 +47,7 @@ impl Grid {
             let squeeze = |least, gap| {
                 let widths = shown.iter().map(|&at| widths[at]).collect();
                 let shown = shown.clone();
-                Self { shown, widths, gap }.squeezed(columns, least, room)
+                Self { shown, widths, gap }.shrunk(columns, least, room)
             };
             let next = falling.next();
             let least = next.map_or(NARROWEST, |_| COMFORTABLE);
@@ -64,7 +64,7 @@ impl Grid {
     }
 
     /// Narrows columns until all fit; returns an error if they cannot.
-    fn squeezed(mut self, columns: &[Column], least: usize, room: usize) -> Result<Self, Self> {
+    fn shrunk(mut self, columns: &[Column], least: usize, room: usize) -> Result<Self, Self> {
         for _ in room..self.width() {
             // The widest shrinks first, so that short texts stay whole.
             let widest = self

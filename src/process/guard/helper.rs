@@ -61,7 +61,7 @@ pub(crate) fn main() -> io::Result<()> {
         if matches!(heard, GuardInput::Nothing | GuardInput::Lines) {
             let due = watch.enforce(Boottime::now());
             if !due.is_empty() {
-                let processes = watch.look_around();
+                let processes = watch.list_processes();
                 // Commands that started before the scan are announced by now.
                 heard = watch.listen()?;
                 watch.end_strays(&due, &processes);
@@ -74,7 +74,7 @@ pub(crate) fn main() -> io::Result<()> {
             GuardInput::End => break,
         }
     }
-    let mut sweep = Sweep::from_now_on();
+    let mut sweep = Sweep::begin();
     while !watch.end_all(&mut sweep, Processes::now) {
         thread::sleep(PAUSE);
     }
@@ -89,7 +89,7 @@ struct Sweep {
 }
 
 impl Sweep {
-    fn from_now_on() -> Self {
+    fn begin() -> Self {
         Self {
             died: Boottime::now(),
             asked: HashSet::new(),
@@ -151,7 +151,7 @@ impl WatchedCommands {
                 Ok(0) => heard = GuardInput::End,
                 Ok(count) => {
                     self.partial.extend_from_slice(&buffer[..count]);
-                    if self.heed_lines() {
+                    if self.read_lines() {
                         return Ok(GuardInput::Bye);
                     }
                     heard = GuardInput::Lines;
@@ -167,21 +167,21 @@ impl WatchedCommands {
     }
 
     /// Handles all complete lines, and returns whether one was the conductor's last.
-    fn heed_lines(&mut self) -> bool {
+    fn read_lines(&mut self) -> bool {
         let newline = self.partial.iter().rposition(|&byte| byte == b'\n');
         let rest = self.partial.split_off(newline.map_or(0, |at| at + 1));
         let lines = std::mem::replace(&mut self.partial, rest);
         for line in lines.split(|&byte| byte == b'\n') {
             match GuardLine::parse(line) {
                 Some(GuardLine::Bye) => return true,
-                Some(line) => self.heed(line),
+                Some(line) => self.apply_line(line),
                 None => {}
             }
         }
         false
     }
 
-    fn look_around(&self) -> Processes {
+    fn list_processes(&self) -> Processes {
         (self.conductor).map_or_else(Processes::now, Processes::around)
     }
 
@@ -193,7 +193,7 @@ impl WatchedCommands {
         }
     }
 
-    fn heed(&mut self, line: GuardLine) {
+    fn apply_line(&mut self, line: GuardLine) {
         match line {
             GuardLine::Mark { mark, conductor } => {
                 (self.mark, self.conductor) = (mark, conductor.and_then(Pid::from_raw));

@@ -131,7 +131,7 @@ impl Guard {
     /// `mark` must be a single line that no other conductor uses; commands inherit it as
     /// [`MARK`](super::label::MARK).
     pub(crate) fn start(launch: Launch, mark: &str) -> io::Result<Self> {
-        let adopted = launch.adopts.then(Adopted::from_now_on).transpose()?;
+        let adopted = launch.adopts.then(Adopted::begin).transpose()?;
         let guard = Self {
             launch,
             mark: mark.to_owned(),
@@ -218,7 +218,7 @@ impl Guard {
     }
 
     /// Replaces the guard whenever it dies, while this is polled. Reports a failed start once.
-    pub(crate) async fn tend(&self, tell: impl Fn(io::Error)) -> Infallible {
+    pub(crate) async fn keep_alive(&self, tell: impl Fn(io::Error)) -> Infallible {
         loop {
             let end = self
                 .state

@@ -156,7 +156,7 @@ pub(super) struct Adopted {
 }
 
 impl Adopted {
-    pub(super) fn from_now_on() -> io::Result<Self> {
+    pub(super) fn begin() -> io::Result<Self> {
         #[cfg(test)]
         if simulation::uptime().is_some() {
             return Ok(Self { children: None });

@@ -171,7 +171,7 @@ async fn dead_guard_is_replaced_with_the_same_state() {
             time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::select! { never = guard.tend(drop) => match never {}, () = soon(replaced) => {} }
+    tokio::select! { never = guard.keep_alive(drop) => match never {}, () = soon(replaced) => {} }
     guard.check().unwrap();
     assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
 }

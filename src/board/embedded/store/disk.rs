@@ -103,7 +103,7 @@ pub(crate) fn make_file(path: &Path, makes_folder: bool) -> Result<(), OpenError
     if path.try_exists().map_err(&inaccessible)? {
         return Ok(());
     }
-    let log = beside(path, "-wal");
+    let log = sibling_file(path, "-wal");
     if fs::metadata(&log).is_ok_and(|it| it.len() > 0) {
         // Another process may have created the file and its log since the first look.
         return match path.try_exists().map_err(&inaccessible)? {
@@ -176,7 +176,7 @@ pub(super) fn refuse_foreign_log(path: &Path) -> Result<(), OpenError> {
     let is_open = folder & STICKY == 0 || board.mode() & OTHERS != 0 || is_of_group;
     let trusted = [board.uid(), rustix::process::geteuid().as_raw(), 0];
     for suffix in ["-journal", "-wal", "-shm"] {
-        let file = beside(path, suffix);
+        let file = sibling_file(path, suffix);
         let Ok(found) = fs::symlink_metadata(&file) else {
             continue;
         };
@@ -192,11 +192,11 @@ pub(super) fn refuse_foreign_log(path: &Path) -> Result<(), OpenError> {
 /// Returns the name of a file beside the board. Links lead to one name, as in SQLite.
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let real = fs::canonicalize(path);
-    beside(real.as_deref().unwrap_or(path), suffix)
+    sibling_file(real.as_deref().unwrap_or(path), suffix)
 }
 
 /// Like [`with_suffix`], for a path that is no link.
-pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn sibling_file(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)

@@ -15,7 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::{
     FileOptions, OpenError, Store,
     clock::BoardClock,
-    disk::{FileIdentity, beside, make_file, require_folder, with_suffix},
+    disk::{FileIdentity, make_file, require_folder, sibling_file, with_suffix},
     error::limit_behind,
     is_busy, is_denied,
     transaction::{BoardView, Change},
@@ -174,7 +174,7 @@ impl BoardFile {
 
     fn other_name_hint(&self, name: &Path) -> Hint {
         let own = with_suffix(&self.options.path, "-wal");
-        let paths = [name, &beside(name, "-wal"), &own, &self.options.path];
+        let paths = [name, &sibling_file(name, "-wal"), &own, &self.options.path];
         let [other, log, own, file] = paths.map(|path| path.to_string_lossy().into_owned());
         match name.exists() {
             true => {

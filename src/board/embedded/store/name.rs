@@ -17,7 +17,7 @@ use rustix::{
 };
 
 use super::{
-    disk::{OpenMode, beside, folder_of, open_file},
+    disk::{OpenMode, folder_of, open_file, sibling_file},
     error::{OpenError, busy, is_busy},
 };
 
@@ -156,5 +156,5 @@ fn id(path: &Path) -> io::Result<Id> {
 }
 
 fn log(path: &Path) -> Option<fs::Metadata> {
-    fs::metadata(beside(path, "-wal")).ok()
+    fs::metadata(sibling_file(path, "-wal")).ok()
 }

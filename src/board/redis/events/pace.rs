@@ -49,16 +49,16 @@ impl ReadPace {
 
     pub(super) fn spent(&mut self, began: Instant) {
         let cost = self.whole.add(began.elapsed());
-        self.rest(began, cost);
+        self.schedule(began, cost);
     }
 
     /// Records a partial read, which does not show the cost of a whole one.
     pub(super) fn spared(&mut self, began: Instant) {
         let cost = self.parts.add(began.elapsed());
-        self.rest(began, cost);
+        self.schedule(began, cost);
     }
 
-    fn rest(&mut self, began: Instant, cost: Duration) {
+    fn schedule(&mut self, began: Instant, cost: Duration) {
         self.rested = self.rested.max(began) + cost + cost * REST;
     }
 }
@@ -114,7 +114,7 @@ mod tests {
         for _ in 0..100 {
             now = now.max(pace.next());
             looks.push(now - start);
-            pace.rest(now, COST);
+            pace.schedule(now, COST);
             now += COST;
         }
         assert_eq!(looks[2], 2 * COST);

@@ -1,6 +1,6 @@
 //! Reads server replies with a size limit: peers may store values of half a gigabyte.
 //!
-//! Every connection reads through this. A [`stand_in`] replaces an oversized value; no reader accepts it as a value,
+//! Every connection reads through this. A [`placeholder`] replaces an oversized value; no reader accepts it as a value,
 //! and the other values stay intact.
 
 use std::{io, str::FromStr};
@@ -21,7 +21,7 @@ const CHUNK: usize = 64 * 1024;
 /// The kind of a list whose values are dropped.
 const LEFT_OUT: u8 = 0;
 
-pub(crate) fn stand_in(size: usize) -> Vec<u8> {
+pub(crate) fn placeholder(size: usize) -> Vec<u8> {
     [&[MARK], size.to_string().as_bytes()].concat()
 }
 
@@ -173,7 +173,7 @@ impl Replies {
                     let value = match kind {
                         _ if is_left_out => Value::Nil,
                         b'+' | b'-' if self.bytes > 2 * self.most => {
-                            Value::BulkString(stand_in(length))
+                            Value::BulkString(placeholder(length))
                         }
                         b':' => Value::Int(number(line).ok_or_else(wrong)?),
                         _ => parse_redis_value(&[&[kind], line, b"\r\n"].concat())
@@ -198,7 +198,7 @@ impl Replies {
         if is_left_out || is_too_large {
             self.at += start;
             self.unwanted = size.saturating_add(2);
-            return Ok(Some(Value::BulkString(stand_in(size))));
+            return Ok(Some(Value::BulkString(placeholder(size))));
         }
         let rest = &self.buffer[self.at..];
         let Some(whole) = rest.get(..start + size + 2) else {
@@ -218,7 +218,7 @@ impl Replies {
         self.values = self.values.saturating_add(missing);
         let (kind, values) = match self.values > MOST_VALUES {
             _ if is_left_out => (LEFT_OUT, Vec::new()),
-            true => (LEFT_OUT, vec![Value::BulkString(stand_in(count))]),
+            true => (LEFT_OUT, vec![Value::BulkString(placeholder(count))]),
             false => (kind, Vec::with_capacity(missing)),
         };
         List {
@@ -329,14 +329,14 @@ mod tests {
         let lists = format!("*2\r\n*2\r\n*{many}\r\n{values}+a\r\n:2\r\n");
         let (read, _) = through(lists.as_bytes(), 4096).await;
         let inner = vec![
-            Value::BulkString(stand_in(many)),
+            Value::BulkString(placeholder(many)),
             Value::SimpleString("a".to_owned()),
         ];
         assert_eq!(
             read,
             [Value::Array(vec![Value::Array(inner), Value::Int(2)])]
         );
-        assert_eq!(size_unread(&stand_in(many)), Some(many));
+        assert_eq!(size_unread(&placeholder(many)), Some(many));
     }
 
     #[tokio::test]

@@ -15,7 +15,7 @@ use crate::{
         redis::{
             Redis,
             keys::{field_of, key_of},
-            link::give_way,
+            link::yield_to_tasks,
         },
         wire::{
             msgpack,
@@ -53,7 +53,7 @@ impl Redis {
     pub(crate) async fn page(&self, query: Query, page: Vec<RawPosting>) -> Result<Vec<Entry>> {
         let fields: Vec<&[u8]> = page.iter().map(|(field, _)| field.as_slice()).collect();
         let sidecars = self.sidecars(query.shelf, &fields).await?;
-        give_way().await;
+        yield_to_tasks().await;
         let reading = self.reading(query);
         Ok(page
             .iter()
@@ -69,7 +69,7 @@ impl Redis {
         page: Vec<RawPosting>,
         wants: &(dyn Fn(&Job) -> bool + Send + Sync),
     ) -> Result<Vec<(Entry, bool)>> {
-        give_way().await;
+        yield_to_tasks().await;
         let reading = self.reading(query);
         let mut unwanted = Vec::new();
         let mut read: Vec<_> = (page.iter())

@@ -11,7 +11,7 @@ use crate::{
         redis::{
             Redis,
             keys::{field_of, key_of},
-            link::give_way,
+            link::yield_to_tasks,
         },
         wire::msgpack,
     },
@@ -62,7 +62,7 @@ struct Ranked {
 impl Ranking {
     async fn of(board: &Redis, (shelf, order): (Shelf, Order), budget: usize) -> Result<Self> {
         let pages = board.scanned(shelf).map(|page| async move {
-            give_way().await;
+            yield_to_tasks().await;
             page
         });
         let mut pages = pin!(pages.buffered(PAGES_READ_AHEAD));

@@ -18,7 +18,7 @@ use crate::{
             keys::key_of,
             link::{
                 READ, RedisClient,
-                bounded::{lacked_room, stand_in},
+                bounded::{lacked_room, placeholder},
                 connection::Connection,
             },
         },
@@ -128,7 +128,7 @@ impl Scan {
         let mut parts = flat.into_iter();
         while let (Some(mut field), Some(posting)) = (parts.next(), parts.next()) {
             if field.len() > LONGEST_TEXT {
-                field = stand_in(field.len());
+                field = placeholder(field.len());
             }
             if self.returned.insert(key_of(&field)) {
                 page.push((field, posting));

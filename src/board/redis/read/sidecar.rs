@@ -29,7 +29,10 @@ impl Redis {
         if fields.is_empty() {
             return Ok(Vec::new());
         }
-        let names: Vec<_> = fields.iter().map(|it| self.keys.beside(it)).collect();
+        let names: Vec<_> = fields
+            .iter()
+            .map(|it| self.keys.sidecar_names(it))
+            .collect();
         let mut command = cmd("MGET");
         names.iter().for_each(|name| name.add_to(&mut command));
         let found: Vec<Option<Vec<u8>>> = self.client.read(&command).await?;

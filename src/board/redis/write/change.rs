@@ -31,7 +31,7 @@ impl Redis {
     }
 
     pub(super) fn add_job(&self, call: &mut Call, field: &[u8]) {
-        let names = self.keys.beside(field);
+        let names = self.keys.sidecar_names(field);
         call.job()
             .key("owned", names.owner)
             .key("modified", names.last_modified)

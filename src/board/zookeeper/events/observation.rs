@@ -65,7 +65,7 @@ impl Observations {
     }
 
     /// Once this returns, the watches have reported all earlier changes, even if there was nothing to read.
-    pub(crate) async fn look(board: &BoardSession<'_>, changes: &NodeChanges) -> Result<Self> {
+    pub(crate) async fn read(board: &BoardSession<'_>, changes: &NodeChanges) -> Result<Self> {
         let wanted: Vec<_> = wanted(changes).into_iter().collect();
         let (mut observations, mut count, mut rest) =
             (Self::default(), look::PAGE.0, wanted.as_slice());
@@ -137,14 +137,14 @@ impl WantedNodes {
         let lock = next(self.lock);
         let (trashed, side_of_trashed) = (next(self.trashed), next(self.trashed));
         SeenNodes {
-            job: known(Shelf::Board, key, job, side, looked),
+            job: observed(Shelf::Board, key, job, side, looked),
             lock: seen_lock(lock),
-            trashed: known(Shelf::Trash, key, trashed, side_of_trashed, looked),
+            trashed: observed(Shelf::Trash, key, trashed, side_of_trashed, looked),
         }
     }
 }
 
-fn known(
+fn observed(
     shelf: Shelf,
     key: &JobKey,
     posting: Option<Node>,

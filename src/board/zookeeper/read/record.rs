@@ -99,7 +99,7 @@ impl JobNodes {
     }
 
     pub(crate) fn readable_side(&self) -> Result<Sidecar, String> {
-        match self.beside() {
+        match self.sidecar() {
             (side, None) => Ok(side),
             (_, Some(problem)) => Err(problem),
         }
@@ -113,7 +113,7 @@ impl JobNodes {
             .flatten()
     }
 
-    fn beside(&self) -> (Sidecar, Option<String>) {
+    fn sidecar(&self) -> (Sidecar, Option<String>) {
         let node = self.side.as_ref().filter(|node| self.is_ours(node));
         if node.is_some_and(Node::is_denied) {
             let problem = "no right to read the sidecar";
@@ -145,7 +145,7 @@ impl JobNodes {
     }
 
     fn job(&self, mut posting: Posting) -> Job {
-        let (mut side, side_problem) = self.beside();
+        let (mut side, side_problem) = self.sidecar();
         if self.side_of_claim().is_some() {
             // While the job is claimed, its command may be running.
             side.count_ahead();

@@ -69,7 +69,7 @@ pub(super) fn draw(state: &DashState, look: DrawStyle, buffer: &mut Buffer) {
         let text = format!(
             "jobboard dash needs a terminal of {least_columns}x{least_rows}; this one has {columns}x{rows}."
         );
-        let lines = page::said(usize::from(columns), &[(Tone::Plain, &text)]);
+        let lines = page::wrapped_sentences(usize::from(columns), &[(Tone::Plain, &text)]);
         for (line, y) in lines.iter().zip(0..rows) {
             canvas.line(0, y, line);
         }
@@ -79,7 +79,7 @@ pub(super) fn draw(state: &DashState, look: DrawStyle, buffer: &mut Buffer) {
         match state.is_page() {
             true => page::draw(state, body, &mut canvas),
             false => {
-                let left = left(state);
+                let left = left_width(state);
                 table::draw(state, body.clone(), left, &mut canvas);
                 if left < columns {
                     page::draw_aside(state, body, left, &mut canvas);
@@ -109,7 +109,7 @@ pub(super) fn hit(state: &DashState, x: u16, y: u16) -> Option<Target> {
         let tab = tabs.find(|it| it.columns.contains(&x))?;
         return Some(Target::Tab(tab.view));
     }
-    if !body.contains(&y) || x >= left(state) {
+    if !body.contains(&y) || x >= left_width(state) {
         return None;
     }
     match usize::from(y - body.start) {
@@ -121,7 +121,7 @@ pub(super) fn hit(state: &DashState, x: u16, y: u16) -> Option<Target> {
     }
 }
 
-pub(super) fn left(state: &DashState) -> u16 {
+pub(super) fn left_width(state: &DashState) -> u16 {
     match state.has_aside() {
         true => state.size.0 * 3 / 5,
         false => state.size.0,
@@ -135,7 +135,7 @@ fn footer(state: &DashState, canvas: &mut Canvas<'_>) {
     }
     let room = usize::from(columns) - 2;
     if let Some((tone, text)) = &state.message {
-        let lines = page::said(room, &[(*tone, text.as_str())]);
+        let lines = page::wrapped_sentences(room, &[(*tone, text.as_str())]);
         let from = rows
             .saturating_sub(u16::try_from(lines.len()).unwrap_or(rows))
             .max(rows / 2);

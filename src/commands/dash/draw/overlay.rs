@@ -1,6 +1,6 @@
 //! Overlays of a view: the key help, the filter input, a question.
 
-use super::{Canvas, page::said};
+use super::{Canvas, page::wrapped_sentences};
 use crate::{
     commands::{
         bulk::select,
@@ -81,7 +81,7 @@ pub(super) fn under(state: &DashState, field: &Field) -> Vec<Pieces> {
             "a word, or for example held>10m and name=backup-*; Enter keeps it, Esc cancels, Tab completes",
         ),
     };
-    let mut lines = said(usize::from(state.size.0) - 2, &[(tone, under)]);
+    let mut lines = wrapped_sentences(usize::from(state.size.0) - 2, &[(tone, under)]);
     lines.truncate(usize::from(state.size.1 / 3));
     lines
 }
@@ -154,5 +154,5 @@ fn dialog_lines(state: &DashState, dialog: &Dialog) -> Vec<Pieces> {
     let told: Vec<_> = (told.iter())
         .map(|(tone, text)| (*tone, text.as_str()))
         .collect();
-    said(usize::from(state.size.0) - 6, &told)
+    wrapped_sentences(usize::from(state.size.0) - 6, &told)
 }

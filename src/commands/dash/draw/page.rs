@@ -67,7 +67,7 @@ fn selected(state: &DashState, room: usize) -> Vec<Pieces> {
                 (Tone::Plain, &names.join("\n")),
                 (Tone::Faint, "Enter shows the jobs, Space unfolds all"),
             ];
-            said(room, &told)
+            wrapped_sentences(room, &told)
         }),
         Lines::Problems => {
             let problem = summary.problems.get(at);
@@ -119,8 +119,8 @@ pub(super) fn page(state: &DashState) -> Vec<Pieces> {
 
 fn job(state: &DashState, opened: &Opened, room: usize) -> Vec<Pieces> {
     let entry = match &opened.found {
-        None => return said(room, &[(Tone::Faint, "looking…")]),
-        Some(Err(why)) => return said(room, &[(Tone::Bad, why)]),
+        None => return wrapped_sentences(room, &[(Tone::Faint, "looking…")]),
+        Some(Err(why)) => return wrapped_sentences(room, &[(Tone::Bad, why)]),
         Some(Ok(entry)) => entry,
     };
     // The last failure comes first; nothing is shown twice.
@@ -183,7 +183,7 @@ fn failed(state: &DashState, failure: &Failure, page: &mut Page) {
     }
 }
 
-pub(super) fn said(columns: usize, sentences: &[(Tone, &str)]) -> Vec<Pieces> {
+pub(super) fn wrapped_sentences(columns: usize, sentences: &[(Tone, &str)]) -> Vec<Pieces> {
     lines(columns, |page| {
         for (tone, text) in sentences {
             page.line().add(*tone, text);

@@ -66,7 +66,7 @@ pub(super) fn sorted_by(state: &DashState, x: u16) -> Option<RowOrder> {
     if !state.has_rows() || seen.is_empty() {
         return None;
     }
-    let titles = laid(state, seen, usize::from(super::left(state) - GUTTER)).swap_remove(0);
+    let titles = laid(state, seen, usize::from(super::left_width(state) - GUTTER)).swap_remove(0);
     let mut end = usize::from(GUTTER);
     let title = titles.into_iter().find(|(_, text)| {
         end += text.width();

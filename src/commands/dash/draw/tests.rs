@@ -115,7 +115,7 @@ fn seen(view: View) -> DashState {
     ] {
         update(&mut state, input, now());
     }
-    state.sum_up();
+    state.update_summary();
     state.rates = Rates::default();
     for (second, count) in [(0, 2), (1, 8), (5, 4)] {
         let at = now() - TimeDelta::seconds(9 - second);
@@ -240,7 +240,7 @@ fn confirmation_and_result() {
 
 #[test]
 fn zero_columns_terminate() {
-    let lines = super::page::said(0, &[(Tone::Plain, "text")]);
+    let lines = super::page::wrapped_sentences(0, &[(Tone::Plain, "text")]);
     assert_eq!(lines.len(), 4);
 }
 

@@ -194,7 +194,7 @@ fn legend(marks: &[BarPart]) -> Html {
             "cross" => svg::cross("6", 6.0, &Html::default()),
             mark => svg::rect(mark, (8.0, 84.0, 1.0, 10.0)),
         };
-        tag("li", &[&svg::beside("12", 12, &drawn), meaning])
+        tag("li", &[&svg::decorative_svg("12", 12, &drawn), meaning])
     });
     list("ul.legend", marks)
 }

@@ -27,7 +27,7 @@ use crate::{
         simulation::{Standing, part_of},
     },
     retry::{AttemptContext, AttemptEnd},
-    worker::{HeldJob, Worker, foreground::perform_here, settle_kept},
+    worker::{HeldJob, Worker, foreground::perform_here, settle_leased},
 };
 
 impl World {
@@ -229,7 +229,10 @@ async fn run_one(board: Arc<SimulatedBoard>, owner: Owner, server: &Server) {
         },
     );
     let settlement = Settlement::of_command(job, &decision, &owner, fence);
-    if settle_kept(&*board, &settlement, Some(lease)).await.is_ok() {
+    if settle_leased(&*board, &settlement, Some(lease))
+        .await
+        .is_ok()
+    {
         server.change(|store| store.hear_report(&job.uuid, &owner, kind_of(&decision)));
     }
 }

@@ -307,7 +307,7 @@ fn untrusted_octavia_configurations_never_reveal_a_password() {
     Corpus::of(bounds, corpus).hold_for_text(|text| {
         let mut oslo = Oslo::new(default, &env);
         let octavia = oslo
-            .take_in(Path::new("o.conf"), text)
+            .parse_file(Path::new("o.conf"), text)
             .and_then(|()| Octavia::of(oslo, Path::new("/o")));
         match octavia {
             Err(error) => refused(&format!("{error:#}")),

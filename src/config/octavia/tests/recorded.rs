@@ -123,7 +123,7 @@ fn each_spelling_is_read_as_in_octavia() {
             continue;
         }
         let mut oslo = Oslo::new(default, &env);
-        let read = oslo.take_in(Path::new("o.conf"), text);
+        let read = oslo.parse_file(Path::new("o.conf"), text);
         let Some(options) = case["reading"]["options"].as_object() else {
             assert!(read.is_err(), "{text:?} is read");
             continue;

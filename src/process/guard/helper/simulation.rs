@@ -25,7 +25,7 @@ pub(in crate::process::guard) async fn simulate(mut lines: UnboundedReceiver<Str
         }
         let due = watch.enforce(Boottime::now());
         if !due.is_empty() {
-            let processes = watch.look_around();
+            let processes = watch.list_processes();
             while let Ok(line) = lines.try_recv() {
                 if watch.hear(&line) {
                     return;
@@ -34,7 +34,7 @@ pub(in crate::process::guard) async fn simulate(mut lines: UnboundedReceiver<Str
             watch.end_strays(&due, &processes);
         }
     }
-    let mut sweep = Sweep::from_now_on();
+    let mut sweep = Sweep::begin();
     while !watch.end_all(&mut sweep, Processes::now) {
         time::sleep(PAUSE).await;
     }
@@ -44,7 +44,7 @@ impl WatchedCommands {
     /// Handles lines of a simulated conductor, and returns whether one was its last.
     fn hear(&mut self, lines: &str) -> bool {
         self.partial.extend_from_slice(lines.as_bytes());
-        let is_over = self.heed_lines();
+        let is_over = self.read_lines();
         self.identify();
         is_over
     }

@@ -55,7 +55,7 @@ pub(super) fn compare(
     let was_restored =
         is_same(&before.trash, &after.board) && !is_same(&before.trash, &after.trash);
     match (&before.board, &after.board) {
-        (Some(known), Some(seen)) if known.is_same_job(seen) => story.go_on(known, seen),
+        (Some(known), Some(seen)) if known.is_same_job(seen) => story.compare_claims(known, seen),
         (known, seen) => {
             if let Some(known) = known {
                 let end = match was_trashed {
@@ -113,7 +113,7 @@ impl ObservedChange<'_> {
         });
     }
 
-    fn go_on(&mut self, known: &CachedJob, seen: &CachedJob) {
+    fn compare_claims(&mut self, known: &CachedJob, seen: &CachedJob) {
         let is_modified = match (known.modified, seen.modified) {
             (Modified::Unknown, _) | (_, Modified::Unknown) => None,
             (before, after) => Some(before != after),

@@ -27,7 +27,7 @@ use crate::{
 const AT_ONCE: usize = 200;
 
 impl RedisWatcher<'_> {
-    pub(super) async fn look(&mut self) -> Result<()> {
+    pub(super) async fn read_changed(&mut self) -> Result<()> {
         let (some, traces): (Vec<_>, Vec<_>) = self.recheck.take(AT_ONCE).into_iter().unzip();
         if some.is_empty() {
             return Ok(());
@@ -39,7 +39,7 @@ impl RedisWatcher<'_> {
             asked,
             answered: Instant::now(),
         };
-        let places = places(&some, answers, looked).ok_or_else(|| self.strange())?;
+        let places = places(&some, answers, looked).ok_or_else(|| self.unexpected_reply())?;
         // Messages received with the reply may precede or follow it.
         let announced = self.drain()?;
         self.looks.spent(asked);
@@ -55,7 +55,7 @@ impl RedisWatcher<'_> {
             }
             // Include messages that came with the reply.
             traces.add(self.recheck.traces(&key));
-            seen.extend(self.see(&key, place, traces, looked));
+            seen.extend(self.apply_read(&key, place, traces, looked));
         }
         // Report new jobs in the order of their numbers.
         seen.sort_by_key(|(sequence, _)| *sequence);
@@ -65,7 +65,7 @@ impl RedisWatcher<'_> {
         Ok(())
     }
 
-    fn see(
+    fn apply_read(
         &mut self,
         key: &JobKey,
         place: JobPlaces,
@@ -87,7 +87,7 @@ impl RedisWatcher<'_> {
             traces.is_ours = place.board.as_ref().is_some_and(CachedJob::has_fence);
         }
         let sequence = place.board.as_ref().and_then(|known| known.sequence);
-        let events = self.picture.see(key, place, traces, looked);
+        let events = self.picture.apply_read(key, place, traces, looked);
         Some((sequence, events))
     }
 
@@ -107,13 +107,14 @@ impl RedisWatcher<'_> {
                 Value::Int(0) => Presence::Gone,
                 _ => Presence::There,
             };
-            self.pending.extend(self.conductors.see(&name, presence));
+            self.pending
+                .extend(self.conductors.apply_read(&name, presence));
         }
         Ok(())
     }
 
     /// Reads everything, since no message says where to look.
-    pub(super) async fn go_round(&mut self) -> Result<()> {
+    pub(super) async fn survey_all(&mut self) -> Result<()> {
         let began = Instant::now();
         let before = self.pending.len();
         self.survey().await?;
@@ -122,7 +123,7 @@ impl RedisWatcher<'_> {
                 .add(key.clone(), Urgency::Noted, Traces::default());
         }
         while !self.recheck.is_empty() && !self.has_lost {
-            self.look().await?;
+            self.read_changed().await?;
         }
         let found = self.pending.len().saturating_sub(before);
         if let Some(rounds) = &mut self.rounds {
@@ -142,10 +143,10 @@ impl RedisWatcher<'_> {
     pub(super) async fn ask_one<T: FromRedisValue>(&self, command: &Pipeline) -> Result<T> {
         let answer = self.ask(command).await?.pop();
         let answer = answer.and_then(|answer| from_redis_value(answer).ok());
-        answer.ok_or_else(|| self.strange())
+        answer.ok_or_else(|| self.unexpected_reply())
     }
 
-    pub(super) fn strange(&self) -> BoardError {
+    pub(super) fn unexpected_reply(&self) -> BoardError {
         let source = "the server sent an unexpected reply";
         BoardError::failed(DOING.text, self.board.name(), source)
     }
@@ -160,7 +161,10 @@ fn commands_of(keys: &Keys, jobs: &[JobKey]) -> Pipeline {
             command.arg(field.as_slice());
         }
     }
-    let beside: Vec<_> = fields.iter().map(|field| keys.beside(field)).collect();
+    let beside: Vec<_> = fields
+        .iter()
+        .map(|field| keys.sidecar_names(field))
+        .collect();
     let mut sidecars = cmd("MGET");
     beside.iter().for_each(|names| names.add_to(&mut sidecars));
     commands.add_command(sidecars);

@@ -90,7 +90,7 @@ impl<'a> RedisWatcher<'a> {
             }
             match self.work_at() {
                 Some(at) if at <= now => self.work(now).await?,
-                at if self.pending.is_empty() => self.rest(at).await?,
+                at if self.pending.is_empty() => self.wait(at).await?,
                 _ => {}
             }
         }
@@ -121,7 +121,7 @@ impl<'a> RedisWatcher<'a> {
         !self.recheck.is_empty() || self.conductors.has_touched()
     }
 
-    async fn rest(&mut self, until: Option<Instant>) -> Result<()> {
+    async fn wait(&mut self, until: Option<Instant>) -> Result<()> {
         let wake = async {
             match until {
                 Some(until) => time::sleep_until(until).await,
@@ -137,12 +137,12 @@ impl<'a> RedisWatcher<'a> {
             push = listener.pushed.recv() => push,
             () = wake => return Ok(()),
         };
-        self.hear(push)
+        self.receive(push)
     }
 
     async fn work(&mut self, now: Instant) -> Result<()> {
         if self.rounds.is_some_and(|rounds| rounds.next() <= now) {
-            return self.go_round().await;
+            return self.survey_all().await;
         }
         if self.survey_at().is_some_and(|at| at <= now) {
             if let Some((sequence, _)) = self.to_settle.take()
@@ -157,7 +157,7 @@ impl<'a> RedisWatcher<'a> {
         }
         if self.has_touched() && self.looks.next() <= now {
             self.look_at_conductors().await?;
-            self.look().await?;
+            self.read_changed().await?;
         }
         Ok(())
     }
@@ -172,7 +172,7 @@ impl<'a> RedisWatcher<'a> {
         while self.pending.is_empty()
             && let Some(push) = self.pushed()
         {
-            self.hear(Some(push))?;
+            self.receive(Some(push))?;
         }
         Ok(())
     }
@@ -182,7 +182,7 @@ impl<'a> RedisWatcher<'a> {
         let mut announced = HashSet::new();
         while let Some(push) = self.pushed() {
             let before = self.pending.len();
-            self.hear(Some(push))?;
+            self.receive(Some(push))?;
             let events = self.pending.range(before..);
             let subjects = events.filter_map(|event| event.subject.as_ref());
             announced.extend(subjects.map(|subject| subject.key.clone()));
@@ -195,7 +195,7 @@ impl<'a> RedisWatcher<'a> {
         Ok(announced)
     }
 
-    fn hear(&mut self, push: Option<PushInfo>) -> Result<()> {
+    fn receive(&mut self, push: Option<PushInfo>) -> Result<()> {
         let broken = |listener: &Option<PushListener>| match listener {
             Some(listener) => Err(listener.broken(DOING)),
             None => Ok(()),
@@ -220,7 +220,7 @@ impl<'a> RedisWatcher<'a> {
     }
 
     fn follow(&mut self, event: Event) {
-        if !self.conductors.hear(&event) {
+        if !self.conductors.apply_event(&event) {
             return;
         }
         if event.kind == EventKind::Posted {
@@ -237,7 +237,7 @@ impl<'a> RedisWatcher<'a> {
             self.recheck
                 .add(subject.key.clone(), Urgency::Noted, traces);
         }
-        let announced = self.picture.hear(event);
+        let announced = self.picture.apply_event(event);
         self.report(announced);
     }
 

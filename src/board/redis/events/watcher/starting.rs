@@ -45,7 +45,7 @@ impl RedisWatcher<'_> {
     fn forget(&mut self) -> Result<()> {
         while let Some(push) = self.pushed() {
             if push.kind == PushKind::Disconnection {
-                return self.hear(Some(push));
+                return self.receive(Some(push));
             }
         }
         self.picture = BoardPicture::default();

@@ -103,7 +103,7 @@ impl RedisWatcher<'_> {
                 let new: Vec<_> = new.filter(|key| !present.contains(*key)).cloned().collect();
                 present.extend(keys);
                 if !new.is_empty() && !self.has_lost {
-                    present.extend(self.look_for(shelf, &new).await?);
+                    present.extend(self.find_new(shelf, &new).await?);
                 }
                 present
             }
@@ -116,7 +116,7 @@ impl RedisWatcher<'_> {
         Ok(())
     }
 
-    async fn look_for(&mut self, shelf: Shelf, new: &[JobKey]) -> Result<HashSet<JobKey>> {
+    async fn find_new(&mut self, shelf: Shelf, new: &[JobKey]) -> Result<HashSet<JobKey>> {
         let mut commands = Pipeline::with_capacity(1);
         let command = commands.cmd("HMGET").arg(self.board.keys.hash(shelf));
         for key in new {
@@ -173,7 +173,9 @@ impl RedisWatcher<'_> {
                 board: Some(posted(key, posting, looked)),
                 trash: None,
             };
-            let announced = self.picture.see(key, place, Traces::default(), looked);
+            let announced = self
+                .picture
+                .apply_read(key, place, Traces::default(), looked);
             self.report(announced);
         }
     }
@@ -206,7 +208,7 @@ impl RedisWatcher<'_> {
                 return Err(client.refusal(DOING, error, Some(&key)));
             }
         }
-        Counts::read(answers).ok_or_else(|| self.strange())
+        Counts::read(answers).ok_or_else(|| self.unexpected_reply())
     }
 
     /// Returns the jobs of a hash and those announced meanwhile; `None` without the right, which pages do not need.

@@ -185,7 +185,7 @@ async fn reply_during_a_process_pause_is_not_late() {
     let client = RedisClient::new(&server.url(""), None, limit);
     ping(&client).await;
     let stand_still = async {
-        give_way().await;
+        yield_to_tasks().await;
         std::thread::sleep(limit * 2);
     };
     tokio::join!(ping(&client), stand_still);
