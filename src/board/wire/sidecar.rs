@@ -15,7 +15,7 @@ const VERSION: u32 = 1;
 
 const LONGEST: usize = LONGEST_RECORD;
 
-const MEMBERS: [&str; 14] = [
+pub(in crate::board) const MEMBERS: [&str; 14] = [
     "v",
     "owner",
     "claimed_on",

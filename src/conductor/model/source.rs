@@ -22,7 +22,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/redis/write/scripts/settle.lua",
         &[],
-        "a8dce4dd",
+        "4f32d02d",
     ),
     (
         "owner and claim of the job",
@@ -34,7 +34,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
             "fence_of",
             "refusal_of",
         ],
-        "62d9662d",
+        "cb26ecea",
     ),
     (
         "a claim or a renewal is served",

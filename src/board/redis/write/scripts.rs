@@ -13,6 +13,8 @@ use crate::{
     job::{JobKey, Owner},
 };
 
+const SIDECAR: &str = include_str!("scripts/sidecar.lua");
+
 const PRELUDE: &str = include_str!("scripts/prelude.lua");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +119,7 @@ impl Call {
         let body = self.script.body();
         format!(
             "{keys}{args}local first, jobs = {shared} + 1, (#ARGV - {shared}) / {each}\n\
-             local function turn_to(job)\n{key_turns}{arg_turns}end\n{PRELUDE}\n{body}"
+             local function turn_to(job)\n{key_turns}{arg_turns}end\n{SIDECAR}\n{PRELUDE}\n{body}"
         )
     }
 
@@ -246,5 +248,34 @@ impl Reply {
             ("failed", _) => client.refusal_in_script(WRITE, &self.text(0)),
             _ => BoardError::Changed,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{board::wire::sidecar::MEMBERS, job::AuditEntry};
+
+    /// Returns the names in a Lua table of the sidecar's rules, in order.
+    fn names(begin: &str, end: &str) -> Vec<&'static str> {
+        let (_, table) = SIDECAR.split_once(begin).unwrap();
+        let (table, _) = table.split_once(end).unwrap();
+        let members = table.split(',').filter_map(|it| it.split_once('='));
+        let mut names: Vec<_> = members.map(|(name, _)| name.trim()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn scripts_know_each_member_of_a_sidecar() {
+        let mut members = MEMBERS.to_vec();
+        members.retain(|name| *name != "v");
+        members.sort_unstable();
+        assert_eq!(names("\n  return {\n", "\n  }\nend"), members);
+        let remark = AuditEntry::now("abandoned", "olga", Some("a reason"));
+        let remark = serde_json::json!(remark);
+        let mut written: Vec<_> = remark.as_object().unwrap().keys().collect();
+        written.sort_unstable();
+        assert_eq!(names("local REMARK = {", "}"), written);
     }
 }

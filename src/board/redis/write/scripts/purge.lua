@@ -11,7 +11,7 @@ return for_each_job(function()
   -- With a namesake on the board, what is beside them is about that one.
   local side
   if redis.call("HEXISTS", listings, field) == 0 then
-    side = remembered ~= "" and text_beside()
+    side = remembered ~= "" and stored_text()
     redis.call("DEL", modified, sidecar)
   end
   redis.call("HDEL", trash, field)

@@ -66,7 +66,7 @@ return for_each_job(function()
     outcome = ENDED[outcome], remark = remark ~= "" and remark or nil,
   }
   if ENDED[outcome] then
-    local side = remembered ~= "" and text_beside()
+    local side = remembered ~= "" and stored_text()
     if commit ~= "" then redis.call("HSET", moves, commit, "") end
     redis.call("DEL", owned, modified, sidecar)
     redis.call("HDEL", listings, field)
