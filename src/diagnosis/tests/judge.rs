@@ -1,6 +1,6 @@
 //! Tests the judgement of one job.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use chrono::TimeDelta;
 use serde_json::json;
@@ -11,11 +11,12 @@ use super::{
 };
 use crate::{
     config::Expiry,
-    diagnosis::Snapshot,
+    diagnosis::{Cause, ExplainedJob, Snapshot},
     job::{
         AuditEntry, ClaimEnd, Conductor, Course, Entry, Failure, Job, Pause, Pauses, RELEASED, Run,
         Shelf, Takes, Unsettled,
     },
+    problem::{Code, Group},
 };
 
 fn night() -> Snapshot {
@@ -280,4 +281,33 @@ fn job_in_the_trash_has_failed_unless_an_operator_put_it_there() {
     assert_eq!(judged(&night(), &unfailed), "trashed stays");
     let ended = edited(job("a"), |it| it.shelf = Shelf::History);
     assert_eq!(judged(&night(), &ended), "ended runs");
+}
+
+#[test]
+fn each_problem_of_a_job_has_its_own_sentence() {
+    let (snapshot, mut codes) = (night(), BTreeMap::new());
+    for code in Code::ALL.iter().copied() {
+        let entry = entry(match code {
+            // They are about a record without a job, and about a logbook.
+            Code::UnreadableRecord | Code::FlowWithoutClaim => continue,
+            Code::OwnerDead
+            | Code::NotRenewed
+            | Code::NeverExpires
+            | Code::UnfinishedMove
+            | Code::Unsettled => held(job("resize"), "ada", ClaimEnd::Timed),
+            _ if code.group() == Group::Jobs && code.is_problem() => job("resize"),
+            _ => continue,
+        });
+        let case = ExplainedJob {
+            entry: &entry,
+            shelf: Shelf::Board,
+            is_late: false,
+            before: None,
+        };
+        let sentence = snapshot.sentence(&case, entry.job().unwrap(), &Cause::of(code));
+        assert_ne!(sentence, code.name());
+        if let Some(other) = codes.insert(sentence, code) {
+            panic!("{other} and {code} have the same sentence");
+        }
+    }
 }

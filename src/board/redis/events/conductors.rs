@@ -19,7 +19,13 @@ pub(super) enum Presence {
 #[derive(Debug, Default)]
 pub(super) struct ConductorPresences {
     touched: HashSet<String>,
-    /// Conductors reported as departed, the latest last. One that a read showed to be back may still announce it.
+    /// Conductors reported as departed, the latest last. One that a read showed to be back may still announce it:
+    ///
+    /// | before | joined message | left message | read: present | read: absent |
+    /// |---|---|---|---|---|
+    /// | not listed | report | report, `Gone` | | report, `Gone` |
+    /// | `There` | remove | report, `Gone` | | report, `Gone` |
+    /// | `Gone` | report, remove | | report, `There` | |
     departed: VecDeque<(String, Presence)>,
 }
 
