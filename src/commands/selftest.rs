@@ -1,8 +1,8 @@
 //! `jobboard selftest`.
 
 mod actor;
+mod examinations;
 mod fault_tests;
-mod looks;
 mod processes;
 mod promise;
 mod readings;
@@ -110,7 +110,7 @@ pub(crate) async fn run(ctx: &mut Context, args: SelftestArgs) -> anyhow::Result
     let mut signals = Signals::ending()?;
     let start = Instant::now();
     let tested = async {
-        looks::settings(&*board, start + args.bound / 4, &mut findings).await;
+        examinations::settings(&*board, start + args.bound / 4, &mut findings).await;
         match is_writable {
             Ok(()) => act(&scratch, &*board, start + args.bound, &mut findings).await,
             Err(error) => findings.nothing_tried(&chain(error.as_ref())),

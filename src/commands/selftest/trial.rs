@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::{
-    looks::Tick,
+    examinations::Tick,
     promise::{
         Assessment, Grade, Promise, TrialError, TrialResult, broken, is_unanswered, require,
     },

@@ -1,10 +1,9 @@
 //! Picks and claims jobs: the best that this conductor may run, one per free slot.
 
 mod claim;
-
-mod hear;
+mod events;
 mod listing;
-mod look;
+mod refresh;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -20,7 +19,7 @@ use tokio::{
     time::{self, Duration, Instant},
 };
 
-use self::{claim::ClaimedBatch, look::RemainingWork};
+use self::{claim::ClaimedBatch, refresh::RemainingWork};
 use super::{
     admission::Rejection,
     contact::Outage,

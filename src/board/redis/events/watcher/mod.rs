@@ -1,6 +1,6 @@
 //! The event watcher: receives messages, reads changed records and reports events.
 
-mod looking;
+mod reading;
 mod starting;
 mod surveying;
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use redis::{Pipeline, Value, from_redis_value};
 use tokio::time::Instant;
 
-use super::{RedisWatcher, looking::posted};
+use super::{RedisWatcher, reading::posted};
 use crate::{
     board::{
         BoardError, Result,
