@@ -58,6 +58,11 @@ pub(crate) trait Testable: Board {
     /// The next exchange reconnects.
     async fn cut(&self) -> Result<()>;
 
+    /// Whether a cut takes longer than a request, as for a session that moves to another connection.
+    fn is_cut_slow(&self) -> bool {
+        false
+    }
+
     /// Returns which acknowledged changes a failure could lose with this setup, if any.
     async fn loss(&self) -> Result<Option<Loss>>;
 

@@ -133,6 +133,10 @@ impl Testable for ZooKeeper {
         self.root.client.move_session(WRITING).await
     }
 
+    fn is_cut_slow(&self) -> bool {
+        true
+    }
+
     async fn loss(&self) -> Result<Option<Loss>> {
         // ZooKeeper servers do not report whether they wait for their disks.
         Ok(None)

@@ -16,7 +16,7 @@ use super::{
     trial::Trial,
 };
 use crate::{
-    board::{BoardError, BoardExt as _, ClaimRules, scratch::Testable, url::BoardUrl},
+    board::{BoardError, BoardExt as _, ClaimRules, scratch::Testable},
     job::{Claimant, Claimed, Decision, JobKey, Shelf, Term},
 };
 
@@ -188,8 +188,7 @@ impl Trial<'_> {
         // The cut comes before the answer, and before or after the request arrives.
         let noise = u32::from(Uuid::new_v4().as_bytes()[0]);
         let pause = usual * noise / 256;
-        // Moving a session takes longer than closing a socket.
-        let is_slow = matches!(self.scratch.url, BoardUrl::ZooKeeper(_));
+        let is_slow = cutter.is_cut_slow();
         let waits = async |waits: bool| {
             let start = Instant::now();
             while waits && start.elapsed() < pause {
