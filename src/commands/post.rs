@@ -167,8 +167,8 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
         .transpose()
         .with_context(|| ctx.trying("post", name))?;
     let began = Utc::now();
-    let report = post_and_report(&*board, &draft, args.draft.is_unique())
-        .await
+    let answer = board.post_one(&draft, None).await;
+    let report = report(&draft, answer, args.draft.is_unique())
         .with_context(|| ctx.trying("post", name).with(draft.uuid))?;
     // Without a uuid the poster may well post the job again.
     ctx.out.report(&report).with_context(|| {
@@ -307,11 +307,6 @@ fn kept_trace(ctx: &Context) -> Vec<(String, Value)> {
             .note("TRACEPARENT is not set; the job has no trace context"),
     }
     Vec::new()
-}
-
-async fn post_and_report(board: &dyn Board, draft: &Draft, is_unique: bool) -> Result<PostReport> {
-    let answer = board.post_one(draft, None).await;
-    report(draft, answer, is_unique)
 }
 
 fn report(draft: &Draft, answer: Result<Posted>, is_unique: bool) -> Result<PostReport> {

@@ -162,16 +162,9 @@ fn running_command_of_a_dead_conductor_delays_its_job(stage: &Stage) {
     stage.env.ok(format!("retry {job}"));
 }
 
-fn claimed_by_ada() -> (Env, String) {
-    let env = Env::new();
-    let uuid = env.post("resize");
-    env.claim("@1", "ada");
-    (env, uuid)
-}
-
 #[test]
 fn owner_releases_a_job() {
-    let (env, uuid) = claimed_by_ada();
+    let (env, uuid) = Env::with_claimed_job();
     let told = env.run("abandon @1 --who ada --json");
     assert_eq!(
         told.json(),
@@ -182,7 +175,7 @@ fn owner_releases_a_job() {
 
 #[test]
 fn other_users_cannot_abandon() {
-    let (env, _) = claimed_by_ada();
+    let (env, _) = Env::with_claimed_job();
     let run = env.run("abandon @1 --who bob");
     assert_eq!(env.state("@1"), "CLAIMED");
     insta::assert_snapshot!(run, @"
@@ -208,7 +201,7 @@ fn unclaimed_job_cannot_be_abandoned_even_by_force() {
 
 #[test]
 fn force_releases_the_claim_and_prints_it() {
-    let (env, _) = claimed_by_ada();
+    let (env, _) = Env::with_claimed_job();
     let run = env.run("abandon @1 --force --yes");
     assert_eq!(env.state("@1"), "UNCLAIMED");
     insta::assert_snapshot!(run, @"
@@ -222,7 +215,7 @@ fn force_releases_the_claim_and_prints_it() {
 
 #[test]
 fn force_with_an_owner_affects_that_owner_only() {
-    let (env, _) = claimed_by_ada();
+    let (env, _) = Env::with_claimed_job();
     let of = |owner: &str| {
         let arguments = ["abandon", "@1", "--force", "--yes", "--owner", owner];
         env.jobboard(&arguments).run()

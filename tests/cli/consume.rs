@@ -4,16 +4,9 @@ use serde_json::json;
 
 use crate::support::env::Env;
 
-fn claimed_by_ada() -> (Env, String) {
-    let env = Env::new();
-    let uuid = env.post("resize");
-    env.claim("@1", "ada");
-    (env, uuid)
-}
-
 #[test]
 fn owner_consumes_a_job() {
-    let (env, uuid) = claimed_by_ada();
+    let (env, uuid) = Env::with_claimed_job();
     let told = env.run("consume @1 --who ada --json");
     assert_eq!(
         told.json(),
@@ -24,7 +17,7 @@ fn owner_consumes_a_job() {
 
 #[test]
 fn table_output_names_the_result() {
-    let (env, _) = claimed_by_ada();
+    let (env, _) = Env::with_claimed_job();
     let run = env.run("consume @1 --who ada -o table");
     insta::assert_snapshot!(run, @"
     exit code 0
@@ -36,7 +29,7 @@ fn table_output_names_the_result() {
 
 #[test]
 fn other_users_cannot_consume() {
-    let (env, _) = claimed_by_ada();
+    let (env, _) = Env::with_claimed_job();
     let run = env.run("consume @1 --who bob --json");
     assert_eq!(run.code, 4);
     assert_eq!(run.error()["kind"], "not-owner");
@@ -60,7 +53,7 @@ fn unclaimed_job_must_be_claimed_first() {
 
 #[test]
 fn force_consumes_any_job() {
-    let (env, _) = claimed_by_ada();
+    let (env, _) = Env::with_claimed_job();
     env.post("other");
     let run = env.run("consume @1 @2 --force --yes");
     assert!(env.names().is_empty());
@@ -77,7 +70,7 @@ fn force_consumes_any_job() {
 
 #[test]
 fn consume_requires_a_job() {
-    let (env, _) = claimed_by_ada();
+    let (env, _) = Env::with_claimed_job();
     let run = env.run("consume");
     insta::assert_snapshot!(run, @"
     exit code 2

@@ -297,18 +297,12 @@ pub(crate) async fn only_the_holder_of_a_claim_can_renew_it(board: &Subject) {
         .renew(&[other_owner, other_fence, gone, right])
         .await
         .unwrap();
-    assert!(
-        matches!(answers[0], Err(BoardError::NotOwner { .. })),
-        "{answers:?}"
-    );
+    assert_matches!(answers[0], Err(BoardError::NotOwner { .. }));
     assert!(
         matches!(answers[1], Err(BoardError::Changed)),
         "{answers:?}"
     );
-    assert!(
-        matches!(answers[2], Err(BoardError::NoSuchJob)),
-        "{answers:?}"
-    );
+    assert_matches!(answers[2], Err(BoardError::NoSuchJob));
     assert!(answers[3].is_ok(), "{answers:?}");
 }
 

@@ -138,10 +138,7 @@ pub(crate) async fn each_settlement_of_a_batch_has_its_own_result(board: &Subjec
     }
     let answers = board.settle(&settlements).await.unwrap();
     assert!(answers[0].is_ok() && answers[2].is_ok(), "{answers:?}");
-    assert!(
-        matches!(answers[1], Err(BoardError::NotClaimed)),
-        "{answers:?}"
-    );
+    assert_matches!(answers[1], Err(BoardError::NotClaimed));
     assert_eq!(
         on_board(board, &settlements[0].key).await.state(),
         State::Unclaimed

@@ -298,10 +298,7 @@ async fn database_of_another_program_is_refused() {
         .execute_batch("CREATE TABLE song (title)")
         .unwrap();
     let refused = board.post(&[], None).await;
-    assert!(
-        matches!(refused, Err(BoardError::Failed { doing: "open", .. })),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::Failed { doing: "open", .. }));
     let tables: i64 = sqlite(&folder)
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .unwrap();

@@ -103,10 +103,6 @@ impl FieldPath {
         operators
     }
 
-    pub(crate) fn has_fields(&self) -> bool {
-        matches!(self, Self::Details(_))
-    }
-
     pub(crate) fn needs_details(&self) -> bool {
         self.source() == FieldSource::Details
     }

@@ -374,10 +374,7 @@ mod tests {
         let (board, other) = (open(), open());
         board.register(&night()).await.unwrap();
         let taken = other.register(&night()).await;
-        assert!(
-            matches!(taken, Err(BoardError::NameTaken { .. })),
-            "{taken:?}"
-        );
+        assert_matches!(taken, Err(BoardError::NameTaken { .. }));
         server.run::<()>(&["DEL", "taskflow:conductor.night"]);
         other.register(&night()).await.unwrap();
         board.publish(&status_with_version("ours")).await.unwrap();
@@ -388,9 +385,6 @@ mod tests {
         // A foreign value that an operator stored there.
         server.run::<redis::Value>(&["LPUSH", "taskflow:conductor.night", "x"]);
         let taken = board.register(&night()).await;
-        assert!(
-            matches!(taken, Err(BoardError::NameTaken { .. })),
-            "{taken:?}"
-        );
+        assert_matches!(taken, Err(BoardError::NameTaken { .. }));
     }
 }

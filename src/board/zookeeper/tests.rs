@@ -204,3 +204,17 @@ async fn trashed(board: &Subject, draft: Draft) -> JobKey {
     settle(board, &key, by_name("ada"), trash()).await.unwrap();
     key
 }
+
+async fn register_worker(board: &Subject) {
+    let worker = crate::job::Conductor {
+        name: "worker".to_owned(),
+        host: "here".to_owned(),
+        pid: 7,
+        since: chrono::Utc::now(),
+        owner: owner("worker"),
+        silence: None,
+        has_left: false,
+        report: crate::job::ConductorReport::default(),
+    };
+    board.register(&worker).await.unwrap();
+}

@@ -172,7 +172,7 @@ fn of_filter(typed: &str) -> Vec<CompletionCandidate> {
 
 fn operators(field: &str) -> Vec<&'static str> {
     match FieldPath::read(field) {
-        Ok(known) if known.has_fields() => vec!["."],
+        Ok(FieldPath::Details(_)) => vec!["."],
         Ok(known) => known.operators(),
         Err(_) => Vec::new(),
     }

@@ -176,9 +176,13 @@ impl Drill<'_> {
             self.await_registered(&[&*killed.name, &*stopped.name])
                 .await?;
             self.post().await.with_context(trying)?;
-            self.record
-                .await_claims(&[&*killed.name, &*stopped.name], self.deadline())
-                .await?;
+            let both = [&*killed.name, &*stopped.name];
+            let have_jobs = || both.iter().all(|it| !self.record.held_by(it).is_empty());
+            if !self.record.until(self.deadline(), have_jobs).await {
+                anyhow::bail!(
+                    "the conductors of the drill claimed no job: others were faster, or the board is paused"
+                );
+            }
             self.fail_both(ctx, conductors, &killed, &stopped).await
         };
         tokio::select! {
@@ -250,23 +254,23 @@ impl Drill<'_> {
         // All of its claims are over by then, wherever the time is measured.
         time::sleep_until(since + self.args.lease * 2).await;
         // On a busy machine, conductors need longer to take them over.
-        let former = (&*stopped.name, since);
-        (self.record)
-            .await_takeovers(&of_stopped, former, self.deadline())
-            .await;
+        let pickups = || self.record.pickups(&of_stopped, &stopped.name, since);
+        let all = || pickups().picked_up == of_stopped.len();
+        self.record.until(self.deadline(), all).await;
         conductors.signal(stopped, Signal::CONT)?;
         let long = since.elapsed();
         let rounds = u32::try_from(self.args.jobs).unwrap_or(u32::MAX);
         let deadline = self.deadline() + self.sleep() * rounds.min(4);
         let uuids: Vec<_> = self.jobs.iter().map(Uuid::to_string).collect();
-        self.record.await_ends(&uuids, deadline).await;
+        let all = || uuids.iter().all(|uuid| self.record.has_ended(uuid));
+        self.record.until(deadline, all).await;
         let refused = self.refusals(stopped, of_stopped.len() as u64).await;
         Ok(DrillReport {
             board: self.board.name().to_owned(),
             jobs: self.args.jobs,
             lease: self.args.lease.as_secs_f64(),
             crash: self.record.pickups(&of_killed, &killed.name, since),
-            stop: self.record.pickups(&of_stopped, &stopped.name, since),
+            stop: pickups(),
             stopped_for: long.as_secs_f64(),
             refused,
             finished: self.record.finished(&uuids),

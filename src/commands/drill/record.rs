@@ -76,39 +76,11 @@ impl DrillRecord {
         let _ = self.count.subscribe().wait_for(|count| *count > 0).await;
     }
 
-    async fn until(&self, deadline: Instant, holds: impl Fn() -> bool) -> bool {
+    /// Waits until this holds; returns whether it did by the deadline.
+    pub(super) async fn until(&self, deadline: Instant, holds: impl Fn() -> bool) -> bool {
         let mut count = self.count.subscribe();
         let held = timeout_at(deadline, count.wait_for(|_| holds())).await;
         held.is_ok()
-    }
-
-    pub(super) async fn await_claims(
-        &self,
-        owners: &[&str],
-        deadline: Instant,
-    ) -> anyhow::Result<()> {
-        let all = || owners.iter().all(|owner| !self.held_by(owner).is_empty());
-        match self.until(deadline, all).await {
-            true => Ok(()),
-            false => anyhow::bail!(
-                "the conductors of the drill claimed no job: others were faster, or the board is paused"
-            ),
-        }
-    }
-
-    pub(super) async fn await_ends(&self, uuids: &[String], deadline: Instant) {
-        let all = || uuids.iter().all(|uuid| self.has_ended(uuid));
-        self.until(deadline, all).await;
-    }
-
-    pub(super) async fn await_takeovers(
-        &self,
-        jobs: &[String],
-        (former, since): (&str, Instant),
-        deadline: Instant,
-    ) {
-        let all = || self.pickups(jobs, former, since).picked_up == jobs.len();
-        self.until(deadline, all).await;
     }
 
     /// Returns the jobs that this owner claimed last.

@@ -22,6 +22,17 @@ fn unreadable_record_on_an_embedded_board_is_explained() {
         .succeeded();
 }
 
+fn broken_lock_is_repaired(stage: &Stage, job: &str) {
+    let told = is(stage, job, "broken-lock");
+    let remedy = told.remedy();
+    stage
+        .env
+        .jobboard(&[&remedy[..], &["--yes"]].concat())
+        .run()
+        .succeeded();
+    is(stage, job, "no-conductor");
+}
+
 #[test]
 fn record_that_peers_delete_is_explained_on_redis() {
     need!(stage = Stage::redis());
@@ -38,14 +49,7 @@ fn record_that_peers_delete_is_explained_on_redis() {
     assert!(!told.codes().contains("breaks-peers"), "{}", told.run);
     // A foreign value replaces the owner.
     server.run(&["LPUSH", &format!("taskflow:{job}.owned"), "x"]);
-    let told = is(&stage, &job, "broken-lock");
-    let remedy = told.remedy();
-    stage
-        .env
-        .jobboard(&[&remedy[..], &["--yes"]].concat())
-        .run()
-        .succeeded();
-    is(&stage, &job, "no-conductor");
+    broken_lock_is_repaired(&stage, &job);
 }
 
 #[test]
@@ -58,14 +62,7 @@ fn blocking_node_and_unreadable_lock_are_explained_on_zookeeper() {
     server.create(&mut peer, "job0000000000.lock", "nonsense");
     let told = is(&stage, "key:jobx", "unreadable-record");
     assert!(told.text().contains("Python"), "{}", told.run);
-    let told = is(&stage, &job, "broken-lock");
-    let remedy = told.remedy();
-    stage
-        .env
-        .jobboard(&[&remedy[..], &["--yes"]].concat())
-        .run()
-        .succeeded();
-    is(&stage, &job, "no-conductor");
+    broken_lock_is_repaired(&stage, &job);
 }
 
 #[test]

@@ -35,6 +35,14 @@ impl Env {
         Self { root }
     }
 
+    /// Returns a board with a job that ada has claimed by hand, and its uuid.
+    pub(crate) fn with_claimed_job() -> (Self, String) {
+        let env = Self::new();
+        let uuid = env.post("resize");
+        env.claim("@1", "ada");
+        (env, uuid)
+    }
+
     pub(crate) fn root(&self) -> &Path {
         self.root.path()
     }

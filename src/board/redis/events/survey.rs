@@ -70,7 +70,7 @@ impl Numbers {
 #[derive(Debug, Default)]
 pub(super) struct AnnouncedNumbers {
     /// Numbers up to this one are settled.
-    settled: i64,
+    pub(super) settled: i64,
     announced: BTreeSet<i64>,
     /// Since when numbers lack a post.
     lacking_since: Option<Instant>,
@@ -97,11 +97,6 @@ impl AnnouncedNumbers {
         let announced = self.announced.range(..=sequence).count();
         let announced = i64::try_from(announced).unwrap_or(i64::MAX);
         sequence.saturating_sub(self.settled) > announced
-    }
-
-    /// Whether more numbers were assigned earlier than the server reports now.
-    pub(super) fn is_beyond(&self, sequence: i64) -> bool {
-        sequence < self.settled
     }
 
     /// Returns whether jobs came and went unreported. A number alone proves no post: some posts fail after taking

@@ -168,19 +168,7 @@ async fn acl_option_decides_who_can_read_the_nodes() {
         let key = trashed(&board, chosen("one", Uuid::new_v4())).await;
         restore(&board, &key).await.unwrap();
         claim_one(&board, &key, &ada()).await.unwrap();
-        board
-            .register(&crate::job::Conductor {
-                name: "worker".to_owned(),
-                host: "here".to_owned(),
-                pid: 7,
-                since: chrono::Utc::now(),
-                owner: owner("worker"),
-                silence: None,
-                has_left: false,
-                report: crate::job::ConductorReport::default(),
-            })
-            .await
-            .unwrap();
+        register_worker(&board).await;
         let client = zookeeper_client::Client::connector().with_auth("digest", b"ada:hunter2");
         let client = client
             .connect(&format!("127.0.0.1:{}", site.port))

@@ -78,19 +78,7 @@ async fn kept_claim_ends_with_a_lost_session_and_is_not_renewed() {
 async fn registration_does_not_depend_on_the_lease_of_claims() {
     need!(site = Site::new());
     let board = site.board();
-    board
-        .register(&crate::job::Conductor {
-            name: "worker".to_owned(),
-            host: "here".to_owned(),
-            pid: 7,
-            since: chrono::Utc::now(),
-            owner: owner("worker"),
-            silence: None,
-            has_left: false,
-            report: crate::job::ConductorReport::default(),
-        })
-        .await
-        .unwrap();
+    register_worker(&board).await;
     board.lease_term(Duration::from_secs(2)).await.unwrap();
     let key = post_one(&board, "kept").await;
     claim_one(&board, &key, &kept()).await.unwrap();

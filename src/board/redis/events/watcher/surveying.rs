@@ -47,7 +47,7 @@ impl RedisWatcher<'_> {
         let announced = self.drain()?;
         let after = self.lengths();
         // Numbers never go back, unless the board was deleted or the server lost data.
-        self.has_lost |= self.account.is_beyond(counts.sequence);
+        self.has_lost |= self.account.settled > counts.sequence;
         if self.has_lost {
             return Ok(());
         }
