@@ -14,7 +14,7 @@ use crate::{
     diagnosis::{has_stopped, is_silent},
     duration,
     exit::CommandError,
-    job::{Conductor, Course, Shelf, Takes},
+    job::{Conductor, Course, PublishedPolicy, Shelf},
     output::{ABSENT, Cell, Column, Fit, Page, Report, Row, Tone, rfc3339, short},
 };
 
@@ -221,7 +221,7 @@ impl ListedConductor {
     }
 }
 
-fn human_takes(takes: &Takes, page: &mut Page) {
+fn human_takes(takes: &PublishedPolicy, page: &mut Page) {
     if !takes.filters.is_empty() {
         page.fact("filters", takes.filters.join(", "));
     }

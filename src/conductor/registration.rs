@@ -14,7 +14,7 @@ use super::{
 use crate::{
     board::{Board, BoardError, Result},
     duration,
-    job::{Conductor, ConductorReport, Course, Takes},
+    job::{Conductor, ConductorReport, Course, PublishedPolicy},
     process::group::process_start,
 };
 
@@ -44,8 +44,8 @@ pub(super) fn initial_entry(settings: &Settings) -> ConductorReport {
     }
 }
 
-fn takes(settings: &Settings, policy: &ExecutionPolicy) -> Takes {
-    Takes {
+fn takes(settings: &Settings, policy: &ExecutionPolicy) -> PublishedPolicy {
+    PublishedPolicy {
         filters: settings.filters.texts(),
         ..policy.published(&settings.retry)
     }

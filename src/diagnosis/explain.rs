@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{
     Cause, Snapshot,
     fixes::{FixTarget, fix},
-    taker::{Taker, TakerAnswer},
+    runner::{Runner, RunnerAnswer},
 };
 use crate::{
     duration,
@@ -182,21 +182,21 @@ impl Snapshot {
     /// Adds what each conductor answers, if none takes the job; otherwise, how busy they are.
     fn with_answers(&self, mut problem: Problem, case: &ExplainedJob<'_>, job: &Job) -> Problem {
         let (mut slots, mut free, mut longest) = (0, 0, None);
-        let is_any_alive = self.takers_alive().next().is_some();
-        let answering = self.takers.iter().filter(|it| !it.conductor.has_left);
+        let is_any_alive = self.runners_alive().next().is_some();
+        let answering = self.runners.iter().filter(|it| !it.conductor.has_left);
         // Silent conductors answer only if no other does.
-        for taker in answering.filter(|it| !(it.is_silent && is_any_alive)) {
-            let answer = match taker.is_silent {
-                true => TakerAnswer::Leaves("silent".to_owned()),
-                false => taker.answer(case.entry, job, self.now),
+        for runner in answering.filter(|it| !(it.is_silent && is_any_alive)) {
+            let answer = match runner.is_silent {
+                true => RunnerAnswer::Skips("silent".to_owned()),
+                false => runner.answer(case.entry, job, self.now),
             };
             if let Some(reason) = answer.reason() {
-                problem = problem.seen(&taker.conductor.name, reason);
+                problem = problem.seen(&runner.conductor.name, reason);
                 continue;
             }
-            slots += taker.conductor.report.slots.unwrap_or(1);
-            free += taker.conductor.free();
-            let starts = taker.conductor.report.runs.iter().map(|run| run.since);
+            slots += runner.conductor.report.slots.unwrap_or(1);
+            free += runner.conductor.free();
+            let starts = runner.conductor.report.runs.iter().map(|run| run.since);
             longest = longest.into_iter().chain(starts).min();
         }
         if matches!(problem.code, Code::Ready | Code::Waiting) {
@@ -246,15 +246,15 @@ impl Snapshot {
     }
 
     /// Returns the conductor whose name holds the claim.
-    pub(super) fn taker_of(&self, job: &Job) -> Option<&Taker> {
-        let mut takers = self.takers.iter();
-        takers.find(|it| Some(&it.conductor.owner) == job.owner())
+    pub(super) fn runner_of(&self, job: &Job) -> Option<&Runner> {
+        let mut runners = self.runners.iter();
+        runners.find(|it| Some(&it.conductor.owner) == job.owner())
     }
 
     fn restart(&self, job: &Job, case: &ExplainedJob<'_>) -> Fix {
-        let taker = self.taker_of(job);
+        let runner = self.runner_of(job);
         let is_of_octavia = job.owner().is_some_and(|it| it.text().starts_with(OCTAVIA));
-        let text = match taker {
+        let text = match runner {
             Some(_) => "restart the conductor; this shows its state",
             None if is_of_octavia => {
                 "restart the octavia-worker whose log contains that name; after the claim expires, \
@@ -262,8 +262,8 @@ impl Snapshot {
             }
             None => "restart the owner; after the claim expires, a second worker runs the job too",
         };
-        Fix::look(match taker {
-            Some(taker) => Suggestion::of("conductors").operand(&taker.conductor.name),
+        Fix::look(match runner {
+            Some(runner) => Suggestion::of("conductors").operand(&runner.conductor.name),
             None => Suggestion::of("show").with([case.entry.reference()]),
         })
         .because(text)
@@ -291,14 +291,16 @@ impl Snapshot {
     }
 
     fn look_at_conductor(&self, code: Code, job: &Job) -> Option<Fix> {
-        let taker = self.taker_of(job).or_else(|| self.takers_alive().next())?;
+        let runner = self
+            .runner_of(job)
+            .or_else(|| self.runners_alive().next())?;
         let text = match code {
             Code::Unsettled => "fix the cause, and the conductor settles the job; its state:",
             _ => {
                 "add a handler with this name, or a conductor that accepts the job; to see what each accepts:"
             }
         };
-        let command = Suggestion::of("conductors").operand(&taker.conductor.name);
+        let command = Suggestion::of("conductors").operand(&runner.conductor.name);
         Some(Fix::look(command).because(text))
     }
 }

@@ -170,7 +170,7 @@ pub(super) fn by_owner(
         };
         let holder = owner.as_ref().map(|owner| snapshot.holder(owner, lease));
         let conductor = match &holder {
-            Some(Holder::Conductor(at)) => Some(snapshot.takers[*at].conductor.name.clone()),
+            Some(Holder::Conductor(at)) => Some(snapshot.runners[*at].conductor.name.clone()),
             _ => None,
         };
         ByOwner {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::{self, Instant};
 
-pub(crate) use super::taker::Death;
-use super::taker::Taker;
+pub(crate) use super::runner::Death;
+use super::runner::Runner;
 use crate::{
     board::{Board, BoardError, JobRef},
     config::Expiry,
@@ -42,19 +42,19 @@ impl Holder {
     ///
     /// Only conductors hold claims without expiry under the name of a process. On another machine such an owner is
     /// therefore dead unless it is a running conductor.
-    pub(crate) fn of(owner: &Owner, lease: ClaimEnd, takers: &[Taker]) -> Self {
-        let known = || takers.iter().enumerate();
+    pub(crate) fn of(owner: &Owner, lease: ClaimEnd, runners: &[Runner]) -> Self {
+        let known = || runners.iter().enumerate();
         let mut known = known().filter(|(_, it)| it.conductor.owner.is(owner));
-        if let Some((first, taker)) = known.next() {
-            let living = [(first, taker)]
+        if let Some((first, runner)) = known.next() {
+            let living = [(first, runner)]
                 .into_iter()
                 .chain(known)
                 .find(|(_, it)| !it.is_silent);
             return match living {
                 Some((at, _)) => Self::Conductor(at),
                 None => Self::Dead {
-                    host: taker.conductor.host.clone(),
-                    death: taker.death(),
+                    host: runner.conductor.host.clone(),
+                    death: runner.death(),
                 },
             };
         }
@@ -133,7 +133,7 @@ struct Suspect {
 /// Returns the least time left on a renewed claim, and how long to watch the claim to be sure.
 pub(crate) fn least_left(
     holding: &Holding,
-    conductor: Option<&Taker>,
+    conductor: Option<&Runner>,
     has_peers: bool,
     octavia: Option<Expiry>,
 ) -> Option<(Duration, Duration)> {
@@ -144,7 +144,7 @@ pub(crate) fn least_left(
         let least = octavia.map_or(LEAST_OF_PEERS, Expiry::quarter);
         return has_peers.then_some((least, SHORTEST));
     }
-    if let Some(lease) = conductor.and_then(Taker::lease) {
+    if let Some(lease) = conductor.and_then(Runner::lease) {
         // Conductors renew when two thirds are left.
         return Some((lease / 3, SHORTEST));
     }

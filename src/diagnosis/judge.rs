@@ -8,8 +8,8 @@ use super::{
     Cause, CauseSubject, Snapshot,
     causes::{CLAIMED, NO_OWNER, Refusal},
     holder::{Death, Holder, is_copy_of_move, is_move_over, least_left},
+    runner::{Runner, RunnerAnswer},
     signature::signature,
-    taker::{Taker, TakerAnswer},
 };
 use crate::{
     conductor::{
@@ -58,22 +58,22 @@ struct Answers {
 }
 
 impl Answers {
-    fn add(&mut self, taker: &Taker, answer: TakerAnswer) {
+    fn add(&mut self, runner: &Runner, answer: RunnerAnswer) {
         self.count += 1;
         match answer {
-            TakerAnswer::Takes { spent } => {
+            RunnerAnswer::Accepts { spent } => {
                 self.takes = true;
                 self.is_fresh |= spent.is_none();
-                self.free += taker.conductor.free();
+                self.free += runner.conductor.free();
             }
-            TakerAnswer::Refuses { reason, remedy } if self.refusal.is_none() => {
+            RunnerAnswer::Refuses { reason, remedy } if self.refusal.is_none() => {
                 self.refusal = Some(Refusal {
-                    conductor: taker.conductor.name.clone(),
+                    conductor: runner.conductor.name.clone(),
                     reason,
                     remedy,
                 });
             }
-            TakerAnswer::Unknown(_) => self.is_unknown = true,
+            RunnerAnswer::Unknown(_) => self.is_unknown = true,
             _ => {}
         }
     }
@@ -147,7 +147,7 @@ impl Snapshot {
                 let about = CauseSubject::Host(host, death);
                 (Cause::new(Code::OwnerDead, about), lapses)
             }
-            Holder::Conductor(at) => self.held_by(&self.takers[at], job, holding),
+            Holder::Conductor(at) => self.held_by(&self.runners[at], job, holding),
             Holder::Other if !lapses => {
                 let about = CauseSubject::Owner(owner.brief().into_owned());
                 (Cause::new(Code::NeverExpires, about), false)
@@ -163,17 +163,17 @@ impl Snapshot {
         }
     }
 
-    fn held_by(&self, taker: &Taker, job: &Job, holding: &Holding) -> (Cause, bool) {
-        let (report, since) = (&taker.conductor.report, taker.conductor.since);
+    fn held_by(&self, runner: &Runner, job: &Job, holding: &Holding) -> (Cause, bool) {
+        let (report, since) = (&runner.conductor.report, runner.conductor.since);
         let reference = job.reference();
         if let Some(stuck) = report.unsettled.iter().find(|it| it.uuid == reference) {
             return (Cause::text(Code::Unsettled, &stuck.reason), false);
         }
         // A conductor of this name that ended earlier made the claim.
         let is_older = holding.claimed_on.is_some_and(|on| on + SKEW < since);
-        let may_run = report.runs.len() >= MOST_RUNS || taker.runs(job).is_some();
+        let may_run = report.runs.len() >= MOST_RUNS || runner.runs(job).is_some();
         if is_older && !may_run {
-            let about = CauseSubject::Host(taker.conductor.host.clone(), Death::Unproven);
+            let about = CauseSubject::Host(runner.conductor.host.clone(), Death::Unproven);
             let lapses = holding.lease != ClaimEnd::Never;
             return (Cause::new(Code::OwnerDead, about), lapses);
         }
@@ -183,12 +183,12 @@ impl Snapshot {
     /// Returns how long to watch a claim that should have been renewed by now.
     fn doubt(&self, holding: &Holding) -> Option<Duration> {
         let (owner, left) = (holding.owner.as_ref()?, holding.expires_in?);
-        let taker = match self.holder(owner, holding.lease) {
-            Holder::Conductor(at) => Some(&self.takers[at]),
+        let runner = match self.holder(owner, holding.lease) {
+            Holder::Conductor(at) => Some(&self.runners[at]),
             _ => None,
         };
         let (has_peers, octavia) = (self.peers.is_some(), self.octavia_expiry);
-        let (least, pause) = least_left(holding, taker, has_peers, octavia)?;
+        let (least, pause) = least_left(holding, runner, has_peers, octavia)?;
         (left < least).then_some(pause)
     }
 
@@ -212,8 +212,8 @@ impl Snapshot {
             return (Cause::of(Code::ExcessiveDelay), false);
         }
         let mut answers = Answers::default();
-        for taker in self.takers_staying() {
-            answers.add(taker, taker.answer(entry, job, self.now));
+        for runner in self.runners_staying() {
+            answers.add(runner, runner.answer(entry, job, self.now));
             if answers.takes && answers.is_fresh && answers.free > 0 {
                 break;
             }

@@ -10,11 +10,11 @@ mod holder;
 mod judge;
 mod octavia;
 mod problems;
+mod runner;
 mod sentence;
 mod signature;
 mod snapshot;
 mod survey;
-mod taker;
 #[cfg(test)]
 mod tests;
 
@@ -29,8 +29,8 @@ pub(crate) use self::{
     },
     judge::{Judged, SKEW},
     octavia::{Asked, BalancerReport, JudgedBalancer, OctaviaReader, Verdict, Workers},
+    runner::{has_died, has_stopped, is_silent},
     signature::{FailureGroup, Sample, Signatures, signature},
     snapshot::{Snapshot, apart, seen},
     survey::{Survey, Surveyor},
-    taker::{has_died, has_stopped, is_silent},
 };

@@ -12,7 +12,7 @@ use super::{
     causes::{CLAIMED, Cases, NO_OWNER},
     fixes::{FixTarget, finish_move, fix, resume_process},
     holder::{Death, is_move_over},
-    taker::{has_died, has_stopped, is_silent},
+    runner::{has_died, has_stopped, is_silent},
 };
 use crate::{
     board::PeerOrder,
@@ -137,13 +137,13 @@ impl Survey {
         if cause.code == Code::OwnerDead && cases.expires.is_some() {
             problem = problem.at("last claim expires", cases.expires, self.snapshot.now);
         }
-        let taker = self.snapshot.takers_staying().next();
+        let runner = self.snapshot.runners_staying().next();
         // Only a conductor that accepts the jobs can show on one of them that the cause is fixed.
-        let canary = cases.count > 1 && taker.is_some() && cases.secondary == 0;
+        let canary = cases.count > 1 && runner.is_some() && cases.secondary == 0;
         let fix = fix(cause, FixTarget::All { selector, canary });
-        match (fix, taker) {
-            (Some(fix), Some(taker)) if cause.code == Code::NoMatchingConductor => {
-                let look = Suggestion::of("conductors").operand(&taker.conductor.name);
+        match (fix, runner) {
+            (Some(fix), Some(runner)) if cause.code == Code::NoMatchingConductor => {
+                let look = Suggestion::of("conductors").operand(&runner.conductor.name);
                 let text = match cases.without_command == cases.count {
                     true => "add a handler, or a command with `jobboard change JOB -- COMMAND`",
                     false => fix.text.as_deref().unwrap_or_default(),

@@ -5,7 +5,7 @@ use super::{
     explain::OCTAVIA,
     holder::{Death, Holder},
     judge::{time_ahead_of_clock, tried},
-    taker::{Taker, TakerAnswer, is_silent},
+    runner::{Runner, RunnerAnswer, is_silent},
 };
 use crate::{
     duration,
@@ -123,12 +123,12 @@ impl Snapshot {
             return "the job is claimed".to_owned();
         };
         let lease = job.holding.as_ref().map_or(ClaimEnd::Timed, |it| it.lease);
-        let taker = match self.holder(owner, lease) {
-            Holder::Conductor(at) => Some(&self.takers[at]),
+        let runner = match self.holder(owner, lease) {
+            Holder::Conductor(at) => Some(&self.runners[at]),
             _ => None,
         };
         let is_of_octavia = owner.text().starts_with(OCTAVIA);
-        match taker.map(|taker| (taker.runs(job).is_some(), &taker.conductor)) {
+        match runner.map(|runner| (runner.runs(job).is_some(), &runner.conductor)) {
             Some((_, Conductor { host, pid, .. })) if is_of_octavia => {
                 format!("the Octavia worker on {host}, pid {pid}, holds the claim")
             }
@@ -144,7 +144,7 @@ impl Snapshot {
     }
 
     fn death(&self, job: &Job, cause: &Cause) -> String {
-        let conductor = self.taker_of(job).map(|taker| &taker.conductor);
+        let conductor = self.runner_of(job).map(|runner| &runner.conductor);
         let CauseSubject::Host(host, death) = &cause.about else {
             return "the owner is gone".to_owned();
         };
@@ -167,13 +167,13 @@ impl Snapshot {
     }
 
     fn willing(&self, case: &ExplainedJob<'_>, job: &Job) -> String {
-        let takes = |taker: &&Taker| {
+        let takes = |runner: &&Runner| {
             matches!(
-                taker.answer(case.entry, job, self.now),
-                TakerAnswer::Takes { .. }
+                runner.answer(case.entry, job, self.now),
+                RunnerAnswer::Accepts { .. }
             )
         };
-        let names = self.takers_alive().filter(takes);
+        let names = self.runners_alive().filter(takes);
         let names: Vec<_> = names.map(|it| it.conductor.name.as_str()).collect();
         match names.as_slice() {
             [one] => (*one).to_owned(),

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::{
     holder::{Death, Holder},
-    taker::{Taker, takers},
+    runner::{Runner, runners},
 };
 use crate::{
     board::{Board, BoardError, Capabilities, PeerOrder, chain},
@@ -20,7 +20,7 @@ const MOST_OWNERS: usize = 10_000;
 #[derive(Debug, Default)]
 pub(crate) struct Snapshot {
     pub(crate) now: DateTime<Utc>,
-    pub(super) takers: Arc<[Taker]>,
+    pub(super) runners: Arc<[Runner]>,
     pub(crate) sees_conductors: bool,
     pub(crate) pauses: Pauses,
     /// The names of pauses that cannot be read.
@@ -110,7 +110,7 @@ impl Snapshot {
     }
 
     pub(crate) fn with_conductors(mut self, conductors: Vec<Conductor>) -> Self {
-        self.takers = takers(conductors).into();
+        self.runners = runners(conductors).into();
         self
     }
 
@@ -118,7 +118,7 @@ impl Snapshot {
     pub(crate) fn again(&self, now: DateTime<Utc>) -> Self {
         Self {
             now,
-            takers: Arc::clone(&self.takers),
+            runners: Arc::clone(&self.runners),
             pauses: self.pauses.clone(),
             unreadable_pauses: self.unreadable_pauses.clone(),
             unseen: self.unseen.clone(),
@@ -129,23 +129,23 @@ impl Snapshot {
 
     /// Whether an unclaimed job has the same causes now as under an earlier state.
     pub(crate) fn gives_same_verdicts(&self, earlier: &Self) -> bool {
-        let is_alike = |(one, other): (&Taker, &Taker)| {
+        let is_alike = |(one, other): (&Runner, &Runner)| {
             let (now, then) = (&one.conductor, &other.conductor);
             (one.is_silent, &now.owner) == (other.is_silent, &then.owner)
                 && now.report.course == then.report.course
                 && now.report.takes == then.report.takes
         };
         self.pauses.are(&earlier.pauses)
-            && self.takers.len() == earlier.takers.len()
-            && self.takers.iter().zip(&*earlier.takers).all(is_alike)
+            && self.runners.len() == earlier.runners.len()
+            && self.runners.iter().zip(&*earlier.runners).all(is_alike)
     }
 
     pub(crate) fn conductors(&self) -> impl Iterator<Item = &Conductor> {
-        self.takers.iter().map(|taker| &taker.conductor)
+        self.runners.iter().map(|runner| &runner.conductor)
     }
 
     pub(crate) fn alive(&self) -> impl Iterator<Item = &Conductor> {
-        self.takers_alive().map(|taker| &taker.conductor)
+        self.runners_alive().map(|runner| &runner.conductor)
     }
 
     pub(crate) fn free_slots(&self) -> u64 {
@@ -153,14 +153,14 @@ impl Snapshot {
         publishing.map(|it| it.free() as u64).sum()
     }
 
-    pub(super) fn takers_alive(&self) -> impl Iterator<Item = &Taker> {
-        self.takers.iter().filter(|taker| !taker.is_silent)
+    pub(super) fn runners_alive(&self) -> impl Iterator<Item = &Runner> {
+        self.runners.iter().filter(|runner| !runner.is_silent)
     }
 
     /// Returns the conductors that may claim jobs. One that is stopping will not.
-    pub(super) fn takers_staying(&self) -> impl Iterator<Item = &Taker> {
-        let takers = self.takers_alive();
-        takers.filter(|taker| taker.conductor.report.course != Course::Ending)
+    pub(super) fn runners_staying(&self) -> impl Iterator<Item = &Runner> {
+        let runners = self.runners_alive();
+        runners.filter(|runner| runner.conductor.report.course != Course::Ending)
     }
 
     /// Looks at each owner's process once.
@@ -170,7 +170,7 @@ impl Snapshot {
         if let Some(holder) = known.get(owner) {
             return holder.clone();
         }
-        let mut holder = Holder::of(owner, lease, &self.takers);
+        let mut holder = Holder::of(owner, lease, &self.runners);
         // An unreadable registry proves nothing.
         if let Holder::Dead { death, .. } = &mut holder
             && !self.sees_conductors

@@ -10,7 +10,7 @@ use super::{
     figures::{ByName, ByOwner, Figures, LATELY, by_name, by_owner, note},
     holder::Recheck,
     judge::{Judged, time_ahead_of_clock},
-    taker::is_silent,
+    runner::is_silent,
 };
 use crate::{
     board::{Board, BoardError, Detail, Query},

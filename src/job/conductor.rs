@@ -99,7 +99,7 @@ pub(crate) struct ConductorReport {
     /// The number of running jobs; `runs` lists the first ones.
     pub(crate) running: Option<usize>,
     pub(crate) runs: Vec<Run>,
-    pub(crate) takes: Option<Takes>,
+    pub(crate) takes: Option<PublishedPolicy>,
     #[serde(flatten)]
     pub(crate) counters: Counters,
     pub(crate) passed_over: Vec<SkippedReason>,
@@ -130,7 +130,7 @@ pub(crate) struct Run {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Takes {
+pub(crate) struct PublishedPolicy {
     pub(crate) filters: Vec<String>,
     /// Patterns of the programs that jobs may name; `None` for any.
     pub(crate) programs: Option<Vec<String>>,

@@ -26,8 +26,8 @@ pub(crate) use self::{
         Claim, ClaimEnd, Claimant, Claimed, Fence, Holding, LONGEST_BRIEF, Owner, Term, brief,
     },
     conductor::{
-        Conductor, ConductorReport, Counters, Course, MOST_HANDLERS, MOST_RUNS, Run, SkippedReason,
-        Takes, Unsettled,
+        Conductor, ConductorReport, Counters, Course, MOST_HANDLERS, MOST_RUNS, PublishedPolicy,
+        Run, SkippedReason, Unsettled,
     },
     details::{Decode, Details},
     draft::{Draft, Edit, Former},

@@ -25,7 +25,7 @@ use crate::{
     diagnosis::{Figures, Snapshot, Surveyor},
     job::{
         ClaimEnd, Conductor, ConductorReport, Entry, Failure, Fence, Holding, Job, JobKey, Owner,
-        Shelf, Takes,
+        PublishedPolicy, Shelf,
     },
     problem::{Code, Problem},
 };
@@ -95,9 +95,9 @@ pub(super) fn east() -> Conductor {
             lease: Some(30.0),
             running: Some(1),
             version: Some("0.2.0".to_owned()),
-            takes: Some(Takes {
+            takes: Some(PublishedPolicy {
                 max_attempts: 3,
-                ..Takes::default()
+                ..PublishedPolicy::default()
             }),
             ..ConductorReport::default()
         },

@@ -11,7 +11,7 @@ use rustix::fs::{Access, AtFlags, FileType, accessat};
 
 use super::{ExecutionPolicy, Forbidden, Glob, Programs, Variables, fits};
 use crate::{
-    job::{MOST_HANDLERS, Takes},
+    job::{MOST_HANDLERS, PublishedPolicy},
     trust::{CheckedPath, OtherWriters, Trust, Untrusted, is_absent, kind},
 };
 
@@ -145,11 +145,11 @@ const LONGEST_PATH: usize = 1024;
 impl ExecutionPolicy {
     /// Allows all programs and variables, and assumes that every program exists.
     pub(crate) fn unrestricted() -> Self {
-        Self::of(&Takes::default())
+        Self::of(&PublishedPolicy::default())
     }
 
     /// The other machine's programs are unknown: an allowed program counts as present.
-    pub(crate) fn of(takes: &Takes) -> Self {
+    pub(crate) fn of(takes: &PublishedPolicy) -> Self {
         let globs = |texts: &[String]| {
             let usual = texts.iter().filter(|it| it.len() <= LONGEST_PATH);
             usual.map(|it| Glob::from(&**it)).collect()

@@ -28,7 +28,7 @@ pub(crate) use self::{
     request::{MEMBERS, check_posted},
 };
 use crate::{
-    job::{Job, Takes},
+    job::{Job, PublishedPolicy},
     process::command::{CommandSpec, Input, NotRun, OutputTarget, details_text, find},
     retry::RetryPolicy,
     suggest::Suggestion,
@@ -175,10 +175,10 @@ impl Forbidden {
 }
 
 impl ExecutionPolicy {
-    pub(crate) fn published(&self, retry: &RetryPolicy) -> Takes {
+    pub(crate) fn published(&self, retry: &RetryPolicy) -> PublishedPolicy {
         let texts = |globs: &[Glob]| globs.iter().map(Glob::to_string).collect();
         let (max_attempts, max_attempts_max) = retry.limits();
-        let mut takes = Takes {
+        let mut takes = PublishedPolicy {
             programs: match &self.programs {
                 Programs::None => Some(Vec::new()),
                 Programs::Like(globs) => Some(texts(globs)),
@@ -190,7 +190,7 @@ impl ExecutionPolicy {
             },
             max_attempts,
             max_attempts_max,
-            ..Takes::default()
+            ..PublishedPolicy::default()
         };
         if matches!(self.programs, Programs::Like(_)) {
             let search = self.search.iter();

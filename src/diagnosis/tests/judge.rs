@@ -13,8 +13,8 @@ use crate::{
     config::Expiry,
     diagnosis::{Cause, ExplainedJob, Snapshot},
     job::{
-        AuditEntry, ClaimEnd, Conductor, Course, Entry, Failure, Job, Pause, Pauses, RELEASED, Run,
-        Shelf, Takes, Unsettled,
+        AuditEntry, ClaimEnd, Conductor, Course, Entry, Failure, Job, Pause, Pauses,
+        PublishedPolicy, RELEASED, Run, Shelf, Unsettled,
     },
     problem::{Code, Group},
 };
@@ -29,10 +29,10 @@ fn changed(change: impl FnOnce(&mut Conductor)) -> Snapshot {
     board(false).with_conductors(vec![conductor])
 }
 
-fn accepting(takes: Takes) -> Snapshot {
+fn accepting(takes: PublishedPolicy) -> Snapshot {
     let max_attempts = 5;
     changed(|it| {
-        it.report.takes = Some(Takes {
+        it.report.takes = Some(PublishedPolicy {
             max_attempts,
             ..takes
         })
@@ -100,18 +100,18 @@ fn job_that_no_conductor_accepts_is_judged_by_their_reasons() {
     let silent = changed(|it| it.silence = Some(Duration::from_secs(60)));
     let quiet = changed(|it| it.report.course = Course::Quiet);
     let ending = changed(|it| it.report.course = Course::Ending);
-    let only_backups = accepting(Takes {
+    let only_backups = accepting(PublishedPolicy {
         filters: vec!["name=backup".to_owned()],
-        ..Takes::default()
+        ..PublishedPolicy::default()
     });
-    let handlers = accepting(Takes {
+    let handlers = accepting(PublishedPolicy {
         programs: Some(Vec::new()),
         handlers: Some([("backup".to_owned(), None)].into()),
-        ..Takes::default()
+        ..PublishedPolicy::default()
     });
-    let rsync = accepting(Takes {
+    let rsync = accepting(PublishedPolicy {
         programs: Some(vec!["rsync".to_owned()]),
-        ..Takes::default()
+        ..PublishedPolicy::default()
     });
     assert_eq!(judged(&board(false), &resize), "no-conductor stays");
     assert_eq!(judged(&silent, &resize), "no-conductor stays");

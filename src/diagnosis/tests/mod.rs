@@ -13,7 +13,7 @@ use crate::{
     board::{Capabilities, PeerOrder},
     job::{
         ClaimEnd, Conductor, ConductorReport, Entry, Failure, Fence, Holding, Job, JobKey,
-        Malformed, Origin, Owner, Shelf, Takes,
+        Malformed, Origin, Owner, PublishedPolicy, Shelf,
     },
     process::host_name,
 };
@@ -109,9 +109,9 @@ pub(super) fn conductor() -> Conductor {
             version: Some("0.2.0".to_owned()),
             slots: Some(1),
             lease: Some(30.0),
-            takes: Some(Takes {
+            takes: Some(PublishedPolicy {
                 max_attempts: 5,
-                ..Takes::default()
+                ..PublishedPolicy::default()
             }),
             ..ConductorReport::default()
         },

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     diagnosis::{ProblemSelector, Survey, Surveyor},
-    job::{AuditEntry, ClaimEnd, Conductor, Entry, Job, MOVER, Owner, Takes},
+    job::{AuditEntry, ClaimEnd, Conductor, Entry, Job, MOVER, Owner, PublishedPolicy},
     problem::{Code, Problem, Risk, Severity},
     process::group::is_stopped,
 };
@@ -270,10 +270,10 @@ fn claims_that_never_expire_are_one_problem_for_each_owner() {
 #[test]
 fn each_refusal_is_one_problem_with_its_remedy() {
     let mut conductor = conductor();
-    conductor.report.takes = Some(Takes {
+    conductor.report.takes = Some(PublishedPolicy {
         programs: Some(vec!["/usr/bin/true".to_owned()]),
         variables: Some(Vec::new()),
-        ..Takes::default()
+        ..PublishedPolicy::default()
     });
     let mut surveyor = Surveyor::new(board(false).with_conductors(vec![conductor]));
     for details in [

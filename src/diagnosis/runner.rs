@@ -40,22 +40,23 @@ pub(crate) enum Death {
     Unproven,
 }
 
+/// A conductor, and the settings that decide which jobs it runs.
 #[derive(Debug)]
-pub(crate) struct Taker {
+pub(crate) struct Runner {
     pub(crate) conductor: Conductor,
     pub(crate) is_silent: bool,
     /// `Err`: the reason why it is unknown.
     decides_by: Result<(ExecutionPolicy, Filters), String>,
 }
 
-pub(crate) enum TakerAnswer {
-    Takes {
+pub(crate) enum RunnerAnswer {
+    Accepts {
         /// The retry limit, if the conductor would only trash the job because of it.
         spent: Option<u32>,
     },
     /// Its filters exclude the job, or it claims no more.
-    Leaves(String),
-    NotItsKind(String),
+    Skips(String),
+    NoCommand(String),
     Refuses {
         reason: String,
         remedy: String,
@@ -63,12 +64,12 @@ pub(crate) enum TakerAnswer {
     Unknown(String),
 }
 
-impl TakerAnswer {
+impl RunnerAnswer {
     pub(crate) fn reason(&self) -> Option<&str> {
         match self {
-            Self::Takes { .. } => None,
-            Self::Leaves(reason)
-            | Self::NotItsKind(reason)
+            Self::Accepts { .. } => None,
+            Self::Skips(reason)
+            | Self::NoCommand(reason)
             | Self::Refuses { reason, .. }
             | Self::Unknown(reason) => Some(reason),
         }
@@ -82,7 +83,7 @@ const MOST_PATTERNS: usize = 1 << 20;
 const PATTERN_COST: usize = 100;
 
 /// Reads the smallest settings first: a hostile client can publish thousands of patterns.
-pub(super) fn takers(conductors: Vec<Conductor>) -> Vec<Taker> {
+pub(super) fn runners(conductors: Vec<Conductor>) -> Vec<Runner> {
     let mut sizes: Vec<_> = conductors.iter().map(size).enumerate().collect();
     sizes.sort_by_key(|(_, size)| *size);
     let (mut left, mut is_read) = (MOST_PATTERNS, vec![false; conductors.len()]);
@@ -91,7 +92,7 @@ pub(super) fn takers(conductors: Vec<Conductor>) -> Vec<Taker> {
         left = left.saturating_sub(size);
     }
     let all = conductors.into_iter().zip(is_read);
-    all.map(|(conductor, is_read)| Taker::new(conductor, is_read))
+    all.map(|(conductor, is_read)| Runner::new(conductor, is_read))
         .collect()
 }
 
@@ -104,7 +105,7 @@ fn size(conductor: &Conductor) -> usize {
     lists.flatten().map(|it| it.len() + PATTERN_COST).sum()
 }
 
-impl Taker {
+impl Runner {
     fn new(conductor: Conductor, is_read: bool) -> Self {
         Self {
             is_silent: is_silent(&conductor),
@@ -137,37 +138,37 @@ impl Taker {
         Duration::try_from_secs_f64(self.conductor.report.lease?).ok()
     }
 
-    pub(crate) fn answer(&self, entry: &Entry, job: &Job, now: DateTime<Utc>) -> TakerAnswer {
-        let takes_none = match self.conductor.report.course {
+    pub(crate) fn answer(&self, entry: &Entry, job: &Job, now: DateTime<Utc>) -> RunnerAnswer {
+        let why_none = match self.conductor.report.course {
             Course::Working | Course::Draining => None,
             Course::Quiet => Some("the conductor is quiet and claims nothing until SIGUSR1"),
             Course::Ending => Some("the conductor is stopping and claims nothing more"),
         };
-        if let Some(reason) = takes_none {
-            return TakerAnswer::Leaves(reason.to_owned());
+        if let Some(reason) = why_none {
+            return RunnerAnswer::Skips(reason.to_owned());
         }
         let (policy, filters) = match &self.decides_by {
             Ok(decides_by) => decides_by,
             // TaskFlow conductors run jobs that have a logbook.
-            Err(_) if job.book.is_some() => return TakerAnswer::Takes { spent: None },
-            Err(unknown) => return TakerAnswer::Unknown(unknown.clone()),
+            Err(_) if job.book.is_some() => return RunnerAnswer::Accepts { spent: None },
+            Err(unknown) => return RunnerAnswer::Unknown(unknown.clone()),
         };
         if !filters.matches(entry, now) {
-            return TakerAnswer::Leaves(format!("the conductor accepts only {filters}"));
+            return RunnerAnswer::Skips(format!("the conductor accepts only {filters}"));
         }
         match admit(policy, job) {
-            Ok(()) => TakerAnswer::Takes {
+            Ok(()) => RunnerAnswer::Accepts {
                 spent: self.spent(policy, job),
             },
             Err(against) => {
                 let reason = against.to_string();
                 match against {
-                    Rejection::Policy(it) if it.is_refusal() => TakerAnswer::Refuses {
+                    Rejection::Policy(it) if it.is_refusal() => RunnerAnswer::Refuses {
                         reason,
                         remedy: it.remedy(),
                     },
-                    Rejection::Policy(_) => TakerAnswer::NotItsKind(reason),
-                    Rejection::Record(_) | Rejection::Pause(_) => TakerAnswer::Unknown(reason),
+                    Rejection::Policy(_) => RunnerAnswer::NoCommand(reason),
+                    Rejection::Record(_) | Rejection::Pause(_) => RunnerAnswer::Unknown(reason),
                 }
             }
         }
@@ -199,23 +200,23 @@ mod tests {
     use super::*;
     use crate::{
         diagnosis::tests::conductor,
-        job::{ConductorReport, Takes},
+        job::{ConductorReport, PublishedPolicy},
     };
 
     #[test]
     fn settings_are_read_up_to_a_total_size_the_smallest_first() {
         let greedy = |patterns: usize| Conductor {
             report: ConductorReport {
-                takes: Some(Takes {
+                takes: Some(PublishedPolicy {
                     programs: Some(vec!["/*a*b".to_owned(); patterns]),
-                    ..Takes::default()
+                    ..PublishedPolicy::default()
                 }),
                 ..ConductorReport::default()
             },
             ..conductor()
         };
         let many = [9_000, 1, 9_000, 2].map(greedy);
-        let read = takers(many.into());
+        let read = runners(many.into());
         let read: Vec<_> = read.iter().map(|it| it.decides_by.is_ok()).collect();
         assert_eq!(read, [true, true, false, true]);
     }
