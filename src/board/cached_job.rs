@@ -126,7 +126,6 @@ impl CachedJob {
         }
     }
 
-    /// Returns the audit entry added between this read and a later one.
     pub(super) fn remark_since(&self, later: &Self) -> Option<AuditEntry> {
         let remark = later.remark();
         remark.filter(|_| self.remark() != remark).cloned()

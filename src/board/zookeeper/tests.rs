@@ -130,7 +130,6 @@ impl Nodes {
         self.get(path).await.is_some()
     }
 
-    /// Returns all nodes below one, and their stats.
     async fn below(&self, path: &str) -> BTreeMap<String, (Vec<u8>, Stat)> {
         let mut found = BTreeMap::new();
         let mut folders = vec![path.to_owned()];

@@ -65,7 +65,6 @@ struct DashSession<'a> {
 
 type QuestionKind = Discriminant<DashEffect>;
 
-/// The due times; `None` if nothing is due.
 struct DueTimes {
     frame: Option<Instant>,
     drawn: Instant,

@@ -33,7 +33,6 @@ impl LogbookArgs {
         self.logbook.is_some() || ctx.config.logbook.is_some()
     }
 
-    /// Whether the error comes from the command line.
     pub(crate) fn is_at_fault(&self, error: &anyhow::Error) -> bool {
         let is_usage = matches!(error.downcast_ref(), Some(CommandError::Usage { .. }));
         is_usage && self.logbook.is_some()

@@ -49,7 +49,6 @@ pub(super) struct Scenario {
     pub(super) long: Duration,
     /// Whether the server may restart without its last writes.
     pub(super) loses_writes: bool,
-    /// Whether no conductor is killed.
     pub(super) spares_conductors: bool,
     pub(super) has_journal: bool,
 }

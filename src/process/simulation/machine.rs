@@ -267,7 +267,6 @@ impl Machine {
         (!current().is_some_and(is_dead)).then(|| act(&mut self.processes.lock()))
     }
 
-    /// Returns the pids of all commands and guards.
     pub(super) fn pids(&self) -> Vec<i32> {
         let guards = self.guards.lock();
         let guards = guards.iter().filter(|(_, (it, _))| !it.is_finished());

@@ -20,7 +20,6 @@ pub(crate) fn current() -> Option<u32> {
     CURRENT.get()
 }
 
-/// Returns the number of a conductor's guard.
 pub(crate) fn guard_of(conductor: u32) -> u32 {
     conductor | 1 << 31
 }

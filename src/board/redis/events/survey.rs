@@ -92,7 +92,6 @@ impl AnnouncedNumbers {
         }
     }
 
-    /// Whether some numbers up to this one lack an announced post.
     pub(super) fn lacks_some(&self, sequence: i64) -> bool {
         let announced = self.announced.range(..=sequence).count();
         let announced = i64::try_from(announced).unwrap_or(i64::MAX);

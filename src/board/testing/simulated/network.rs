@@ -285,7 +285,6 @@ impl Server {
     }
 }
 
-/// What happens to one request.
 enum RequestFate {
     Refused,
     /// It never arrives.

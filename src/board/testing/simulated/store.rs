@@ -579,7 +579,6 @@ impl Store {
     }
 }
 
-/// Returns the event of a settlement.
 pub(crate) fn kind_of(decision: &Decision) -> EventKind {
     match decision {
         Decision::Abandon(_) => EventKind::Abandoned,

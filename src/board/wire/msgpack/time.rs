@@ -65,7 +65,6 @@ impl<'a> StoredTime<'a> {
         Ok(Self { clock, zone })
     }
 
-    /// Returns the time in UTC, if it is known to be UTC.
     pub(super) fn in_utc(&self) -> Result<DateTime<Utc>, RecordProblem> {
         match self.zone {
             None => Ok(self.clock.and_utc()),

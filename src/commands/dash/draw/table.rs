@@ -59,7 +59,6 @@ pub(super) fn draw(state: &DashState, body: Range<u16>, columns: u16, canvas: &m
     }
 }
 
-/// Returns the order that the column at this place sorts by.
 pub(super) fn sorted_by(state: &DashState, x: u16) -> Option<RowOrder> {
     let top = state.cursor().top;
     let seen = top..state.len().min(top + state.lines);

@@ -60,7 +60,6 @@ async fn next(events: &mut Events<'_>) -> Event {
     in_time(events.stream.next()).await.unwrap().unwrap()
 }
 
-/// Returns the kinds and jobs of all events up to one of this kind.
 async fn until(events: &mut Events<'_>, kind: EventKind) -> Vec<(EventKind, String)> {
     let mut told = Vec::new();
     while told.last().is_none_or(|(last, _)| *last != kind) {
