@@ -264,3 +264,16 @@ pub(crate) async fn until_free(board: &Subject, key: &JobKey) {
         .await
         .expect("the claim lapses");
 }
+
+/// Returns two jobs with the same uuid.
+fn two_of_one_uuid() -> [Draft; 2] {
+    let first = Draft {
+        chosen: true,
+        ..draft("first")
+    };
+    let second = Draft {
+        name: "second".into(),
+        ..first.clone()
+    };
+    [first, second]
+}

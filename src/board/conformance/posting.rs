@@ -52,14 +52,7 @@ pub(crate) async fn posts_are_numbered_in_order(board: &Subject) {
 }
 
 pub(crate) async fn uuid_is_unique_on_the_board(board: &Subject) {
-    let first = Draft {
-        chosen: true,
-        ..draft("first")
-    };
-    let second = Draft {
-        name: "second".into(),
-        ..first.clone()
-    };
+    let [first, second] = two_of_one_uuid();
     let key = post(board, first).await;
     let refused = board.post(&[second], None).await.unwrap().pop().unwrap();
     assert_matches!(refused, Err(BoardError::Exists { .. }));

@@ -64,14 +64,7 @@ pub(crate) async fn trashed_job_keeps_its_data(board: &Subject) {
 }
 
 pub(crate) async fn trashing_replaces_the_same_uuid_and_reports_it(board: &Subject) {
-    let first = Draft {
-        chosen: true,
-        ..draft("first")
-    };
-    let second = Draft {
-        name: "second".into(),
-        ..first.clone()
-    };
+    let [first, second] = two_of_one_uuid();
     let key = post(board, first).await;
     trash(board, &key).await;
     let key = post(board, second).await;

@@ -17,6 +17,7 @@ pub(crate) mod scripted;
 pub(crate) mod simulated;
 
 use std::{
+    error::Error as _,
     thread,
     time::{Duration, Instant},
 };
@@ -28,6 +29,8 @@ pub(super) use self::{
     needs::has,
     proxy::{Mood, Proxy},
 };
+
+use super::BoardError;
 
 const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -44,4 +47,21 @@ pub(super) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(Instant::now() < end, "timed out waiting until {what}");
         thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Returns the kind and the reason of an error, which reveals no password.
+pub(super) fn summary(error: BoardError) -> String {
+    let kind = match &error {
+        BoardError::Unreachable { .. } => "unreachable",
+        BoardError::Misdirected { .. } => "misdirected",
+        BoardError::Denied { .. } => "denied",
+        BoardError::Failed { .. } => "failed",
+        BoardError::Unsupported { .. } => return format!("unsupported: {error}"),
+        other => panic!("{other:?}"),
+    };
+    let reason = error.source().unwrap().to_string();
+    let whole = format!("{error}: {reason} {error:?}");
+    assert!(!whole.contains("hunter"), "it tells a password: {whole}");
+    assert!(!reason.contains('\n'), "it has several lines: {reason}");
+    format!("{kind}: {reason}")
 }

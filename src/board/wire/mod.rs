@@ -24,3 +24,11 @@ fn shown_float(number: f64) -> Value {
         None => json!({ "$float": "-inf" }),
     }
 }
+
+#[cfg(test)]
+fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
+        .collect()
+}

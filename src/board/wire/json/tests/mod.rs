@@ -13,7 +13,10 @@ use serde_json::Value;
 use super::decode;
 use crate::board::{
     Detail,
-    wire::posting::{Limit, Posting, RecordProblem},
+    wire::{
+        posting::{Limit, Posting, RecordProblem},
+        unhex,
+    },
 };
 
 const POSTINGS: &str = include_str!("../../fixtures/zk_postings.json");
@@ -24,13 +27,6 @@ const PYTHON: &str = include_str!("../../fixtures/python_json.json");
 fn list(fixture: &str, name: &str) -> Vec<Value> {
     let fixture: Value = serde_json::from_str(fixture).unwrap();
     fixture[name].as_array().unwrap().clone()
-}
-
-fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
-        .collect()
 }
 
 fn bytes_of(vector: &Value) -> Vec<u8> {

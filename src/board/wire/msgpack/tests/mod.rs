@@ -12,7 +12,10 @@ use serde_json::Value;
 use super::decode;
 use crate::board::{
     Detail,
-    wire::posting::{Limit, Posting, RecordProblem},
+    wire::{
+        posting::{Limit, Posting, RecordProblem},
+        unhex,
+    },
 };
 
 const POSTINGS: &str = include_str!("../../fixtures/redis_postings.json");
@@ -26,13 +29,6 @@ const TIME: &str = "c73c0187a36461791da56d6f6e746802a479656172cd07e8a4686f75720d
 fn vectors(fixture: &str) -> Vec<Value> {
     let fixture: Value = serde_json::from_str(fixture).unwrap();
     fixture["vectors"].as_array().unwrap().clone()
-}
-
-fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
-        .collect()
 }
 
 fn bytes_of(vector: &Value) -> Vec<u8> {

@@ -7,13 +7,15 @@ mod reach;
 mod session;
 mod tls;
 
-use std::{error::Error as _, time::Duration};
+use std::time::Duration;
 
 use tokio::time;
 use zookeeper_client::{CreateMode, Error, MultiWriteError};
 
 use super::*;
-use crate::board::{net::failure::RequestFailure, zookeeper::testing::zookeeper_url};
+use crate::board::{
+    net::failure::RequestFailure, testing::summary, zookeeper::testing::zookeeper_url,
+};
 
 const OP_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -30,22 +32,6 @@ async fn ping(client: &ZooKeeperClient) -> Session {
     let looked = session.ask("read", session.client.check_stat("/zookeeper"));
     looked.await.unwrap().unwrap();
     session
-}
-
-fn summary(error: BoardError) -> String {
-    let kind = match &error {
-        BoardError::Unreachable { .. } => "unreachable",
-        BoardError::Misdirected { .. } => "misdirected",
-        BoardError::Denied { .. } => "denied",
-        BoardError::Failed { .. } => "failed",
-        BoardError::Unsupported { .. } => return format!("unsupported: {error}"),
-        other => panic!("{other:?}"),
-    };
-    let reason = error.source().unwrap().to_string();
-    let whole = format!("{error}: {reason} {error:?}");
-    assert!(!whole.contains("hunter"), "it tells a password: {whole}");
-    assert!(!reason.contains('\n'), "it has several lines: {reason}");
-    format!("{kind}: {reason}")
 }
 
 async fn create(session: &Session, mode: CreateMode) -> String {
