@@ -233,25 +233,20 @@ impl<'a> Waiter<'a> {
         let mut backoff = Backoff::after_one(PAUSES);
         loop {
             match look(self.board).await {
-                Err(error) if error.is_retryable() => {
-                    self.pause_after(error, backoff.pause()).await?
-                }
+                Err(error) if error.is_retryable() => self.pause(error, backoff.pause()).await?,
                 answer => return answer,
             }
         }
     }
 
-    pub(crate) async fn pause_if_retryable(&mut self, error: BoardError) -> Result<()> {
+    pub(crate) async fn recover(&mut self, error: BoardError) -> Result<()> {
         match error.is_retryable() {
-            true => {
-                self.pause_after(error, Backoff::after_one(PAUSES).pause())
-                    .await
-            }
+            true => self.pause(error, Backoff::after_one(PAUSES).pause()).await,
             false => Err(error),
         }
     }
 
-    async fn pause_after(&mut self, error: BoardError, pause: Duration) -> Result<()> {
+    async fn pause(&mut self, error: BoardError, pause: Duration) -> Result<()> {
         self.note(&News::Lost(error));
         let end = Instant::now() + pause;
         // The board keeps later events as long as it can.

@@ -188,11 +188,7 @@ impl<'a> Search<'a> {
                 Ok(Some(won)) => return Ok(won),
                 Ok(None) => {}
                 // The board reports a claim that may have been made as a different error.
-                Err(error) => {
-                    limits
-                        .bound(waiter.pause_if_retryable(error.downcast()?))
-                        .await?
-                }
+                Err(error) => limits.bound(waiter.recover(error.downcast()?)).await?,
             }
         }
     }

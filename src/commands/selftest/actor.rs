@@ -120,7 +120,7 @@ impl Trial<'_> {
         found.collect()
     }
 
-    pub(super) async fn count_gone(&self, keys: &[JobKey]) -> TrialResult<usize> {
+    pub(super) async fn absent(&self, keys: &[JobKey]) -> TrialResult<usize> {
         let found = self.find(Shelf::Board, keys).await?;
         Ok(found.iter().filter(|it| it.is_none()).count())
     }

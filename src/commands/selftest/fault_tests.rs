@@ -170,7 +170,7 @@ impl Trial<'_> {
             }
         }
         require(
-            self.count_gone(&keys).await? == CUTS,
+            self.absent(&keys).await? == CUTS,
             "a consumed job came back after a broken connection",
         )?;
         Ok(Assessment::ok(format!(

@@ -238,7 +238,7 @@ impl<'a> Trial<'a> {
                 )),
             };
         }
-        let gone = self.count_gone(&keys[WATCHED..]).await?;
+        let gone = self.absent(&keys[WATCHED..]).await?;
         let why = format_args!("{gone} of {WATCHED} untouched jobs disappeared");
         require(gone == 0, why)?;
         let [passed, term] = [begun.elapsed(), self.term].map(|it| it.as_secs_f64());

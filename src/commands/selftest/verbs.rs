@@ -56,10 +56,7 @@ impl Trial<'_> {
         let is_in_order = posted.is_sorted_by(|one, next| one.sequence < next.sequence);
         require(is_in_order, "jobs are not numbered in posting order")?;
         let keys: Vec<_> = posted.into_iter().map(|it| it.key).collect();
-        require(
-            self.count_gone(&keys).await? == 0,
-            "a listed job was not found",
-        )?;
+        require(self.absent(&keys).await? == 0, "a listed job was not found")?;
         self.consume_all(&keys).await?;
         Ok(Assessment::ok(format!(
             "{count} posted jobs were listed and found unchanged"
@@ -83,7 +80,7 @@ impl Trial<'_> {
         let settled = self.ada.settle(&settled).await?;
         settled.into_iter().collect::<Result<Vec<_>, _>>()?;
         let consuming = start.elapsed();
-        let left = keys.len() - self.count_gone(keys).await?;
+        let left = keys.len() - self.absent(keys).await?;
         let why = format_args!("{left} consumed jobs are still on the board");
         require(left == 0, why)?;
         Ok([claiming, consuming])

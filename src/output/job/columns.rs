@@ -20,73 +20,69 @@ pub(super) struct JobColumn {
     pub(super) name: &'static str,
     /// The table column; its title may be shorter than its name.
     pub(super) shape: Column,
-    content: ColumnContent,
+    pub(super) read: ReadCell,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum ColumnContent {
-    Field(JobField),
-    /// Prints a field differently, or prints more than a field.
-    Special(for<'a> fn(JobView<'a>) -> Fact<'a>),
-}
+type ReadCell = for<'a> fn(JobView<'a>) -> Fact<'a>;
 
 pub(super) static COLUMNS: &[JobColumn] = &[
-    special("uuid", Fit::Id, None, reference),
-    special("name", Fit::Shrinks, None, name),
-    special("state", Fit::Whole, Some(9), state),
-    field(JobField::Priority, Fit::Whole, Some(1)),
-    field(JobField::Age, Fit::Number, Some(2)),
-    special("owner", Fit::KeepsEnds, Some(6), owner),
-    special("held", Fit::Number, Some(5), held),
-    special("expires", Fit::Number, Some(0), expires),
-    titled("tries", JobField::Attempts, Fit::Number, Some(4)),
-    special("note", Fit::Shrinks, Some(8), note),
-    special("key", Fit::KeepsEnds, Some(3), key),
-    field(JobField::Sequence, Fit::Number, Some(3)),
-    field(JobField::Size, Fit::Number, Some(3)),
-    field(JobField::Trashed, Fit::Number, Some(5)),
-    special("outcome", Fit::Whole, Some(9), outcome),
-    field(JobField::Ended, Fit::Number, Some(7)),
-    field(JobField::Waited, Fit::Number, Some(2)),
-    field(JobField::Took, Fit::Number, Some(4)),
-    field(JobField::By, Fit::KeepsEnds, Some(6)),
-    field(JobField::Action, Fit::Whole, Some(7)),
-    special("reason", Fit::Shrinks, Some(8), reason),
-    field(JobField::ExitCode, Fit::Number, Some(3)),
+    column("uuid", "uuid", Fit::Id, None, reference),
+    column("name", "name", Fit::Shrinks, None, name),
+    column("state", "state", Fit::Whole, Some(9), state),
+    column("priority", "priority", Fit::Whole, Some(1), |it| {
+        Fact::of(JobField::Priority, it)
+    }),
+    column("age", "age", Fit::Number, Some(2), |it| {
+        Fact::of(JobField::Age, it)
+    }),
+    column("owner", "owner", Fit::KeepsEnds, Some(6), owner),
+    column("held", "held", Fit::Number, Some(5), held),
+    column("expires", "expires", Fit::Number, Some(0), expires),
+    column("attempts", "tries", Fit::Number, Some(4), |it| {
+        Fact::of(JobField::Attempts, it)
+    }),
+    column("note", "note", Fit::Shrinks, Some(8), note),
+    column("key", "key", Fit::KeepsEnds, Some(3), key),
+    column("sequence", "sequence", Fit::Number, Some(3), |it| {
+        Fact::of(JobField::Sequence, it)
+    }),
+    column("size", "size", Fit::Number, Some(3), |it| {
+        Fact::of(JobField::Size, it)
+    }),
+    column("trashed", "trashed", Fit::Number, Some(5), |it| {
+        Fact::of(JobField::Trashed, it)
+    }),
+    column("outcome", "outcome", Fit::Whole, Some(9), outcome),
+    column("ended", "ended", Fit::Number, Some(7), |it| {
+        Fact::of(JobField::Ended, it)
+    }),
+    column("waited", "waited", Fit::Number, Some(2), |it| {
+        Fact::of(JobField::Waited, it)
+    }),
+    column("took", "took", Fit::Number, Some(4), |it| {
+        Fact::of(JobField::Took, it)
+    }),
+    column("by", "by", Fit::KeepsEnds, Some(6), |it| {
+        Fact::of(JobField::By, it)
+    }),
+    column("action", "action", Fit::Whole, Some(7), |it| {
+        Fact::of(JobField::Action, it)
+    }),
+    column("reason", "reason", Fit::Shrinks, Some(8), reason),
+    column("exit_code", "exit_code", Fit::Number, Some(3), |it| {
+        Fact::of(JobField::ExitCode, it)
+    }),
 ];
 
-const fn field(field: JobField, fit: Fit, falls: Option<u8>) -> JobColumn {
-    titled(field.name(), field, fit, falls)
-}
-
-const fn titled(title: &'static str, field: JobField, fit: Fit, falls: Option<u8>) -> JobColumn {
-    JobColumn {
-        name: field.name(),
-        shape: Column::new(title, fit).falling(falls),
-        content: ColumnContent::Field(field),
-    }
-}
-
-const fn special(
+const fn column(
     name: &'static str,
+    title: &'static str,
     fit: Fit,
     falls: Option<u8>,
-    content: for<'a> fn(JobView<'a>) -> Fact<'a>,
+    read: ReadCell,
 ) -> JobColumn {
-    JobColumn {
-        name,
-        shape: Column::new(name, fit).falling(falls),
-        content: ColumnContent::Special(content),
-    }
-}
-
-impl JobColumn {
-    pub(super) fn of<'a>(&self, view: JobView<'a>) -> Fact<'a> {
-        match self.content {
-            ColumnContent::Field(field) => Fact::of(field, view.entry),
-            ColumnContent::Special(content) => content(view),
-        }
-    }
+    let shape = Column::new(title, fit).falling(falls);
+    JobColumn { name, shape, read }
 }
 
 fn reference(view: JobView<'_>) -> Fact<'_> {
@@ -165,8 +161,8 @@ pub(super) enum Fact<'a> {
 }
 
 impl<'a> Fact<'a> {
-    fn of(field: JobField, entry: &'a Entry) -> Self {
-        match field.read(entry) {
+    fn of(field: JobField, view: JobView<'a>) -> Self {
+        match field.read(view.entry) {
             None | Some(FieldValue::Unknown) => Self::Nothing,
             Some(value) => Self::Plain(value),
         }

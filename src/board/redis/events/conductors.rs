@@ -42,7 +42,7 @@ impl ConductorPresences {
         !self.touched.is_empty()
     }
 
-    pub(super) fn apply_event(&mut self, event: &Event) -> bool {
+    pub(super) fn apply(&mut self, event: &Event) -> bool {
         let name = event.owner.as_ref().map(ToString::to_string);
         match (event.kind, name) {
             (EventKind::ConductorLeft, Some(name)) => {
@@ -55,7 +55,7 @@ impl ConductorPresences {
         }
     }
 
-    pub(super) fn apply_read(&mut self, name: &str, presence: Presence) -> Option<Event> {
+    pub(super) fn observe(&mut self, name: &str, presence: Presence) -> Option<Event> {
         let before = self.departed.iter().find(|(it, _)| it == name);
         let kind = match (before.map(|it| it.1), presence) {
             (Some(Presence::Gone), Presence::There) => EventKind::ConductorJoined,
@@ -98,7 +98,7 @@ mod tests {
         name: &str,
         presence: Presence,
     ) -> Option<EventKind> {
-        let event = conductors.apply_read(name, presence);
+        let event = conductors.observe(name, presence);
         event.map(|event| event.kind)
     }
 
@@ -107,16 +107,16 @@ mod tests {
         let mut conductors = ConductorPresences::default();
         let (joined, left) = (EventKind::ConductorJoined, EventKind::ConductorLeft);
         for _ in 0..2 {
-            assert!(conductors.apply_event(&event(joined, "night")));
+            assert!(conductors.apply(&event(joined, "night")));
             assert_eq!(seen(&mut conductors, "night", Presence::There), None);
             assert_eq!(seen(&mut conductors, "night", Presence::Gone), Some(left));
-            assert!(!conductors.apply_event(&event(left, "night")));
+            assert!(!conductors.apply(&event(left, "night")));
             assert_eq!(
                 seen(&mut conductors, "night", Presence::There),
                 Some(joined)
             );
-            assert!(!conductors.apply_event(&event(joined, "night")));
-            assert!(conductors.apply_event(&event(left, "night")));
+            assert!(!conductors.apply(&event(joined, "night")));
+            assert!(conductors.apply(&event(left, "night")));
             assert_eq!(seen(&mut conductors, "night", Presence::Gone), None);
         }
     }
@@ -125,7 +125,7 @@ mod tests {
     fn memory_of_departed_conductors_is_bounded() {
         let mut conductors = ConductorPresences::default();
         for number in 0..10 * REMEMBERED {
-            conductors.apply_event(&event(EventKind::ConductorLeft, &number.to_string()));
+            conductors.apply(&event(EventKind::ConductorLeft, &number.to_string()));
         }
         assert_eq!(conductors.departed.len(), REMEMBERED);
     }

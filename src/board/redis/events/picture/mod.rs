@@ -78,7 +78,7 @@ impl BoardPicture {
         self.set(key, after);
     }
 
-    pub(super) fn apply_read(
+    pub(super) fn observe(
         &mut self,
         key: &JobKey,
         seen: JobPlaces,
@@ -117,7 +117,7 @@ impl BoardPicture {
     }
 
     /// Applies an event, and returns it after the events that it proves.
-    pub(super) fn apply_event(&mut self, mut event: Event) -> Vec<Event> {
+    pub(super) fn apply(&mut self, mut event: Event) -> Vec<Event> {
         let Some(subject) = &mut event.subject else {
             return vec![event];
         };

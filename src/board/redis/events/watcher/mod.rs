@@ -220,7 +220,7 @@ impl<'a> RedisWatcher<'a> {
     }
 
     fn follow(&mut self, event: Event) {
-        if !self.conductors.apply_event(&event) {
+        if !self.conductors.apply(&event) {
             return;
         }
         if event.kind == EventKind::Posted {
@@ -237,7 +237,7 @@ impl<'a> RedisWatcher<'a> {
             self.recheck
                 .add(subject.key.clone(), Urgency::Noted, traces);
         }
-        let announced = self.picture.apply_event(event);
+        let announced = self.picture.apply(event);
         self.report(announced);
     }
 

@@ -55,7 +55,7 @@ impl RedisWatcher<'_> {
             }
             // Include messages that came with the reply.
             traces.add(self.recheck.traces(&key));
-            seen.extend(self.apply_read(&key, place, traces, looked));
+            seen.extend(self.observe(&key, place, traces, looked));
         }
         // Report new jobs in the order of their numbers.
         seen.sort_by_key(|(sequence, _)| *sequence);
@@ -65,7 +65,7 @@ impl RedisWatcher<'_> {
         Ok(())
     }
 
-    fn apply_read(
+    fn observe(
         &mut self,
         key: &JobKey,
         place: JobPlaces,
@@ -87,7 +87,7 @@ impl RedisWatcher<'_> {
             traces.is_ours = place.board.as_ref().is_some_and(CachedJob::has_fence);
         }
         let sequence = place.board.as_ref().and_then(|known| known.sequence);
-        let events = self.picture.apply_read(key, place, traces, looked);
+        let events = self.picture.observe(key, place, traces, looked);
         Some((sequence, events))
     }
 
@@ -108,7 +108,7 @@ impl RedisWatcher<'_> {
                 _ => Presence::There,
             };
             self.pending
-                .extend(self.conductors.apply_read(&name, presence));
+                .extend(self.conductors.observe(&name, presence));
         }
         Ok(())
     }

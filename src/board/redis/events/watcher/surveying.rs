@@ -173,9 +173,7 @@ impl RedisWatcher<'_> {
                 board: Some(posted(key, posting, looked)),
                 trash: None,
             };
-            let announced = self
-                .picture
-                .apply_read(key, place, Traces::default(), looked);
+            let announced = self.picture.observe(key, place, Traces::default(), looked);
             self.report(announced);
         }
     }

@@ -22,7 +22,7 @@ fn event(kind: EventKind, owner: Option<&str>) -> Event {
 fn heard(before: JobPlaces, event: Event) -> Vec<(EventKind, Option<String>)> {
     let mut picture = BoardPicture::default();
     picture.set(&key(), before);
-    kinds_and_owners(picture.apply_event(event))
+    kinds_and_owners(picture.apply(event))
 }
 
 #[test]
@@ -56,12 +56,8 @@ fn announced_change_is_not_reported_again_when_observed() {
     ];
     for (event, seen) in steps {
         let kind = event.kind;
-        assert_eq!(picture.apply_event(event).len(), 1, "{kind}");
-        assert_eq!(
-            picture.apply_read(&key(), seen, CLAIM, looked()),
-            [],
-            "{kind}"
-        );
+        assert_eq!(picture.apply(event).len(), 1, "{kind}");
+        assert_eq!(picture.observe(&key(), seen, CLAIM, looked()), [], "{kind}");
     }
 }
 
@@ -115,12 +111,7 @@ fn event_without_a_name_uses_the_known_one() {
     picture.put(Shelf::Board, &key(), known(held("ada", 1)));
     let mut consumed = event(Consumed, Some("ada"));
     consumed.subject.as_mut().unwrap().name = String::new();
-    let told = picture
-        .apply_event(consumed)
-        .pop()
-        .unwrap()
-        .subject
-        .unwrap();
+    let told = picture.apply(consumed).pop().unwrap().subject.unwrap();
     assert_eq!((told.sequence, told.name.as_str()), (Some(1), "resize"));
 }
 

@@ -114,7 +114,7 @@ fn between(
 ) -> Vec<(EventKind, Option<String>)> {
     let mut picture = BoardPicture::default();
     picture.set(&key(), before);
-    kinds_and_owners(picture.apply_read(&key(), after, traces, looked()))
+    kinds_and_owners(picture.observe(&key(), after, traces, looked()))
 }
 
 fn by(kind: EventKind, owner: &str) -> (EventKind, Option<String>) {
@@ -355,7 +355,7 @@ fn slow_reply_is_no_extension() {
         board: Some(known_at(for_a_while(28), later)),
         trash: None,
     };
-    assert_eq!(picture.apply_read(&key(), after, CLAIM, later), []);
+    assert_eq!(picture.observe(&key(), after, CLAIM, later), []);
 }
 
 #[test]
