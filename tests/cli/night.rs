@@ -99,16 +99,8 @@ fn plant_claims(stage: &Stage) {
     }
     let spent = env.run("post spent").posted();
     for _ in 0..5 {
-        let claim = [
-            "claim",
-            &spent,
-            "--max-attempts",
-            "9",
-            "--retry-delay",
-            "1ms",
-        ];
-        let fail = ["--retry-max", "1ms", "--", "false"];
-        env.jobboard(&[&claim[..], &fail].concat()).run().failed(1);
+        let retry = "--max-attempts 9 --retry-delay 1ms --retry-max 1ms";
+        env.run(format!("claim {spent} {retry} -- false")).failed(1);
     }
     for number in 0..3 {
         let flow = env

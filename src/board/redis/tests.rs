@@ -203,14 +203,7 @@ async fn foreign_data_in_a_sidecar_affects_no_other_job() {
         answers[0],
         Err(BoardError::AlreadyClaimed { owner: None })
     ));
-    let settlements = keys.map(|key| Settlement {
-        key,
-        decision: Decision::Consume,
-        authority: by_name("ada"),
-        job: None,
-        remark: None,
-        commit: None,
-    });
+    let settlements = keys.map(|key| Settlement::of(key, Decision::Consume, by_name("ada")));
     let answers = board.settle(&settlements).await.unwrap();
     let settled: Vec<_> = answers.iter().map(Result::is_ok).collect();
     assert_eq!(settled, [false, true, true], "{answers:?}");

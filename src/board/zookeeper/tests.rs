@@ -164,14 +164,7 @@ async fn settle(
     authority: Authority,
     decision: Decision,
 ) -> Result<()> {
-    let settlement = Settlement {
-        key: key.clone(),
-        decision,
-        authority,
-        job: None,
-        remark: None,
-        commit: None,
-    };
+    let settlement = Settlement::of(key.clone(), decision, authority);
     let mut answers = board.settle(&[settlement]).await?;
     answers.pop().unwrap().map(drop)
 }

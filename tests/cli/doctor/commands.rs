@@ -64,16 +64,8 @@ fn commands_retry_failed_jobs_after_the_cause_is_fixed(stage: &Stage) {
     stage.conduct(&["--drain"]).run().failed(7);
     let spent = stage.post("spent", script);
     for _ in 0..5 {
-        let claim = [
-            "claim",
-            &spent,
-            "--max-attempts",
-            "9",
-            "--retry-delay",
-            "1ms",
-        ];
-        let fail = ["--retry-max", "1ms", "--", "false"];
-        env.jobboard(&[&claim[..], &fail].concat()).run().failed(1);
+        let retry = "--max-attempts 9 --retry-delay 1ms --retry-max 1ms";
+        env.run(format!("claim {spent} {retry} -- false")).failed(1);
     }
     for code in ["failed", "retries-exhausted"] {
         assert_eq!(finds(env, code)["fix"]["text"], "after fixing the cause");

@@ -115,14 +115,7 @@ async fn job_named_twice_is_claimed_once() {
     let twice = [key.clone(), key.clone()];
     let answers = board.claim(&twice, &ada(), 2, BY_HAND).await.unwrap();
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
-    let consume = || Settlement {
-        key: key.clone(),
-        decision: Decision::Consume,
-        authority: by_name("ada"),
-        job: None,
-        remark: None,
-        commit: None,
-    };
+    let consume = || Settlement::of(key.clone(), Decision::Consume, by_name("ada"));
     let answers = board.settle(&[consume(), consume()]).await.unwrap();
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
     assert!(

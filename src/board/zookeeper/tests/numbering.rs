@@ -79,14 +79,9 @@ async fn batch_of_1500_settlements_has_all_results() {
         .await
         .unwrap();
     assert!(claimed.iter().all(Result::is_ok));
-    let trashed = keys.iter().map(|key| Settlement {
-        key: key.clone(),
-        decision: trash(),
-        authority: by_name("ada"),
-        job: None,
-        remark: None,
-        commit: None,
-    });
+    let trashed = keys
+        .iter()
+        .map(|key| Settlement::of(key.clone(), trash(), by_name("ada")));
     let settled = board.settle(&trashed.collect::<Vec<_>>()).await.unwrap();
     assert!(settled.iter().all(Result::is_ok));
     let restores = keys

@@ -88,14 +88,9 @@ async fn unreadable_node_hides_no_other() {
         assert_eq!(side, Some("no right to read the sidecar"));
         assert_eq!(of(&keys[3]).job().unwrap().problem, None);
     }
-    let consume = keys.iter().map(|key| Settlement {
-        key: key.clone(),
-        decision: Decision::Consume,
-        authority: by_name("ada"),
-        job: None,
-        remark: None,
-        commit: None,
-    });
+    let consume = keys
+        .iter()
+        .map(|key| Settlement::of(key.clone(), Decision::Consume, by_name("ada")));
     let answers = board.settle(&consume.collect::<Vec<_>>()).await.unwrap();
     let denied = answers
         .iter()

@@ -3,6 +3,11 @@
 use super::*;
 use crate::board::redis::testing::Server;
 
+fn set_user(server: &Server, rules: &str) {
+    let words = ["ACL", "SETUSER"].into_iter().chain(rules.split(' '));
+    server.run::<()>(&words.collect::<Vec<_>>());
+}
+
 #[tokio::test]
 async fn only_the_right_password_is_accepted() {
     need!(server = Server::start(&["--requirepass", "hunter2"]));
@@ -40,11 +45,7 @@ async fn unneeded_password_is_reported() {
 async fn users_have_separate_passwords() {
     need!(server = Server::start(&[]));
     for rules in ["alice on >hunter2 ~* +@all", "bob on nopass ~* +@all"] {
-        let words: Vec<_> = ["ACL", "SETUSER"]
-            .into_iter()
-            .chain(rules.split(' '))
-            .collect();
-        server.run::<()>(&words);
+        set_user(&server, rules);
     }
     let peer = server.host();
     let of = |user: &str| redis_url(&format!("redis://{user}@{peer}"));
@@ -74,11 +75,7 @@ async fn unknown_login_command_repeats_no_password() {
 async fn denied_command_is_reported() {
     need!(server = Server::start(&[]));
     let rules = "alice on >hunter2 ~taskflow:* +ping +get +set +eval -get -info -client";
-    let words: Vec<_> = ["ACL", "SETUSER"]
-        .into_iter()
-        .chain(rules.split(' '))
-        .collect();
-    server.run::<()>(&words);
+    set_user(&server, rules);
     let peer = server.host();
     let client = link_with(&redis_url(&format!("redis://alice@{peer}")), "hunter2");
     ping(&client).await;
