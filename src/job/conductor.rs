@@ -33,6 +33,14 @@ pub(crate) struct Conductor {
     pub(crate) report: ConductorReport,
 }
 
+#[cfg(test)]
+impl Conductor {
+    pub(crate) fn named(name: &str) -> Self {
+        let (host, owner) = ("host".to_owned(), Owner::new(name).unwrap());
+        Self::of_this_process(name.to_owned(), host, owner, ConductorReport::default())
+    }
+}
+
 impl Conductor {
     /// This process, under this name from now on.
     pub(crate) fn of_this_process(

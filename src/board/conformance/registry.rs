@@ -10,16 +10,7 @@ use crate::{
 };
 
 fn conductor(name: &str) -> Conductor {
-    Conductor {
-        name: name.to_owned(),
-        host: "host".to_owned(),
-        pid: 4711,
-        since: chrono::Utc::now(),
-        owner: owner(name),
-        silence: None,
-        has_left: false,
-        report: crate::job::ConductorReport::default(),
-    }
+    Conductor::named(name)
 }
 
 pub(crate) async fn register_with_lease(board: &Subject, name: &str) {

@@ -275,16 +275,7 @@ mod tests {
     };
 
     fn night() -> Conductor {
-        Conductor {
-            name: "night".to_owned(),
-            host: "here".to_owned(),
-            pid: 1,
-            since: Utc::now(),
-            owner: Owner::new("night").unwrap(),
-            silence: None,
-            has_left: false,
-            report: crate::job::ConductorReport::default(),
-        }
+        Conductor::named("night")
     }
 
     fn status_with_version(version: &str) -> ConductorReport {

@@ -250,16 +250,7 @@ mod tests {
     }
 
     fn conductor(name: &str) -> Conductor {
-        Conductor {
-            name: name.to_owned(),
-            host: "h1".to_owned(),
-            pid: 42,
-            since: Utc::now(),
-            owner: Owner::new(name).unwrap(),
-            silence: None,
-            has_left: false,
-            report: crate::job::ConductorReport::default(),
-        }
+        Conductor::named(name)
     }
 
     #[tokio::test]

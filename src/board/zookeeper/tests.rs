@@ -198,15 +198,6 @@ async fn trashed(board: &Subject, draft: Draft) -> JobKey {
 }
 
 async fn register_worker(board: &Subject) {
-    let worker = crate::job::Conductor {
-        name: "worker".to_owned(),
-        host: "here".to_owned(),
-        pid: 7,
-        since: chrono::Utc::now(),
-        owner: owner("worker"),
-        silence: None,
-        has_left: false,
-        report: crate::job::ConductorReport::default(),
-    };
+    let worker = crate::job::Conductor::named("worker");
     board.register(&worker).await.unwrap();
 }

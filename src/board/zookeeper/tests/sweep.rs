@@ -6,16 +6,7 @@ use super::*;
 use crate::{board::conformance::past, job::Conductor};
 
 fn conductor(name: &str) -> Conductor {
-    Conductor {
-        name: name.to_owned(),
-        host: "here".to_owned(),
-        pid: 7,
-        since: chrono::Utc::now(),
-        owner: owner(name),
-        silence: None,
-        has_left: false,
-        report: crate::job::ConductorReport::default(),
-    }
+    Conductor::named(name)
 }
 
 #[tokio::test]

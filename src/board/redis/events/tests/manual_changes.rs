@@ -38,16 +38,7 @@ async fn returning_conductor_has_joined() {
         assert_eq!(next(&mut events).await.kind, ConductorLeft);
     }
     // A conductor that announces itself joins once.
-    let night = crate::job::Conductor {
-        name: "night".to_owned(),
-        host: "host".to_owned(),
-        pid: 4711,
-        since: chrono::Utc::now(),
-        owner: crate::job::Owner::new("night").unwrap(),
-        silence: None,
-        has_left: false,
-        report: crate::job::ConductorReport::default(),
-    };
+    let night = crate::job::Conductor::named("night");
     board.register(&night).await.unwrap();
     mark(&board).await;
     let received = until(&mut events, Posted).await;
