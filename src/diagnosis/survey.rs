@@ -284,14 +284,11 @@ mod tests {
         let mut job = Job::named("resize");
         for number in 0..20_101 {
             let name = format!("ada-{}", number.max(100));
-            job.holding = Some(Holding {
-                owner: Some(Owner::from_stored(name)),
-                lease: ClaimEnd::Never,
-                expires_in: None,
-                outlives: None,
-                claimed_on: None,
-                fence: None,
-            });
+            job.holding = Some(Holding::new(
+                Some(Owner::from_stored(name)),
+                ClaimEnd::Never,
+                None,
+            ));
             surveyor.add_figures(&job);
         }
         let survey = surveyor.counted();

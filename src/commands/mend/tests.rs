@@ -34,14 +34,7 @@ fn steps(judged: &JudgedBalancer) -> Vec<&'static str> {
 
 fn held(lease: ClaimEnd) -> Option<Entry> {
     let mut job = Job::named("a");
-    job.holding = Some(Holding {
-        owner: None,
-        lease,
-        expires_in: None,
-        outlives: None,
-        claimed_on: None,
-        fence: None,
-    });
+    job.holding = Some(Holding::new(None, lease, None));
     Some(Entry::Job(Box::new(job)))
 }
 

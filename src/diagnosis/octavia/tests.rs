@@ -54,14 +54,8 @@ impl World {
 
     fn with_job(mut self, lease: Option<ClaimEnd>) -> Self {
         let mut job = Job::named("get_update_load_balancer_flow-f");
-        job.holding = lease.map(|lease| Holding {
-            owner: Some(Owner::from_stored("octavia-worker")),
-            lease,
-            expires_in: None,
-            outlives: None,
-            claimed_on: None,
-            fence: None,
-        });
+        job.holding = lease
+            .map(|lease| Holding::new(Some(Owner::from_stored("octavia-worker")), lease, None));
         self.on_board.push(Entry::Job(Box::new(job)));
         self
     }
