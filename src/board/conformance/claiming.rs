@@ -78,10 +78,7 @@ pub(crate) async fn first_free_jobs_of_several_are_claimed(board: &Subject) {
 pub(crate) async fn finished_job_cannot_be_claimed(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
-    board
-        .settle_one(&key, Decision::Consume, by_name("ada"))
-        .await
-        .unwrap();
+    settled(board, &key, Decision::Consume, by_name("ada")).await;
     let refused = claim_one(board, &key, &ada()).await;
     assert_matches!(refused, Err(BoardError::NoSuchJob));
     assert_eq!(get(board, Shelf::Board, &key).await, None);
@@ -95,10 +92,7 @@ pub(crate) async fn fences_grow(board: &Subject) {
         let fence: u64 = claimed.fence.0.parse().unwrap();
         assert!(fence > last, "{fence} after {last}");
         last = fence;
-        board
-            .settle_one(&key, release(), by_name("ada"))
-            .await
-            .unwrap();
+        settled(board, &key, release(), by_name("ada")).await;
     }
 }
 
@@ -142,10 +136,7 @@ pub(crate) async fn manual_claims_count_no_attempt(board: &Subject) {
     for (rules, attempts) in [(BY_HAND, 0), (ATTEMPT, 1), (BY_HAND, 1), (ATTEMPT, 2)] {
         let claimed = board.claim_one(&key, &ada(), rules).await.unwrap();
         assert_eq!(claimed.job.history.attempts, attempts);
-        board
-            .settle_one(&key, release(), by_name("ada"))
-            .await
-            .unwrap();
+        settled(board, &key, release(), by_name("ada")).await;
     }
     assert_eq!(on_board(board, &key).await.history.attempts, 2);
 }
@@ -161,10 +152,7 @@ async fn claim_ahead(board: &Subject, keys: &[JobKey], at_once: usize) -> Vec<Re
 async fn give_back(board: &Subject, claimed: &Claimed, aftermath: Aftermath) {
     let right = Authority::Claim(owner("ada"), claimed.fence.clone());
     let decision = Decision::Abandon(aftermath);
-    board
-        .settle_one(&claimed.job.key, decision, right)
-        .await
-        .unwrap();
+    settled(board, &claimed.job.key, decision, right).await;
 }
 
 pub(crate) async fn claim_made_ahead_counts_an_attempt_once_it_has_a_result(board: &Subject) {
@@ -222,10 +210,7 @@ pub(crate) async fn postponed_job_is_claimed_only_by_reference(board: &Subject) 
     let not_before = chrono::Utc::now() + LONG;
     claim_one(board, &key, &ada()).await.unwrap();
     let postpone = Decision::Abandon(Aftermath::Postponed { not_before });
-    board
-        .settle_one(&key, postpone, by_name("ada"))
-        .await
-        .unwrap();
+    settled(board, &key, postpone, by_name("ada")).await;
     let refused = board.claim_one(&key, &ada(), ATTEMPT).await;
     assert_matches!(refused, Err(BoardError::Postponed { .. }));
     let candidates = board

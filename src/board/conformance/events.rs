@@ -206,10 +206,7 @@ pub(crate) async fn short_lived_job_has_complete_events(board: &Subject) {
     for name in ["one", "two"] {
         let key = post_one(board, name).await;
         claim_one(board, &key, &ada()).await.unwrap();
-        board
-            .settle_one(&key, Decision::Consume, by_name("ada"))
-            .await
-            .unwrap();
+        settled(board, &key, Decision::Consume, by_name("ada")).await;
     }
     let kinds = [Posted, Claimed, Consumed];
     let whole = [all_of("one", &kinds), all_of("two", &kinds)].concat();
@@ -271,10 +268,7 @@ async fn work(board: Subject, number: usize) {
             2 => Decision::Consume,
             _ => Decision::Trash(Aftermath::None),
         };
-        board
-            .settle_one(&key, decision, by_name("ada"))
-            .await
-            .unwrap();
+        settled(&board, &key, decision, by_name("ada")).await;
     }
 }
 

@@ -147,10 +147,13 @@ pub(crate) async fn board_and_trash_are_listed_separately(board: &Subject) {
         post_one(board, "trashed").await,
     );
     claim_one(board, &trashed, &ada()).await.unwrap();
-    board
-        .settle_one(&trashed, Decision::Trash(Aftermath::None), by_name("ada"))
-        .await
-        .unwrap();
+    settled(
+        board,
+        &trashed,
+        Decision::Trash(Aftermath::None),
+        by_name("ada"),
+    )
+    .await;
     let trash = Query {
         shelf: Shelf::Trash,
         ..WHOLE_BOARD
@@ -171,10 +174,7 @@ pub(crate) async fn listing_is_unaffected_by_concurrent_posts_and_ends(board: &S
     let mut entries = board.entries(query);
     let first = entries.try_next().await.unwrap().unwrap();
     claim_one(board, first.key(), &ada()).await.unwrap();
-    board
-        .settle_one(first.key(), Decision::Consume, by_name("ada"))
-        .await
-        .unwrap();
+    settled(board, first.key(), Decision::Consume, by_name("ada")).await;
     post_many(board, 10).await;
     let mut listed = BTreeSet::from([first.job().unwrap().uuid.clone()]);
     while let Some(entry) = entries.try_next().await.unwrap() {

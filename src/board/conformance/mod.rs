@@ -253,6 +253,10 @@ pub(crate) fn release() -> Decision {
     Decision::Abandon(Aftermath::None)
 }
 
+pub(crate) async fn settled(board: &Subject, key: &JobKey, decision: Decision, by: Authority) {
+    board.settle_one(key, decision, by).await.unwrap();
+}
+
 /// Waits until every client can see that a claim has expired.
 pub(crate) async fn until_free(board: &Subject, key: &JobKey) {
     let free = async {

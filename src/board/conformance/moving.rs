@@ -57,10 +57,7 @@ pub(crate) async fn copied_job_is_posted_claimed_and_counts_no_attempt(board: &S
     assert_eq!(job.moved_from().as_deref(), Some("x"));
     let refused = claim_one(board, &posted.key, &bob()).await;
     assert_matches!(refused, Err(BoardError::AlreadyClaimed { .. }));
-    board
-        .settle_one(&posted.key, release(), by_name(MOVER))
-        .await
-        .unwrap();
+    settled(board, &posted.key, release(), by_name(MOVER)).await;
     let free = on_board(board, &posted.key).await;
     assert_eq!((free.holding, free.history.attempts), (None, 2));
     claim_one(board, &posted.key, &bob()).await.unwrap();

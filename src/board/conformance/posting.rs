@@ -80,10 +80,13 @@ pub(crate) async fn same_uuid_in_the_trash_does_not_block_a_post(board: &Subject
     };
     let key = post(board, draft.clone()).await;
     claim_one(board, &key, &ada()).await.unwrap();
-    board
-        .settle_one(&key, Decision::Trash(Aftermath::None), by_name("ada"))
-        .await
-        .unwrap();
+    settled(
+        board,
+        &key,
+        Decision::Trash(Aftermath::None),
+        by_name("ada"),
+    )
+    .await;
     let key = post(board, draft).await;
     let job = on_board(board, &key).await;
     assert_eq!(job.state(), State::Unclaimed);
@@ -100,10 +103,7 @@ pub(crate) async fn a_job_can_be_posted_already_claimed(board: &Subject) {
     let fence = posted.fence.expect("a fence");
     assert_eq!(job.holding.unwrap().fence.as_ref(), Some(&fence));
     let authority = Authority::Claim(by.owner, fence);
-    board
-        .settle_one(&posted.key, Decision::Consume, authority)
-        .await
-        .unwrap();
+    settled(board, &posted.key, Decision::Consume, authority).await;
 }
 
 pub(crate) async fn twenty_posts_of_one_uuid_one_succeeds(board: &Subject) {

@@ -83,10 +83,13 @@ pub(crate) async fn only_unclaimed_delayed_jobs_can_be_retried(board: &Subject) 
     assert_eq!(after.history, before.history);
     assert_eq!(after.holding.unwrap().fence, Some(claimed.fence));
     // It was tried once by now, and still restarts from zero.
-    board
-        .settle_one(&key, Decision::Abandon(Aftermath::None), by_name("ada"))
-        .await
-        .unwrap();
+    settled(
+        board,
+        &key,
+        Decision::Abandon(Aftermath::None),
+        by_name("ada"),
+    )
+    .await;
     let refused = retry(board, &key, true).await;
     assert_matches!(refused, Err(BoardError::NotHeldBack));
     retry(board, &key, false).await.unwrap();
@@ -135,8 +138,5 @@ pub(crate) async fn twenty_retries_of_a_job_one_succeeds(board: &Subject) {
 
 async fn trash(board: &Subject, key: &JobKey) {
     board.claim_one(key, &ada(), ATTEMPT).await.unwrap();
-    board
-        .settle_one(key, Decision::Trash(Aftermath::None), by_name("ada"))
-        .await
-        .unwrap();
+    settled(board, key, Decision::Trash(Aftermath::None), by_name("ada")).await;
 }

@@ -49,10 +49,7 @@ pub(crate) async fn only_the_owner_can_settle_by_name(board: &Subject) {
             .await;
         assert_matches!(refused, Err(BoardError::NotOwner { owner: Some(owner), .. }) if *owner == ada().owner);
         assert_eq!(on_board(board, &key).await, before);
-        board
-            .settle_one(&key, decision, by_name("ada"))
-            .await
-            .unwrap();
+        settled(board, &key, decision, by_name("ada")).await;
     }
 }
 
@@ -69,10 +66,7 @@ pub(crate) async fn same_name_gets_a_new_fence_for_each_claim(board: &Subject) {
     let key = post_one(board, "resize").await;
     let by = claimant("ada", Term::Kept(LONG));
     let first = claim_one(board, &key, &by).await.unwrap();
-    board
-        .settle_one(&key, release(), by_name("ada"))
-        .await
-        .unwrap();
+    settled(board, &key, release(), by_name("ada")).await;
     let second = claim_one(board, &key, &by).await.unwrap();
     for decision in outcomes() {
         let late = Authority::Claim(by.owner.clone(), first.fence.clone());
@@ -80,19 +74,13 @@ pub(crate) async fn same_name_gets_a_new_fence_for_each_claim(board: &Subject) {
         assert_matches!(refused, Err(BoardError::Changed));
     }
     let authority = Authority::Claim(by.owner, second.fence);
-    board
-        .settle_one(&key, Decision::Consume, authority)
-        .await
-        .unwrap();
+    settled(board, &key, Decision::Consume, authority).await;
 }
 
 pub(crate) async fn an_abandoned_job_can_be_claimed_again(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
-    board
-        .settle_one(&key, release(), by_name("ada"))
-        .await
-        .unwrap();
+    settled(board, &key, release(), by_name("ada")).await;
     assert_eq!(on_board(board, &key).await.state(), State::Unclaimed);
     claim_one(board, &key, &bob()).await.unwrap();
 }
@@ -100,10 +88,7 @@ pub(crate) async fn an_abandoned_job_can_be_claimed_again(board: &Subject) {
 pub(crate) async fn consumed_job_is_removed(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
-    board
-        .settle_one(&key, Decision::Consume, by_name("ada"))
-        .await
-        .unwrap();
+    settled(board, &key, Decision::Consume, by_name("ada")).await;
     assert_eq!(get(board, Shelf::Board, &key).await, None);
     assert_eq!(get(board, Shelf::Trash, &key).await, None);
     let again = board
@@ -174,10 +159,7 @@ pub(crate) async fn forced_settlement_is_refused_after_the_claim_changed(board: 
     let unclaimed = board.resolve_one(Shelf::Board, &wanted).await.unwrap();
     claim_one(board, &key, &ada()).await.unwrap();
     let claimed = board.resolve_one(Shelf::Board, &wanted).await.unwrap();
-    board
-        .settle_one(&key, release(), by_name("ada"))
-        .await
-        .unwrap();
+    settled(board, &key, release(), by_name("ada")).await;
     claim_one(board, &key, &ada()).await.unwrap();
     for seen in [unclaimed, claimed] {
         for decision in outcomes() {
@@ -206,10 +188,7 @@ pub(crate) async fn last_three_failures_are_stored(board: &Subject) {
             failure: failure(&format!("attempt {number}")),
             not_before: None,
         });
-        board
-            .settle_one(&key, failed, by_name("ada"))
-            .await
-            .unwrap();
+        settled(board, &key, failed, by_name("ada")).await;
     }
     let history = on_board(board, &key).await.history;
     let reasons: Vec<_> = history
@@ -259,10 +238,7 @@ pub(crate) async fn interrupted_and_postponed_attempts_do_not_count(board: &Subj
         (Aftermath::Interrupted, 1),
     ] {
         board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
-        board
-            .settle_one(&key, Decision::Abandon(aftermath), by_name("ada"))
-            .await
-            .unwrap();
+        settled(board, &key, Decision::Abandon(aftermath), by_name("ada")).await;
         let history = on_board(board, &key).await.history;
         assert_eq!((history.attempts, history.postponed), (0, postponed));
     }

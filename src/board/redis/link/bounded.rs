@@ -349,7 +349,7 @@ mod tests {
         ] {
             let (read, end) = through(sent.as_bytes(), 4096).await;
             assert_eq!(read, [Value::Int(1)]);
-            assert_matches!(end, Disconnect::InvalidByte(byte) if byte == sent.as_bytes()[4]);
+            assert_matches!(end, Disconnect::InvalidByte(byte) if *byte == sent.as_bytes()[4]);
         }
     }
 
