@@ -16,7 +16,7 @@ use tokio::{
 
 use super::{
     MendArgs, Sources,
-    plan::{OwnCommand, RepairPlan, Step},
+    plan::{DELETE, RepairPlan, Step},
     view::MendReport,
 };
 use crate::{
@@ -83,8 +83,8 @@ impl BalancerRepair<'_> {
                 }
                 Step::SetError(statement) => self.set_error(ctx, sources, statement).await?,
                 Step::FailOver(command) | Step::Delete(command) => {
-                    before = self.row(ctx, sources).await?;
-                    self.run(ctx, command).await?
+                    before = sources.row(ctx, &balancer.id).await?;
+                    self.run(ctx, step, command).await?
                 }
                 Step::Wait => {
                     let ended = self.wait(ctx, sources, before.take()).await?;
@@ -127,33 +127,31 @@ impl BalancerRepair<'_> {
         self.require_unchanged(ctx, sources).await?;
         let board = &*sources.board;
         let trying = || ctx.trying("mend", &self.judged.balancer.id);
-        match step {
-            Step::Repost => self.repost(board).await.with_context(trying),
+        if *step == Step::Repost {
+            return self.repost(board).await.with_context(trying);
+        }
+        let entry = self.judged.job.as_ref().ok_or(BoardError::NoSuchJob)?;
+        let reference = entry.reference();
+        let (action, done) = match step {
             Step::Restore => {
-                let entry = self.entry()?;
                 require_end_of_command(entry, Utc::now()).with_context(trying)?;
-                self.act(ctx, board, Action::Restore, entry)
-                    .await
-                    .with_context(trying)?;
-                Ok(format!("moved {} back to the board", entry.reference()))
+                (
+                    Action::Restore,
+                    format!("moved {reference} back to the board"),
+                )
             }
             _ => {
-                let entry = self.entry()?;
-                let action = Action::Abandon {
-                    force: Force::Any,
-                    now: false,
-                };
-                self.act(ctx, board, action, entry)
-                    .await
-                    .with_context(trying)?;
-                Ok(format!("released {}", entry.reference()))
+                let (force, now) = (Force::Any, false);
+                (
+                    Action::Abandon { force, now },
+                    format!("released {reference}"),
+                )
             }
-        }
-    }
-
-    fn entry(&self) -> anyhow::Result<&Entry> {
-        let entry = self.judged.job.as_ref();
-        entry.ok_or_else(|| BoardError::NoSuchJob.into())
+        };
+        self.act(ctx, board, action, entry)
+            .await
+            .with_context(trying)?;
+        Ok(done)
     }
 
     async fn act(
@@ -275,15 +273,20 @@ impl BalancerRepair<'_> {
         Ok(job.uuid)
     }
 
-    async fn run(&self, ctx: &Context, command: &OwnCommand) -> anyhow::Result<String> {
+    async fn run(&self, ctx: &Context, step: &Step, command: &str) -> anyhow::Result<String> {
+        let (id, failover) = (
+            &self.judged.balancer.id,
+            self.args.failover_command.as_str(),
+        );
         // The id is no part of the script: the shell reads nothing of it.
-        let script = format!("{} \"$1\"", command.text);
+        let script = match step {
+            Step::Delete(_) => format!("{DELETE} \"$1\""),
+            _ => format!("{failover} \"$1\""),
+        };
         ctx.out.note(format!("running {command}"));
         let stderr = io::stderr().as_fd().try_clone_to_owned()?;
         let mut shell = Command::new("sh");
-        shell
-            .args(["-c", &script, "sh", &command.id])
-            .stdin(Stdio::null());
+        shell.args(["-c", &script, "sh", id]).stdin(Stdio::null());
         shell.stdout(Stdio::from(stderr));
         let status = task::spawn_blocking(move || shell.status()).await?;
         let status = status.with_context(|| format!("cannot run {command}"))?;
@@ -310,14 +313,6 @@ impl BalancerRepair<'_> {
         let again = "`jobboard mend --lb {}` looks again and continues from there";
         let hint = Hint::new(again, [&[&self.judged.balancer.id]]);
         CommandError::Mend { end, message, hint }.into()
-    }
-
-    async fn row(
-        &self,
-        ctx: &Context,
-        sources: &mut Sources,
-    ) -> anyhow::Result<Option<LoadBalancer>> {
-        sources.row(ctx, &self.judged.balancer.id).await
     }
 
     /// Waits until the load balancer has left its present state and is no longer pending.

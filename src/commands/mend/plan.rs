@@ -1,7 +1,5 @@
 //! The steps that bring a load balancer back, by verdict: those that change the least come first.
 
-use std::fmt;
-
 use crate::{
     diagnosis::{JudgedBalancer, Verdict},
     exit::CommandError,
@@ -17,8 +15,9 @@ pub(super) enum Step {
     /// Post the lost job again.
     Repost,
     SetError(String),
-    FailOver(OwnCommand),
-    Delete(OwnCommand),
+    /// A command of the operator for a shell, as shown.
+    FailOver(String),
+    Delete(String),
     Wait,
 }
 
@@ -36,22 +35,8 @@ impl Step {
     }
 }
 
-/// A command of the operator, for a shell, and the id that is its last word.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct OwnCommand {
-    pub(super) text: String,
-    pub(super) id: String,
-}
-
-impl fmt::Display for OwnCommand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let id = Suggestion::default().with([&self.id]);
-        write!(f, "{} {id}", self.text)
-    }
-}
-
 /// Repeats the user's deletion.
-const DELETE: &str = "openstack loadbalancer delete --cascade";
+pub(super) const DELETE: &str = "openstack loadbalancer delete --cascade";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RepairPlan {
@@ -63,10 +48,8 @@ pub(super) struct RepairPlan {
 impl RepairPlan {
     pub(super) fn of(judged: &JudgedBalancer, failover: &str) -> Self {
         let balancer = &judged.balancer;
-        let command = |text: &str| OwnCommand {
-            text: text.to_owned(),
-            id: balancer.id.clone(),
-        };
+        let id = Suggestion::default().with([&balancer.id]);
+        let command = |text: &str| format!("{text} {id}");
         let again = || match balancer.is_to_be_deleted() {
             true => Step::Delete(command(DELETE)),
             false => Step::FailOver(command(failover)),

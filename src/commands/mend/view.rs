@@ -153,29 +153,28 @@ fn on_board(judged: &JudgedBalancer) -> String {
 
 impl PlannedStep {
     fn of(step: &Step, balancer: &LoadBalancer) -> Self {
-        let (what, sql, command) = match step {
-            Step::Release => ("release the claim of the dead worker", None, None),
-            Step::Restore => (
-                "move the job back to the board; a worker resumes it",
-                None,
-                None,
-            ),
-            Step::Repost => (
-                "post the job again from its logbook; a worker resumes it",
-                None,
-                None,
-            ),
-            Step::SetError(sql) => ("set the load balancer to ERROR", Some(sql.clone()), None),
-            Step::FailOver(command) => ("fail it over", None, Some(command.to_string())),
-            Step::Delete(command) => ("delete it again", None, Some(command.to_string())),
-            Step::Wait if balancer.is_to_be_deleted() => ("wait until it is deleted", None, None),
-            Step::Wait => ("wait until it is ACTIVE", None, None),
-        };
-        Self {
+        let planned = |what| Self {
             step: step.name(),
             what,
-            sql,
-            command,
+            sql: None,
+            command: None,
+        };
+        let with_command = |what, command: &String| Self {
+            command: Some(command.clone()),
+            ..planned(what)
+        };
+        match step {
+            Step::Release => planned("release the claim of the dead worker"),
+            Step::Restore => planned("move the job back to the board; a worker resumes it"),
+            Step::Repost => planned("post the job again from its logbook; a worker resumes it"),
+            Step::SetError(sql) => Self {
+                sql: Some(sql.clone()),
+                ..planned("set the load balancer to ERROR")
+            },
+            Step::FailOver(command) => with_command("fail it over", command),
+            Step::Delete(command) => with_command("delete it again", command),
+            Step::Wait if balancer.is_to_be_deleted() => planned("wait until it is deleted"),
+            Step::Wait => planned("wait until it is ACTIVE"),
         }
     }
 }
