@@ -21,10 +21,7 @@ enum Form {
 impl JobKey {
     pub(crate) fn new(text: impl AsRef<str>) -> Self {
         let text = text.as_ref();
-        Self(match standard_uuid(text.as_bytes()) {
-            Some(uuid) => Form::Uuid(uuid),
-            None => Form::Other(text.into()),
-        })
+        standard_uuid(text.as_bytes()).map_or_else(|| Self(Form::Other(text.into())), Self::from)
     }
 
     pub(crate) fn text(&self) -> Cow<'_, str> {
@@ -32,6 +29,12 @@ impl JobKey {
             Form::Uuid(uuid) => Cow::Owned(uuid.to_string()),
             Form::Other(text) => Cow::Borrowed(text),
         }
+    }
+}
+
+impl From<Uuid> for JobKey {
+    fn from(uuid: Uuid) -> Self {
+        Self(Form::Uuid(uuid))
     }
 }
 

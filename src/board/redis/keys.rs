@@ -1,12 +1,14 @@
 //! The names of a board's keys, and the mapping between hash fields and job keys.
 
+use std::borrow::Cow;
+
 use percent_encoding::percent_decode_str;
 use redis::Cmd;
 
 use super::link::bounded::placeholder;
 use crate::{
     board::scratch::MARK,
-    job::{JobKey, LONGEST_TEXT, Shelf},
+    job::{JobKey, LONGEST_TEXT, Shelf, standard_uuid},
 };
 
 #[derive(Debug, Clone)]
@@ -169,15 +171,8 @@ pub(super) fn key_of(field: &[u8]) -> JobKey {
     if field.len() > LONGEST_TEXT {
         return key_of(&placeholder(field.len()));
     }
-    match std::str::from_utf8(field) {
-        Ok(name)
-            if name
-                .bytes()
-                .all(|byte| byte != b'%' && byte.is_ascii_graphic()) =>
-        {
-            return JobKey::new(name);
-        }
-        _ => {}
+    if let Some(uuid) = standard_uuid(field) {
+        return uuid.into();
     }
     let mut name = String::with_capacity(field.len());
     for chunk in field.utf8_chunks() {
@@ -217,7 +212,7 @@ fn escape(bytes: &[u8], name: &mut String) {
 
 /// Reverses [`key_of`].
 pub(super) fn field_of(key: &JobKey) -> Vec<u8> {
-    percent_decode_str(&key.text()).collect()
+    Cow::from(percent_decode_str(&key.text())).into_owned()
 }
 
 #[cfg(test)]
