@@ -1,6 +1,6 @@
 //! `jobboard conductors`.
 
-use std::{collections::HashSet, time::Duration};
+use std::{borrow::Cow, collections::HashSet, time::Duration};
 
 use anyhow::Context as _;
 use chrono::{DateTime, SubsecRound, Utc};
@@ -126,13 +126,14 @@ pub(super) const COLUMNS: &[Column] = &[
 ];
 
 impl Row for ListedConductor {
-    fn fields(&self) -> Vec<String> {
+    fn fields(&self) -> Vec<Cow<'_, str>> {
         let seen = self.last_seen.map_or_else(String::new, rfc3339);
         let [name, host, pid, _, running, slots, done, failed, doing] = self.texts();
         let state = ["", "silent"][usize::from(self.silent)].to_owned();
         [
             name, host, pid, seen, running, slots, done, failed, doing, state,
         ]
+        .map(Cow::from)
         .into()
     }
 
@@ -152,7 +153,8 @@ impl Report for ListedConductor {
     const IS_TEXT: bool = true;
 
     fn fields(&self) -> Vec<String> {
-        Row::fields(self)
+        let fields = Row::fields(self).into_iter();
+        fields.map(Cow::into_owned).collect()
     }
 
     fn human(&self, page: &mut Page) {

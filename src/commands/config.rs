@@ -1,5 +1,7 @@
 //! `jobboard config`.
 
+use std::borrow::Cow;
+
 use crate::{
     config::Setting,
     context::Context,
@@ -19,8 +21,12 @@ const COLUMNS: &[Column] = &[
 ];
 
 impl Row for Setting {
-    fn fields(&self) -> Vec<String> {
-        vec![self.key.into(), self.text(), self.source.as_str().into()]
+    fn fields(&self) -> Vec<Cow<'_, str>> {
+        vec![
+            self.key.into(),
+            self.text().into(),
+            self.source.as_str().into(),
+        ]
     }
 
     fn cells(&self) -> Vec<Cell> {

@@ -1,5 +1,7 @@
 //! `jobboard schema`: JSON schemas of the output.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -40,11 +42,11 @@ struct Listed {
 }
 
 impl Row for Listed {
-    fn fields(&self) -> Vec<String> {
+    fn fields(&self) -> Vec<Cow<'_, str>> {
         vec![
-            self.name.to_owned(),
-            self.title.clone(),
-            self.printed_by.join(" "),
+            self.name.into(),
+            (&self.title).into(),
+            self.printed_by.join(" ").into(),
         ]
     }
 

@@ -25,7 +25,7 @@ pub(crate) trait Report: Serialize {
 
 /// A result that people read as a row of a table.
 pub(crate) trait Row: Serialize {
-    fn fields(&self) -> Vec<String>;
+    fn fields(&self) -> Vec<Cow<'_, str>>;
 
     fn reference(&self) -> Option<Cow<'_, str>> {
         None

@@ -1,6 +1,6 @@
 //! The screen of `doctor`.
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -213,10 +213,10 @@ impl ListedCheck {
 }
 
 impl Row for ListedCheck {
-    fn fields(&self) -> Vec<String> {
+    fn fields(&self) -> Vec<Cow<'_, str>> {
         let (group, severity) = (self.group.name(), self.severity.name());
         [group, self.code.name(), severity, self.impact]
-            .map(str::to_owned)
+            .map(Cow::from)
             .to_vec()
     }
 

@@ -1,6 +1,6 @@
 //! Counts jobs, in total or by group.
 
-use std::{cmp::Reverse, collections::HashMap};
+use std::{borrow::Cow, cmp::Reverse, collections::HashMap};
 
 use anyhow::Context as _;
 use futures_util::{StreamExt as _, TryStreamExt, stream};
@@ -52,13 +52,13 @@ impl Serialize for GroupCount<'_> {
 }
 
 impl Row for GroupCount<'_> {
-    fn fields(&self) -> Vec<String> {
+    fn fields(&self) -> Vec<Cow<'_, str>> {
         let texts = self.values.iter().map(|value| match value {
-            Value::Null => String::new(),
-            Value::String(text) => text.clone(),
-            value => value.to_string(),
+            Value::Null => Cow::default(),
+            Value::String(text) => text.into(),
+            value => value.to_string().into(),
         });
-        texts.chain([self.count.to_string()]).collect()
+        texts.chain([self.count.to_string().into()]).collect()
     }
 
     fn cells(&self) -> Vec<Cell> {

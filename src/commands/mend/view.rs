@@ -1,5 +1,7 @@
 //! The screens of `mend`.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
@@ -301,17 +303,15 @@ impl StuckRow {
 }
 
 impl Row for StuckRow {
-    fn fields(&self) -> Vec<String> {
-        let name = self.name.clone().unwrap_or_default();
-        let long = self.long().unwrap_or_default();
+    fn fields(&self) -> Vec<Cow<'_, str>> {
         vec![
-            self.kind.to_owned(),
-            self.id.clone(),
-            name,
-            self.status.clone(),
-            long,
-            self.verdict.to_string(),
-            self.next.to_string(),
+            self.kind.into(),
+            (&self.id).into(),
+            self.name.as_deref().unwrap_or_default().into(),
+            (&self.status).into(),
+            self.long().unwrap_or_default().into(),
+            self.verdict.to_string().into(),
+            self.next.to_string().into(),
         ]
     }
 

@@ -182,10 +182,10 @@ impl<'a> Fact<'a> {
     }
 
     /// Formats it for programs: durations in seconds.
-    pub(super) fn field(self, now: DateTime<Utc>) -> String {
+    pub(super) fn field(self, now: DateTime<Utc>) -> Cow<'a, str> {
         let seconds = |span: Duration| span.as_secs().to_string();
         match self {
-            Self::Nothing | Self::Aside(_) => String::new(),
+            Self::Nothing | Self::Aside(_) => Cow::default(),
             Self::Plain(value) => short(formatted(value, now, seconds)),
             Self::Marked(_, text) | Self::Both(_, text) => short(text),
         }
@@ -200,10 +200,10 @@ fn narrow(text: Cow<'_, str>) -> Text {
     }
 }
 
-fn short(text: Cow<'_, str>) -> String {
+fn short(text: Cow<'_, str>) -> Cow<'_, str> {
     match text.len() > LONGEST_TEXT {
-        true => shortened(&text),
-        false => text.into_owned(),
+        true => shortened(&text).into(),
+        false => text,
     }
 }
 

@@ -17,7 +17,8 @@ use crate::{
 impl Report for JobView<'_> {
     fn fields(&self) -> Vec<String> {
         let columns = JobColumns::of("uuid name state priority age owner held expires key");
-        columns.row(*self).fields()
+        let row = columns.row(*self);
+        row.fields().into_iter().map(Cow::into_owned).collect()
     }
 
     fn reference(&self) -> Option<Cow<'_, str>> {

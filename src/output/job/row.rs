@@ -123,7 +123,7 @@ impl Serialize for JobRow<'_> {
 }
 
 impl Row for JobRow<'_> {
-    fn fields(&self) -> Vec<String> {
+    fn fields(&self) -> Vec<Cow<'_, str>> {
         self.facts().map(|fact| fact.field(self.view.now)).collect()
     }
 
