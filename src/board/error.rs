@@ -32,7 +32,7 @@ pub(crate) enum BoardError {
     #[error("the job is not backing off; conductors can already claim it")]
     NotHeldBack,
     #[error(
-        "the former owner may still run the job until {}",
+        "the former owner may still be running the job until {}",
         until.format("%Y-%m-%d %H:%M:%S UTC")
     )]
     MayStillRun {

@@ -80,7 +80,7 @@ pub(crate) struct ClaimArgs {
     #[arg(long, value_name = "CODE", requires = "next", conflicts_with = "job")]
     if_none: Option<u8>,
 
-    /// Run this command under the claim, instead of the job's own command. JOBBOARD_JOB and the other variables of
+    /// Run this command under the claim, instead of the job's own command. JOBBOARD_JOB and the other variables in
     /// `help conducting` describe the job. Exit code 0 consumes the job, and 75 postpones it. Any other result is a
     /// failure: the job is retried with back-off, and trashed at its retry limit
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "hold")]

@@ -36,7 +36,7 @@ use crate::{
 /// On a terminal, prints a table whose NOTE column explains unusual jobs. In a pipe, each line has the same columns
 /// in full, separated by tabs: uuid, name, state, priority, age, owner, held, expires, attempts, note. With --trash:
 /// uuid, name, trashed, attempts, by, reason. With --history: uuid, name, outcome, ended, waited, took, by, reason.
-/// Times are in seconds; expires may also be `never` or `session`. --columns selects others.
+/// Times are in seconds; expires may also be `never` or `session`. --columns selects other columns.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
     /// List only jobs with this name; the same as --name
@@ -89,9 +89,9 @@ pub(crate) struct ListArgs {
 
     /// Sort by claim order (rank) or by a field, for example 'held' or '-attempts'
     ///
-    /// The order is ascending; `age`, `held`, `trashed` and `ended` put the earliest start first. A leading -
-    /// reverses the order. Jobs without the value come last. `taskflow` is the order in which TaskFlow reads this
-    /// kind of board; `none` lists jobs as they arrive. details.PATH is a field, too.
+    /// The order is ascending; `age`, `held`, `trashed` and `ended` list the earliest time first. A leading -
+    /// reverses the order. Jobs without a value come last. `taskflow` is the order in which TaskFlow reads this
+    /// kind of board; `none` prints jobs in the order in which they are read. details.PATH is a field, too.
     #[arg(
         long,
         value_name = "FIELD",
@@ -180,7 +180,7 @@ impl ListArgs {
 
     fn misfit(&self, format: Format) -> Option<&'static str> {
         match format {
-            Format::Uuid if self.count => Some("--count and -o uuid exclude each other"),
+            Format::Uuid if self.count => Some("--count cannot be used with -o uuid"),
             _ if self.columns().is_empty() => Some("--columns must leave at least one column"),
             Format::Table | Format::Tsv => None,
             _ if self.columns.is_empty() => None,

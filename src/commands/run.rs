@@ -99,7 +99,7 @@ fn hint(ctx: &Context, job: &Job, decision: &Decision, is_unique: bool) {
         (true, _) => ("you restore it", by_conductor, "purge"),
         (false, false) => ("a conductor runs", by_conductor, "trash --force"),
         (false, true) => {
-            let until = "a conductor or the same `run --unique` runs";
+            let until = "a conductor or the same `run --unique` command claims it";
             (until, "repeat this command".to_owned(), "trash --force")
         }
     };

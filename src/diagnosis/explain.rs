@@ -108,7 +108,9 @@ impl Snapshot {
             (Code::BackingOff | Code::Trashed, Some(job))
                 if job.history.may_run_until(self.now).is_some() =>
             {
-                Some(Fix::advice("wait: the former owner may still run the job"))
+                Some(Fix::advice(
+                    "wait: the former owner may still be running the job",
+                ))
             }
             (Code::NoMatchingConductor, Some(job)) if job.has_no_command() => Some(
                 Fix::look(Suggestion::of("change").with([&reference, "--", "COMMAND"]))

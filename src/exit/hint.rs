@@ -36,7 +36,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         CommandError::Usage { hint, .. } | CommandError::Refused { hint, .. } => hint.clone()?,
         CommandError::MaybeClaimed { .. } => {
             "`jobboard owner JOB` shows who holds the claim; `jobboard abandon --force JOB` \
-             releases the job"
+             releases the claim"
                 .into()
         }
         CommandError::AlreadyYours { hint, .. } | CommandError::Mend { hint, .. } => hint.clone(),
@@ -47,7 +47,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
             "mend" => "`jobboard mend` lists all stuck load balancers".into(),
             _ => "`jobboard claim JOB` claims the job".into(),
         },
-        CommandError::UnreadableOwner => "`jobboard abandon --force JOB` releases the job".into(),
+        CommandError::UnreadableOwner => "`jobboard abandon --force JOB` releases the claim".into(),
         CommandError::NotHeldBy(_) => {
             "nothing changed; `jobboard owner JOB` shows who holds the claim".into()
         }

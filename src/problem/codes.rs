@@ -64,7 +64,7 @@ codes! {
         WritableByOthers = "writable-by-others", Error:
             "other users of this machine can post commands that your conductors run";
         Damaged = "damaged-file", Error: "jobs are lost, and reading or writing fails";
-        DiskFull = "disk-full", Warning: "posting and settling jobs soon fails";
+        DiskFull = "disk-full", Warning: "clients soon cannot post or settle jobs";
         LogLarge = "large-log", Warning:
             "every process reads the log when it starts, and the disk fills up";
     }
@@ -133,7 +133,7 @@ codes! {
             "other users can choose your board and the program that prints its password";
         PasswordReadable = "readable-password", Error: "other users can read the password of the \
                                                         board";
-        Kernel = "unsupported-kernel", Error: "jobboard can supervise commands only in part, or \
+        Kernel = "unsupported-kernel", Error: "jobboard can supervise commands only partly or \
                                                not at all";
     }
     Octavia {

@@ -47,7 +47,7 @@ pub(crate) enum NotPerformed {
     Unwatched(#[from] io::Error),
     #[error(transparent)]
     Lost(#[from] Lost),
-    #[error("a signal came before the start of the command")]
+    #[error("a signal arrived before the command started")]
     Stopped(Signal),
 }
 

@@ -114,7 +114,10 @@ fn job_trashed_by_force_waits_for_a_former_owner_that_may_still_run_it(stage: &S
     for verb in ["restore", "retry"] {
         let refused = stage.env.jobboard(&[verb, job]).run();
         let message = refused.failed(4);
-        assert!(message.contains("may still run the job"), "{refused}");
+        assert!(
+            message.contains("may still be running the job"),
+            "{refused}"
+        );
     }
     let explained = stage.env.jobboard(&["explain", job]).run();
     assert!(!explained.stdout.contains("jobboard retry"), "{explained}");
@@ -326,7 +329,7 @@ fn retry_waits_for_a_former_owner_that_may_still_run_the_job() {
         .succeeded();
     let refused = env.jobboard(&["retry", &job]).run();
     assert!(
-        refused.failed(4).contains("may still run the job"),
+        refused.failed(4).contains("may still be running the job"),
         "{refused}"
     );
     let explained = env.jobboard(&["explain", &job]).run();

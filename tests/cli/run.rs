@@ -348,7 +348,7 @@ fn job_of_an_earlier_run_is_retried() {
     retrying resize, which an earlier run left on the board
     warning: resize has a command of its own, which is ignored; `jobboard conduct` runs such commands
     resize is back on the board: exit 3
-    resize is not retried until a conductor or the same `run --unique` runs; to retry resize now: repeat this command
+    resize is not retried until a conductor or the same `run --unique` command claims it; to retry resize now: repeat this command
     to remove resize: `jobboard trash --force 00000001-0000-0000-0000-000000000000`
     ");
     let job = env.show("@1");

@@ -218,7 +218,7 @@ impl Redis {
     async fn fence(&self, seen: &mut Examined) -> Result<()> {
         let key = self.keys.fence();
         if self.counter(&key).await?.is_none_or(|it| it >= MOST_NUMBER) {
-            let summary = format!("{key} is no counter, so no job can be claimed");
+            let summary = format!("{key} is not a valid counter, so no job can be claimed");
             // A missing counter restarts at the server's clock, above all earlier fences.
             seen.add(Problem::new(Code::WrongType, summary).fixed_by(self.aside(&key)));
         }

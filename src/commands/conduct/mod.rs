@@ -56,10 +56,10 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 ///
 /// A conductor runs each job whose details contain a `command` (an array of strings), and each job that has a
 /// handler with the same name. It skips all other jobs. Exit code 0 consumes the job and 75 postpones it.
-/// Any other outcome is a failure: the conductor retries the job with increasing back-off, and trashes it
+/// Any other result is a failure: the conductor retries the job with increasing back-off, and trashes it
 /// once it reaches its retry limit.
 ///
-/// SIGTERM, SIGINT or SIGQUIT stop the conductor when its jobs are done, or after --grace; a second signal
+/// SIGTERM, SIGINT and SIGQUIT stop the conductor when its jobs are done, or after --grace; a second signal
 /// stops it immediately. SIGUSR1 toggles claiming. SIGUSR2 logs the conductor's state and the skipped jobs,
 /// with reasons. SIGHUP reloads handlers and policy; it stops a conductor whose terminal was closed. Under
 /// systemd (Type=notify) the conductor reports readiness and status.
@@ -109,7 +109,7 @@ pub(crate) struct ConductArgs {
 
     /// Where command output goes: prefix, inherit, discard, or a directory
     ///
-    /// `prefix` prints each line with the job name in front. A directory gets one file per attempt. The end of
+    /// `prefix` prints the job name before each line. A directory gets one file per attempt. The end of
     /// the output of a failed command is also stored with the job, except with `inherit`; with `discard`, only
     /// standard error is stored.
     #[arg(long, value_name = "WHERE", default_value = "prefix", value_parser = output)]
@@ -132,7 +132,7 @@ pub(crate) struct ConductArgs {
     /// Serve or write Prometheus metrics: ADDRESS:PORT, unix:PATH, or FILE.prom
     ///
     /// Serves the metrics of the board and the conductor at /metrics, and the health of the conductor at /healthz.
-    /// Board metrics are a few seconds old, or older if reading the board takes long. A FILE that ends in .prom
+    /// Board metrics are a few seconds old, or older if reading the board is slow. A FILE that ends in .prom
     /// receives the conductor's own metrics every 30s, and is removed at exit.
     #[arg(long, value_name = "WHERE", value_parser = metrics::place)]
     metrics: Option<MetricsPlace>,

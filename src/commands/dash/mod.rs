@@ -54,9 +54,9 @@ const ONCE: (u16, usize) = (80, 100);
 /// (latest 1,000), conductors, and events. Enter opens the selected line: a problem leads to its jobs, a job to its last
 /// output, its explanation and its fix. Press / to filter as you type. ? lists all keys.
 ///
-/// With --act, F repairs the selected problem, and upper-case keys change the selected job, or all jobs marked with x:
-/// Abandon, Trash, Retry, Consume (each by force), and Pause their names. The dashboard shows the jobs, asks, and skips
-/// jobs that changed meanwhile.
+/// With --act, F repairs the selected problem. The other upper-case keys act on the selected job, or on all jobs marked
+/// with x: A abandons, T trashes, R retries and C consumes (each by force), and P pauses or resumes all jobs of that
+/// name. The dashboard shows the jobs, asks, and skips jobs that have changed in the meantime.
 ///
 /// Needs a terminal of at least 60x12. No information is conveyed by color alone. For screen readers and tickets, use
 /// --once, `watch` or `list`.

@@ -65,12 +65,12 @@ pub(crate) struct MendArgs {
 
     /// Octavia's own database: mysql://USER@HOST/DB, postgresql://…, or sqlite:FILE
     ///
-    /// The default is `[database] connection` in octavia.conf. Without --apply it is only read. --apply needs the
-    /// right to UPDATE load_balancer.
+    /// The default is `[database] connection` in octavia.conf. Without --apply, `mend` only reads it. --apply
+    /// needs the right to UPDATE load_balancer.
     #[arg(long, value_name = "URL", value_parser = secret)]
     octavia_database: Option<Secret>,
 
-    /// Command that fails a load balancer over; its id is added as the last word
+    /// Failover command; the load balancer's id is appended as the last argument
     #[arg(
         long,
         value_name = "COMMAND",

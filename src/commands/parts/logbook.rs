@@ -19,7 +19,7 @@ pub(crate) struct LogbookArgs {
     /// Database of TaskFlow's logbooks: mysql://USER@HOST/DB, postgresql://…, or sqlite:FILE
     ///
     /// The default is JOBBOARD_LOGBOOK, else `logbook` in the board's configuration, else the connection in
-    /// octavia.conf. The database is only read.
+    /// octavia.conf. `jobboard` only reads this database.
     #[arg(long, value_name = "URL", value_parser = secret)]
     logbook: Option<Secret>,
 }

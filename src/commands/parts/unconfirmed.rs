@@ -128,7 +128,7 @@ async fn perhaps_claimed(
 
 pub(crate) fn may_have(job: &str, name: &str, owner: &Owner, source: BoardError) -> CommandError {
     CommandError::MaybeClaimed {
-        what: format!("{name} ({job}) may now be claimed by {owner}"),
+        what: format!("{owner} may now hold the claim on {name} ({job})"),
         job: job.to_owned(),
         source,
     }

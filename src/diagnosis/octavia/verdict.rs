@@ -101,7 +101,7 @@ impl<'a> Facts<'a> {
 
     fn without_job(&self) -> (Verdict, Option<&'a Entry>, String) {
         if let Some(gap) = self.gap {
-            let why = format!("a job on the board may work on it: {gap}");
+            let why = format!("a job on the board may be working on it: {gap}");
             return (Verdict::Unclear, None, why);
         }
         if let Some(ago) = self.advanced() {
@@ -138,7 +138,7 @@ impl<'a> Facts<'a> {
                 (Verdict::InProgress, why)
             }
             (None, _) => {
-                let why = "no job and no logbook mention it";
+                let why = "neither a job nor a logbook mentions it";
                 (Verdict::NeverPosted, why.to_owned())
             }
         };
