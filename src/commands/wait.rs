@@ -33,8 +33,7 @@ use crate::{
 
 /// Wait until jobs end, the board is empty, or a job is claimable
 ///
-/// If a job failed, was trashed or was purged, prints the reason. If the job disappears without a recorded
-/// outcome, the command fails.
+/// If a job failed, was trashed or was purged, prints the reason. If the server loses the job, the command fails.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WaitArgs {
     /// Jobs: uuid, prefix, name, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input

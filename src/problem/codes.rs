@@ -123,8 +123,7 @@ codes! {
         NoConductor = "no-conductor", Note: "jobs wait until a worker claims them";
     }
     Conductors {
-        Silent = "conductor-silent", Warning: "the claims of the conductor expire, and other \
-                                               conductors retry its jobs";
+        Silent = "conductor-silent", Warning: "it claims no jobs until it runs again";
         SameName = "duplicate-name", Error:
             "each conductor owns the other's claims, and may settle jobs that the other is running";
     }
