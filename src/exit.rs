@@ -92,7 +92,7 @@ pub(crate) enum CommandError {
     NoSuchName { name: String, board: String },
     #[error("{count} jobs are named {name}: {jobs}")]
     Namesakes {
-        verb: &'static str,
+        verb: String,
         name: String,
         count: usize,
         jobs: String,

@@ -36,10 +36,10 @@ pub(crate) struct RetryArgs {
 }
 
 impl RetryArgs {
-    pub(super) fn of(revival: RevivalArgs, has_canary: bool) -> Self {
+    pub(super) fn of(revival: RevivalArgs, has_canary: bool, was_asked: bool) -> Self {
         Self {
             revival,
-            canary: CanaryArgs::one_if(has_canary),
+            canary: CanaryArgs::one_if(has_canary, was_asked),
             ..Self::default()
         }
     }

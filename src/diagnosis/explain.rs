@@ -13,7 +13,7 @@ use crate::{
     job::{ClaimEnd, Entry, Holding, Job, Shelf, octavia},
     output::{Text, short},
     problem::{Code, Fix, Problem},
-    secret::covered_member,
+    secret::covered_text,
     suggest::Suggestion,
 };
 
@@ -307,11 +307,11 @@ impl Snapshot {
     }
 }
 
-/// The beginning of a job's command, with its secrets masked.
+/// The beginning of a job's command in one line, with its secrets masked.
 fn shown_command(job: &Job) -> Option<String> {
-    let command = job.details.as_ref()?.get("command")?.into_owned();
-    let masked = covered_member("command", command);
-    let words: Option<Vec<_>> = masked.as_array()?.iter().map(Value::as_str).collect();
-    let line = Suggestion::default().with(words?).to_string();
+    let command = job.details.as_ref()?.get("command")?;
+    let words: Option<Vec<_>> = command.as_array()?.iter().map(Value::as_str).collect();
+    let masked = covered_text(&words?.join(" "));
+    let line = masked.split_whitespace().collect::<Vec<_>>().join(" ");
     Some(Text::from(&line).cut(LONGEST_COMMAND).to_string())
 }

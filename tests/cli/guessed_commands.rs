@@ -320,8 +320,14 @@ fn commands_that_harm_no_job_take_the_name_of_a_single_one() {
         env.run(format!("trash --force --yes {uuid}")).succeeded();
     }
     let _ = env.post("deploy");
+    let _ = env.post("cafe");
+    assert_eq!(env.run("retry cafe").code, 4);
+    env.run("claim --next --name cafe").succeeded();
+    env.run("consume --force --name cafe --yes").succeeded();
+    env.run("wait cafe").succeeded();
+    assert_eq!(env.run("--board redis://127.0.0.1:1/0 wait deploy").code, 5);
     let run = env.run("retry deploy");
-    assert!(run.failed(2).contains("2 jobs are named deploy"), "{run}");
+    assert!(run.failed(3).contains("2 jobs are named deploy"), "{run}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Network code shared by server-based boards.
 
 pub(crate) mod cause;
+pub(super) mod certificate;
 pub(super) mod connect;
-pub(super) mod expiry;
 pub(crate) mod failure;
 pub(crate) mod tls;

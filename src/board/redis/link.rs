@@ -21,8 +21,8 @@ use crate::{
         BoardError, Examined,
         net::{
             cause::{ServerCause, ServerProblem},
+            certificate,
             connect::Deadline,
-            expiry,
         },
         url::{
             Server,
@@ -106,7 +106,7 @@ impl RedisClient {
     pub(super) async fn look_at_certificate(&self, seen: &mut Examined) {
         if let (Address::Tcp(server), Some(files)) = (&self.url.address, &self.url.tls) {
             let deadline = Deadline::after(self.patience());
-            expiry::examine(std::slice::from_ref(server), files, deadline, seen).await;
+            certificate::examine(std::slice::from_ref(server), files, deadline, seen).await;
         }
     }
 

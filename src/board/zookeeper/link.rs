@@ -21,8 +21,8 @@ use crate::{
         BoardError, Examined,
         net::{
             cause::{ServerCause, ServerProblem},
+            certificate,
             connect::Deadline,
-            expiry,
         },
         url::{
             Server,
@@ -101,7 +101,7 @@ impl ZooKeeperClient {
 
     pub(super) async fn look_at_certificates(&self, seen: &mut Examined) {
         if let Some(files) = &self.url.tls {
-            expiry::examine(&self.url.servers, files, self.deadline(), seen).await;
+            certificate::examine(&self.url.servers, files, self.deadline(), seen).await;
         }
     }
 

@@ -11,6 +11,7 @@ use crate::{
     commands::parts::synonyms::answer_option,
     context::Context,
     exit::CommandError,
+    glob::literal,
     job::{Entry, Shelf},
     output::short,
     suggest::Hint,
@@ -52,36 +53,41 @@ pub(crate) async fn references(
     scope: Scope<'_>,
     typed: &[String],
 ) -> anyhow::Result<Vec<JobRef>> {
-    let mut typed = typed.to_vec();
-    for text in typed.iter_mut().filter(|text| may_be_name(text)) {
-        let name = text.clone();
+    if scope.takes_name {
+        let mut known = Vec::new();
+        for text in typed {
+            let job = job_of_name(ctx, board, scope.verb, ANYWHERE, text).await;
+            known.push(job.map_err(|error| match error.downcast_ref() {
+                Some(CommandError::NoSuchName { .. }) => not_a_job(scope, text).unwrap_or(error),
+                _ => error,
+            })?);
+        }
+        return parsed(ctx, &known);
+    }
+    if let Some(name) = typed.iter().find(|text| may_be_name(text)) {
         // A board without an answer leaves the plain error.
         let is_there = |entry: &Entry| {
             entry
                 .job()
                 .is_some_and(|it| scope.shelves.contains(&it.shelf))
         };
-        let found = Namesakes::find(board, &Shelf::LIVE, &name, is_there)
-            .await
-            .ok();
-        if let Some([only]) = found
-            .as_ref()
-            .map(|it| it.found.as_slice())
-            .filter(|_| scope.takes_name)
-        {
-            *text = only.reference().into_owned();
-            continue;
-        }
-        if let Some(answer) = found.and_then(|it| it.answer(scope)) {
+        let found = Namesakes::find(board, &Shelf::LIVE, name, is_there).await;
+        if let Some(answer) = found.ok().and_then(|it| it.answer(scope)) {
             return Err(answer.into());
         }
-        let command = scope.verb.split(' ').next().unwrap_or_default();
-        if let Some(hint) = answer_option(command, &format!("name={name}"), None) {
-            let message = format!("`{name}` is not a job reference");
-            return Err(CommandError::usage(message).hint(hint).into());
+        if let Some(answer) = not_a_job(scope, name) {
+            return Err(answer);
         }
     }
-    parsed(ctx, &typed)
+    parsed(ctx, typed)
+}
+
+/// Answers a word that is often typed in place of a job.
+fn not_a_job(scope: Scope<'_>, word: &str) -> Option<anyhow::Error> {
+    let command = scope.verb.split(' ').next().unwrap_or_default();
+    let hint = answer_option(command, &format!("name={word}"), None)?;
+    let message = format!("`{word}` is not a job reference");
+    Some(CommandError::usage(message).hint(hint).into())
 }
 
 fn may_be_name(text: &str) -> bool {
@@ -133,50 +139,57 @@ pub(crate) const ANYWHERE: (&[Shelf], fn(&Entry) -> bool) =
 pub(crate) async fn references_or_names(
     ctx: &Context,
     board: &dyn Board,
-    verb: &'static str,
+    verb: &str,
     (shelves, preferred): (&[Shelf], fn(&Entry) -> bool),
     typed: &[String],
 ) -> anyhow::Result<(Vec<JobRef>, usize)> {
     let (mut known, mut failed) = (Vec::new(), 0);
     for text in typed {
-        let found = match is_name(board, shelves, text).await {
-            Ok(true) => Namesakes::find(board, shelves, text, preferred).await,
-            Ok(false) => {
-                known.push(text.clone());
-                continue;
-            }
-            Err(error) => Err(error),
-        };
-        let found = found.with_context(|| ctx.trying("look up", text))?;
-        if let ([ended], true) = (found.found.as_slice(), found.count > 1) {
-            let (id, count) = (short(&ended.reference()).to_owned(), found.count);
-            let list = Hint::new(
-                "`jobboard list --history --filter {}`",
-                [&[&*format!("name={text}")]],
-            );
-            ctx.out.note(format!(
-                "{id} is the last of {count} jobs named {text} that ended; {list}"
-            ));
-        }
-        match found.only(verb, board.name()) {
-            // A few hex digits that are no name either may begin a uuid in the history.
-            Err(CommandError::NoSuchName { .. }) if !may_be_name(text) => known.push(text.clone()),
+        match job_of_name(ctx, board, verb, (shelves, preferred), text).await {
             Ok(job) => known.push(job),
-            Err(error) if typed.len() == 1 => return Err(error.into()),
-            Err(error) => {
+            Err(error) if typed.len() > 1 && error.is::<CommandError>() => {
                 failed += 1;
-                ctx.print_error(&error.into());
+                ctx.print_error(&error);
             }
+            Err(error) => return Err(error),
         }
     }
     Ok((parsed(ctx, &known)?, failed))
 }
 
+/// Returns the reference of the only job with this name, or the text itself if it is a reference.
+async fn job_of_name(
+    ctx: &Context,
+    board: &dyn Board,
+    verb: &str,
+    (shelves, preferred): (&[Shelf], fn(&Entry) -> bool),
+    text: &str,
+) -> anyhow::Result<String> {
+    let trying = || ctx.trying("look up", text);
+    if !is_name(board, text).await.with_context(trying)? {
+        return Ok(text.to_owned());
+    }
+    let found = Namesakes::find(board, shelves, text, preferred).await;
+    let found = found.with_context(trying)?;
+    if let ([ended], true) = (found.found.as_slice(), found.count > 1) {
+        let (id, count) = (short(&ended.reference()).to_owned(), found.count);
+        let list = Hint::new("`jobboard list --history {}`", [&[&*literal(text)]]);
+        ctx.out.note(format!(
+            "{id} is the last of {count} jobs named {text} that ended; {list}"
+        ));
+    }
+    match found.only(verb, board.name()) {
+        // A few hex digits that are no name either may begin a uuid in the history.
+        Err(CommandError::NoSuchName { .. }) if !may_be_name(text) => Ok(text.to_owned()),
+        found => Ok(found?),
+    }
+}
+
 /// Whether a word is a name: no form of a reference, or the beginning of no uuid.
-async fn is_name(board: &dyn Board, shelves: &[Shelf], text: &str) -> board::Result<bool> {
+async fn is_name(board: &dyn Board, text: &str) -> board::Result<bool> {
     match text.parse::<JobRef>() {
         Ok(wanted @ JobRef::Uuid(_)) if !wanted.is_exact() && !text.contains(':') => {
-            let found = board.resolve_on(shelves, &[wanted]).await?;
+            let found = board.resolve_on(&Shelf::LIVE, &[wanted]).await?;
             Ok(matches!(found.as_slice(), [Err(BoardError::NoSuchJob)]))
         }
         _ => Ok(may_be_name(text)),
@@ -210,7 +223,9 @@ impl<'a> Namesakes<'a> {
                     Ok(Some(entry)) if entry.job().is_some_and(|it| it.name == name) => entry,
                     Ok(Some(_)) => continue,
                     // Without the right to read the history, the other places still count.
-                    Err(error) if is_past && !error.is_retryable() => break,
+                    Err(BoardError::Denied { .. } | BoardError::Unsupported { .. }) if is_past => {
+                        break;
+                    }
                     Err(error) => return Err(error),
                 };
                 let (found, count) = match preferred(&entry) {
@@ -234,7 +249,7 @@ impl<'a> Namesakes<'a> {
         Ok(Self { name, found, count })
     }
 
-    fn only(&self, verb: &'static str, board: &str) -> Result<String, CommandError> {
+    fn only(&self, verb: &str, board: &str) -> Result<String, CommandError> {
         let name = self.name.to_owned();
         match self.found.as_slice() {
             [] => Err(CommandError::NoSuchName {
@@ -243,7 +258,7 @@ impl<'a> Namesakes<'a> {
             }),
             [entry] => Ok(entry.reference().into_owned()),
             [first, ..] => Err(CommandError::Namesakes {
-                verb,
+                verb: verb.to_owned(),
                 jobs: self.list(SAMPLE, |reference| reference),
                 count: self.count,
                 name,

@@ -52,7 +52,7 @@ impl Fixed {
     }
 
     pub(super) fn has_run(&self) -> bool {
-        self.count("skipped") < self.steps.len()
+        self.steps.iter().any(|it| it.state != "skipped")
     }
 
     /// Sums up the steps in one line.
@@ -199,8 +199,8 @@ async fn perform_all(
     let is_confirmed = ctx.config.board.value.is_protected && !args.consent.confirm.is_empty();
     let is_agreed = args.consent.yes || ctx.config.yes.value || is_confirmed;
     let (mut all, total) = (false, plan.len());
+    plan.iter_mut().for_each(|step| step.state = "skipped");
     for (step, number) in plan.iter_mut().zip(1..) {
-        step.state = "skipped";
         let (code, heading) = (step.code, heading(step, number, total));
         if is_agreed && step.risk > Risk::Safe && !args.only.contains(&ChosenCheck::Code(code)) {
             let command = step.command.clone().with(["--yes"]);
@@ -222,8 +222,8 @@ async fn perform_all(
         };
         all |= answer == StepAnswer::All;
         match answer {
-            StepAnswer::Quit => return Ok(()),
-            StepAnswer::Yes | StepAnswer::All => perform(ctx, args, step).await,
+            StepAnswer::Quit => break,
+            StepAnswer::Yes | StepAnswer::All => perform(ctx, args, step, !is_agreed).await,
             StepAnswer::No | StepAnswer::Show => {}
         }
     }
@@ -238,7 +238,7 @@ async fn decide(
 ) -> anyhow::Result<StepAnswer> {
     loop {
         match ask(ctx, heading) {
-            Some(StepAnswer::Show) => run(ctx, args, step, true).await?,
+            Some(StepAnswer::Show) => run(ctx, args, step, (true, true)).await?,
             Some(answer) => return Ok(answer),
             None => {
                 let message = "stdin is not a terminal, so nothing was changed";
@@ -249,23 +249,26 @@ async fn decide(
     }
 }
 
-async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep) {
+async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep, was_asked: bool) {
     let is_document = ctx.out.format() == Format::Json;
     if is_document {
         ctx.out.keep_aside();
     }
-    let done = run(ctx, args, step, false).await;
+    let done = run(ctx, args, step, (false, was_asked)).await;
     step.message = serde_json::from_slice(&ctx.out.take_aside()).ok();
     let Err(error) = done else {
         step.state = "done";
         return;
     };
     step.state = match error.downcast_ref() {
-        // The command has said what remains.
-        Some(CommandError::Command(_) | CommandError::TimedOut(_)) => "stopped",
-        _ => {
+        // Ctrl-C ended it, and it has said what remains.
+        Some(CommandError::Command(_)) => "stopped",
+        reason => {
             ctx.print_error(&error);
-            "failed"
+            match reason {
+                Some(CommandError::TimedOut(_)) => "stopped",
+                _ => "failed",
+            }
         }
     };
 }
@@ -274,7 +277,7 @@ async fn run(
     ctx: &mut Context,
     args: &DoctorArgs,
     step: &FixStep,
-    dry_run: bool,
+    (dry_run, was_asked): (bool, bool),
 ) -> anyhow::Result<()> {
     let board = &ctx.config.board.value;
     let confirm = board.name.iter().filter(|_| board.is_protected);
@@ -316,7 +319,7 @@ async fn run(
                 consent,
                 ..RevivalArgs::default()
             };
-            retry::run(ctx, RetryArgs::of(revival, canary)).await
+            retry::run(ctx, RetryArgs::of(revival, canary, was_asked)).await
         }
     }
 }

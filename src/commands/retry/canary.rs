@@ -29,7 +29,7 @@ use crate::{
     output::{count_jobs, short},
     problem::Code,
     process::signal::Signals,
-    suggest::Hint,
+    suggest::{Hint, Suggestion},
 };
 
 const NO_CONDUCTOR: &str = "--timeout 10m waits for a conductor or a Python service; `jobboard help \
@@ -64,10 +64,10 @@ struct Canary {
 }
 
 impl CanaryArgs {
-    pub(super) fn one_if(is_careful: bool) -> Self {
+    pub(super) fn one_if(is_careful: bool, was_asked: bool) -> Self {
         Self {
             canary: is_careful.then_some(NonZeroUsize::MIN),
-            patience: is_careful.then_some(IN_DIALOG),
+            patience: was_asked.then_some(IN_DIALOG),
             timeout: None,
         }
     }
@@ -110,22 +110,22 @@ impl CanaryArgs {
             waiter.until_known(&trial.uuids, look).await
         };
         let what = "the canaries did not end within";
+        let again = |resume: Suggestion| resume.with(["--canary".to_owned(), first.to_string()]);
         let failures = until(timeout, what, ready(Ok(waiter)), outcome);
         let failures = tokio::select! {
             failures = failures => {
-                if failures.is_err() {
+                if failures.is_err() && !task.chosen.jobs.is_empty() {
                     let rest = (choice, task.chosen.jobs.drain(..));
-                    let (rest, resume) = remaining(task.resume.take(), rest);
+                    let (rest, resume) = remaining(task.resume.take().map(again), rest);
                     ctx.out.note(format!(
-                        "the canaries were retried and have not ended; not retried: {rest}; \
-                         `{resume}` retries them"
+                        "the outcome of the canaries is unknown; not retried: {rest}; `{resume}` \
+                         continues"
                     ));
                 }
                 failures.with_context(|| ctx.trying("wait for", "the canaries"))?
             }
             signal = signals.next() => {
-                let again = ["--canary".to_owned(), first.to_string()];
-                let resume = task.resume.take().map(|resume| resume.with(again));
+                let resume = task.resume.take().map(again);
                 return Err(stopped(ctx, signal, resume, (choice, task.chosen.jobs.drain(..))));
             }
         };

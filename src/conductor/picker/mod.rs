@@ -118,7 +118,7 @@ struct Picker<'a> {
     unreadable: HashMap<JobKey, Rejection>,
     /// The jobs on the board that a late request of ours may still claim.
     unanswered: BTreeSet<JobKey>,
-    /// StopCondition then, no event causes another listing of claimed jobs.
+    /// Until then, no event causes another listing of claimed jobs.
     no_stock_before: Instant,
     /// How many such listings in a row found candidates but won none.
     fruitless: u32,

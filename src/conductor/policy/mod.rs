@@ -28,6 +28,7 @@ pub(crate) use self::{
     request::{MEMBERS, check_posted},
 };
 use crate::{
+    glob::literal,
     job::{Job, PublishedPolicy},
     process::command::{CommandSpec, Input, NotRun, OutputTarget, details_text, find},
     retry::RetryPolicy,
@@ -127,6 +128,8 @@ pub(crate) enum Forbidden {
 /// The longest posted text that a reason repeats, in characters.
 const LONGEST: usize = 200;
 
+const ALLOW: &str = "--allow";
+
 pub(super) fn excerpt(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(LONGEST) {
         None => text.into(),
@@ -141,16 +144,22 @@ impl Forbidden {
 
     /// Returns the remedy on the conductor's machine.
     pub(crate) fn remedy(&self) -> String {
-        let restart = |option, name: &str| match name.len() > LONGEST {
-            true => format!("restart the conductor with {option} and the name"),
-            false => format!(
+        // The poster chose the name: it allows nothing else, and a program must be an absolute path.
+        let restart = |option, name: &str, placeholder| {
+            let is_exact = name.len() <= LONGEST && (option != ALLOW || name.starts_with('/'));
+            let word = if is_exact {
+                &*literal(name)
+            } else {
+                placeholder
+            };
+            format!(
                 "restart the conductor with {}",
-                Suggestion::of(option).with([name])
-            ),
+                Suggestion::of(option).with([word])
+            )
         };
         let fixed = match self {
-            Self::NotAllowed(program) => return restart("--allow", program),
-            Self::Variable(name) => return restart("--allow-env", name),
+            Self::NotAllowed(program) => return restart(ALLOW, program, "PROGRAM"),
+            Self::Variable(name) => return restart("--allow-env", name, "NAME"),
             Self::NotHandled => "add a handler, or restart the conductor with --allow PROGRAM",
             Self::Absent(_) => "install the program on the conductor's machine",
             Self::Untrusted(_) | Self::Refused(_) => {

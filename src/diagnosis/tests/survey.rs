@@ -279,6 +279,8 @@ fn each_refusal_is_one_problem_with_its_remedy() {
     for details in [
         json!({"command": ["/usr/bin/true"], "env": {"X": "1"}}),
         json!({"command": ["/usr/bin/dump"]}),
+        json!({"command": ["/usr/bin/*"]}),
+        json!({"command": ["dump"]}),
     ] {
         surveyor.add(&entry(with("a", details)));
     }
@@ -288,7 +290,9 @@ fn each_refusal_is_one_problem_with_its_remedy() {
     assert_eq!(
         remedies,
         [
+            "restart the conductor with --allow '/usr/bin/[*]'",
             "restart the conductor with --allow /usr/bin/dump",
+            "restart the conductor with --allow PROGRAM",
             "restart the conductor with --allow-env X",
         ]
     );
