@@ -267,8 +267,12 @@ fn invalid_book_or_uuid() {
 fn invalid_reference() {
     let env = Env::new();
     let forms = ["`resize`", "uuid", "@SEQUENCE", "key:TEXT"];
-    for verb in ["claim", "consume", "wait", "restore"] {
+    for verb in ["claim", "consume", "trash"] {
         is_refused(&env, &[verb, "resize"], &forms);
+    }
+    for verb in ["wait", "restore", "retry"] {
+        let run = env.jobboard(&[verb, "resize"]).run();
+        assert!(run.failed(3).contains("the uuid or name resize"), "{run}");
     }
     is_refused(&env, &["claim", "5f3"], &["`5f3`", "4 or more"]);
 }
