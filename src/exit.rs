@@ -105,7 +105,7 @@ pub(crate) enum CommandError {
     NotKnown { has_peers: bool },
     #[error("{0}")]
     TimedOut(String),
-    /// The board was out of reach when the time ended, so nobody knows whether the wait is over.
+    /// The board was unreachable at the end of the wait, so the outcome is unknown.
     #[error("{0}")]
     OutOfReach(String),
     /// A command exited with this code, and printed its own errors.

@@ -113,7 +113,6 @@ pub(crate) async fn run(ctx: &mut Context, args: ChangeArgs) -> anyhow::Result<(
         verb,
         shelves,
         has_name_option: false,
-        takes_name: false,
     };
     let wanted = references(ctx, &*board, scope, &args.jobs).await?;
     let mut jobs = named(ctx, &*board, shelves, &wanted).await?;

@@ -17,7 +17,7 @@ use crate::{
 ///
 /// Makes trashed jobs and jobs that are backing off claimable immediately. Attempts restart from zero. Claimed jobs,
 /// and untried jobs that are not backing off, are refused if you name them, and skipped if a filter selects them.
-/// With a filter, jobs on the board are retried before trashed ones. A name works, too, if only one job has it.
+/// With a filter, jobs on the board are retried before trashed ones. You can also give a name that only one job has.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct RetryArgs {
     #[command(flatten)]

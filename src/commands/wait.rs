@@ -69,7 +69,6 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     let board = ctx.board()?;
     let scope = Scope {
         shelves: &Shelf::LIVE,
-        takes_name: true,
         ..Scope::board("wait")
     };
     let wanted = references(ctx, &*board, scope, &args.jobs).await?;

@@ -42,7 +42,7 @@ pub(crate) struct Bonds {
     pub(crate) at_our_death: Signal,
 }
 
-/// The program that a child becomes, and what it does before.
+/// The program that a child runs, and the steps before it.
 pub(super) struct ChildSetup<'a> {
     pub(super) program: CString,
     pub(super) argv: Vec<CString>,

@@ -344,7 +344,7 @@ fn wait_that_ends_in_an_outage_blames_the_board() {
     let commands = commands.map(|words| lost.env.jobboard(words).spawn());
     lost.has_listeners('3');
     // A server that is lost between the first exchanges is unreachable from the start.
-    wait_until("nobody asks any more", || {
+    wait_until("all clients are idle", || {
         let clients = lost.server.run(&["CLIENT", "LIST"]);
         let asks = |line: &str| line.contains(" idle=0 ") || line.contains(" idle=1 ");
         !clients

@@ -19,20 +19,21 @@ use crate::{
 
 const SAMPLE: usize = 5;
 
+/// The commands that accept a name if only one job has it, because they harm no job.
+const TAKE_NAMES: [&str; 3] = ["wait", "retry", "restore"];
+
 /// The longest line of references in bytes: a `unique:KEY` may be long.
 const LONGEST_LINE: u64 = 64 * 1024;
 
 /// The memory for all references, and the overhead of each.
 const MOST_REFERENCES: (usize, usize) = (64 << 20, 64);
 
-/// Where a command looks for its jobs, and what a name means to it.
+/// Where a command looks for its jobs, and whether it has --name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scope<'a> {
     pub(crate) verb: &'a str,
     pub(crate) shelves: &'a [Shelf],
     pub(crate) has_name_option: bool,
-    /// Whether the name of a single job is enough, because the command harms no job.
-    pub(crate) takes_name: bool,
 }
 
 impl<'a> Scope<'a> {
@@ -41,7 +42,6 @@ impl<'a> Scope<'a> {
             verb,
             shelves: &[Shelf::Board],
             has_name_option: false,
-            takes_name: false,
         }
     }
 }
@@ -53,7 +53,7 @@ pub(crate) async fn references(
     scope: Scope<'_>,
     typed: &[String],
 ) -> anyhow::Result<Vec<JobRef>> {
-    if scope.takes_name {
+    if TAKE_NAMES.contains(&scope.verb) {
         let mut known = Vec::new();
         for text in typed {
             let job = job_of_name(ctx, board, scope.verb, ANYWHERE, text).await;
@@ -129,7 +129,7 @@ fn parsed(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
     Ok(references)
 }
 
-/// On the board, in the trash and then in the history; no job with a name is better than another.
+/// Looks on the board, in the trash and then in the history, and prefers no job.
 pub(crate) const ANYWHERE: (&[Shelf], fn(&Entry) -> bool) =
     (&[Shelf::Board, Shelf::Trash, Shelf::History], |_| false);
 
@@ -203,7 +203,7 @@ struct Namesakes<'a> {
 }
 
 impl<'a> Namesakes<'a> {
-    /// Finds all jobs with this name, or only the preferred ones, if there are any; in the history, only the last one.
+    /// Finds the jobs with this name: only the preferred ones if there are any, and in the history only the last.
     async fn find(
         board: &dyn Board,
         shelves: &[Shelf],
@@ -216,6 +216,7 @@ impl<'a> Namesakes<'a> {
             if is_past && all.1 + best.1 > 0 {
                 break;
             }
+            let most = if is_past { 1 } else { SAMPLE };
             let mut entries = board.entries(Query::all(*shelf, Detail::Brief));
             loop {
                 let entry = match entries.try_next().await {
@@ -233,14 +234,10 @@ impl<'a> Namesakes<'a> {
                     false => &mut all,
                 };
                 *count += 1;
-                if is_past
-                    && found
-                        .last()
-                        .is_some_and(|it| ended_on(it) < ended_on(&entry))
-                {
-                    found.clear();
+                if is_past {
+                    found.retain(|it| ended_on(it) >= ended_on(&entry));
                 }
-                if found.len() < if is_past { 1 } else { SAMPLE } {
+                if found.len() < most {
                     found.push(entry);
                 }
             }

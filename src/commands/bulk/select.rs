@@ -191,7 +191,6 @@ impl Selection {
                 verb,
                 shelves,
                 has_name_option: true,
-                takes_name: matches!(verb, "retry" | "restore"),
             };
             let wanted = references(ctx, board, scope, &self.jobs).await?;
             jobs = named(ctx, board, shelves, &wanted).await?;

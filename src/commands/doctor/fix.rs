@@ -38,6 +38,9 @@ pub(super) struct FixStep {
     selector: String,
     #[serde(skip)]
     advice: String,
+    /// Whether the operator agreed to this step at a question.
+    #[serde(skip)]
+    was_asked: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<Value>,
 }
@@ -90,6 +93,7 @@ impl FixPlan {
                 selector: it.selector.clone()?,
                 state: "planned",
                 advice: fix.text.clone().unwrap_or_default(),
+                was_asked: false,
                 message: None,
             })
         });
@@ -223,7 +227,10 @@ async fn perform_all(
         all |= answer == StepAnswer::All;
         match answer {
             StepAnswer::Quit => break,
-            StepAnswer::Yes | StepAnswer::All => perform(ctx, args, step, !is_agreed).await,
+            StepAnswer::Yes | StepAnswer::All => {
+                step.was_asked = !is_agreed;
+                perform(ctx, args, step).await;
+            }
             StepAnswer::No | StepAnswer::Show => {}
         }
     }
@@ -238,7 +245,7 @@ async fn decide(
 ) -> anyhow::Result<StepAnswer> {
     loop {
         match ask(ctx, heading) {
-            Some(StepAnswer::Show) => run(ctx, args, step, (true, true)).await?,
+            Some(StepAnswer::Show) => run(ctx, args, step, true).await?,
             Some(answer) => return Ok(answer),
             None => {
                 let message = "stdin is not a terminal, so nothing was changed";
@@ -249,19 +256,19 @@ async fn decide(
     }
 }
 
-async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep, was_asked: bool) {
+async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep) {
     let is_document = ctx.out.format() == Format::Json;
     if is_document {
         ctx.out.keep_aside();
     }
-    let done = run(ctx, args, step, (false, was_asked)).await;
+    let done = run(ctx, args, step, false).await;
     step.message = serde_json::from_slice(&ctx.out.take_aside()).ok();
     let Err(error) = done else {
         step.state = "done";
         return;
     };
     step.state = match error.downcast_ref() {
-        // Ctrl-C ended it, and it has said what remains.
+        // Ctrl-C stopped the command, which then named the remaining jobs.
         Some(CommandError::Command(_)) => "stopped",
         reason => {
             ctx.print_error(&error);
@@ -277,7 +284,7 @@ async fn run(
     ctx: &mut Context,
     args: &DoctorArgs,
     step: &FixStep,
-    (dry_run, was_asked): (bool, bool),
+    dry_run: bool,
 ) -> anyhow::Result<()> {
     let board = &ctx.config.board.value;
     let confirm = board.name.iter().filter(|_| board.is_protected);
@@ -319,7 +326,7 @@ async fn run(
                 consent,
                 ..RevivalArgs::default()
             };
-            retry::run(ctx, RetryArgs::of(revival, canary, was_asked)).await
+            retry::run(ctx, RetryArgs::of(revival, canary, step.was_asked)).await
         }
     }
 }

@@ -128,8 +128,6 @@ pub(crate) enum Forbidden {
 /// The longest posted text that a reason repeats, in characters.
 const LONGEST: usize = 200;
 
-const ALLOW: &str = "--allow";
-
 pub(super) fn excerpt(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(LONGEST) {
         None => text.into(),
@@ -144,22 +142,18 @@ impl Forbidden {
 
     /// Returns the remedy on the conductor's machine.
     pub(crate) fn remedy(&self) -> String {
-        // The poster chose the name: it allows nothing else, and a program must be an absolute path.
-        let restart = |option, name: &str, placeholder| {
-            let is_exact = name.len() <= LONGEST && (option != ALLOW || name.starts_with('/'));
-            let word = if is_exact {
-                &*literal(name)
-            } else {
-                placeholder
-            };
-            format!(
-                "restart the conductor with {}",
-                Suggestion::of(option).with([word])
-            )
+        // A poster chooses the name, so the advice allows nothing else.
+        let restart = |option, name: &str| {
+            let option = Suggestion::of(option).with([literal(name)]);
+            format!("restart the conductor with {option}")
         };
         let fixed = match self {
-            Self::NotAllowed(program) => return restart(ALLOW, program, "PROGRAM"),
-            Self::Variable(name) => return restart("--allow-env", name, "NAME"),
+            Self::NotAllowed(it) if it.starts_with('/') && it.len() <= LONGEST => {
+                return restart("--allow", it);
+            }
+            Self::Variable(it) if it.len() <= LONGEST => return restart("--allow-env", it),
+            Self::NotAllowed(_) => "restart the conductor with --allow PROGRAM",
+            Self::Variable(_) => "restart the conductor with --allow-env NAME",
             Self::NotHandled => "add a handler, or restart the conductor with --allow PROGRAM",
             Self::Absent(_) => "install the program on the conductor's machine",
             Self::Untrusted(_) | Self::Refused(_) => {

@@ -14,22 +14,17 @@ fn unreadable_record_on_an_embedded_board_is_explained() {
     stage.env.database().execute_batch(ruin).unwrap();
     let told = is(&stage, "@1", "unreadable-record");
     assert_eq!(told.codes().len(), 1, "{}", told.run);
-    let remedy = told.remedy();
-    stage
-        .env
-        .jobboard(&[&remedy[..], &["--yes"]].concat())
-        .run()
-        .succeeded();
+    repair(&stage, &told.remedy());
+}
+
+fn repair(stage: &Stage, remedy: &[&str]) {
+    let repair = stage.env.jobboard(&[remedy, &["--yes"]].concat());
+    repair.run().succeeded();
 }
 
 fn broken_lock_is_repaired(stage: &Stage, job: &str) {
     let told = is(stage, job, "broken-lock");
-    let remedy = told.remedy();
-    stage
-        .env
-        .jobboard(&[&remedy[..], &["--yes"]].concat())
-        .run()
-        .succeeded();
+    repair(stage, &told.remedy());
     is(stage, job, "no-conductor");
 }
 

@@ -1,4 +1,4 @@
-//! What a scenario requires of the server: losses on purpose, and checks of the data.
+//! Planned losses on the simulated server, and checks of its data.
 
 use std::time::Duration;
 
