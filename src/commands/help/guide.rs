@@ -97,12 +97,15 @@ impl Guide {
         shown
     }
 
+    /// The codes that do not mean the same for every command.
     fn codes(&self, header: Style) -> String {
         let mut shown = format!("{header}Exit codes:{header:#}");
         for ExitCode { code, meaning } in &self.codes {
-            let _ = write!(shown, "\n  {code:4} {meaning}");
+            if *code == "0" || default_exit_code(code).meaning != *meaning {
+                let _ = write!(shown, "\n  {code:4} {meaning}");
+            }
         }
-        shown
+        shown + "\n  Others: `jobboard help exit-codes`"
     }
 }
 
@@ -316,7 +319,7 @@ mod tests {
 
     #[test]
     fn help_begins_with_examples_and_ends_with_codes() {
-        each(|name, guide| {
+        each(|name, _| {
             if name == PROGRAM {
                 return;
             }
@@ -325,7 +328,10 @@ mod tests {
             assert_eq!(lines.next(), Some(""), "{shown}");
             assert_eq!(lines.next(), Some("Examples:"), "{shown}");
             assert!(lines.any(|line| line == "Exit codes:"), "{shown}");
-            let left: Vec<_> = lines.skip(guide.codes.len()).collect();
+            let left: Vec<_> = lines.collect();
+            assert!(left[0].starts_with("  0    "), "{shown}");
+            let is_last = |line: &&str| line.starts_with("  Others: `jobboard help exit-codes`");
+            assert!(left.iter().any(is_last), "{shown}");
             assert!(
                 left.last().unwrap().starts_with("Global options: "),
                 "{shown}"
