@@ -80,7 +80,7 @@ pub(crate) enum BoardError {
     /// No board at that address: no such name, or another kind of server.
     #[error("the board {board} is unreachable")]
     Misdirected { board: String, source: ErrorSource },
-    #[error("the board {board} denies access")]
+    #[error("no access to the board {board}")]
     Denied { board: String, source: ErrorSource },
     #[error("the board {board} did not reply, so the outcome is unknown")]
     Unknown { board: String, source: ErrorSource },

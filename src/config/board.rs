@@ -68,7 +68,7 @@ impl<'a> ChosenTable<'a> {
             return Self::by_name(Sourced::new(value, source), files, env);
         }
         let url = value.parse();
-        let url = url.with_context(|| format!("{source} is not a board URL"))?;
+        let url = url.with_context(|| format!("{source} is not a valid board URL"))?;
         Ok(Self::by_url(Sourced::new(url, source), files, env))
     }
 

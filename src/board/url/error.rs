@@ -79,7 +79,7 @@ pub(crate) enum InvalidUrl {
         key: &'static str,
         source: InvalidDuration,
     },
-    #[error("`namespace` and `bare` exclude each other, because a bare board has no namespace")]
+    #[error("`namespace` and `bare` cannot be used together: a bare board has no namespace")]
     BareNamespace,
     #[error("`{0}` needs TLS; use rediss://, rediss-sentinel:// or zks://")]
     NoTls(String),

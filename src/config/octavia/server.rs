@@ -196,5 +196,5 @@ fn identity(cert: Option<PathBuf>, key: Option<PathBuf>) -> Option<TlsIdentity> 
 fn check(url: &BoardUrl) -> anyhow::Result<()> {
     let read = url.to_string().parse::<BoardUrl>();
     read.map(drop)
-        .with_context(|| format!("the options result in {url}, which is not a board URL"))
+        .with_context(|| format!("the options result in {url}, which is not a valid board URL"))
 }

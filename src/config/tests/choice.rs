@@ -263,7 +263,7 @@ fn invalid_url_is_reported_with_its_position() {
         )
     );
     let refusal = machine.refusal(Flags::default(), &[("JOBBOARD_URL", "x://:hunter2@h")]);
-    assert!(refusal.starts_with("JOBBOARD_URL is not a board URL: unknown scheme `x`"));
+    assert!(refusal.starts_with("JOBBOARD_URL is not a valid board URL: unknown scheme `x`"));
     // An unused board may be invalid.
     machine.load(board("redis://host"), &[]);
 }

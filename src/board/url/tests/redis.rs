@@ -50,8 +50,14 @@ fn namespace_may_be_empty_or_absent() {
     assert_eq!(namespace("bare=false"), Some("taskflow".to_owned()));
     assert_eq!(namespace("bare=false&namespace=x"), Some("x".to_owned()));
     refused(&[
-        ("redis://host?bare=true&namespace=x", "exclude each other"),
-        ("redis://host?namespace=&bare=true", "exclude each other"),
+        (
+            "redis://host?bare=true&namespace=x",
+            "cannot be used together",
+        ),
+        (
+            "redis://host?namespace=&bare=true",
+            "cannot be used together",
+        ),
         (
             "redis://host?bare=yes",
             "`bare=yes` is invalid; use true or false",
