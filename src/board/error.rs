@@ -114,6 +114,21 @@ impl BoardError {
         }
     }
 
+    /// Returns the same failure for another request of the same call.
+    pub(crate) fn repeated(&self, board: &str) -> Self {
+        let (board, source) = (board.to_owned(), self.cause().into());
+        match self {
+            Self::Denied { .. } => Self::Denied { board, source },
+            Self::Unknown { .. } => Self::Unknown { board, source },
+            Self::Failed { doing, .. } => Self::Failed {
+                doing,
+                board,
+                source,
+            },
+            _ => Self::Unreachable { board, source },
+        }
+    }
+
     pub(crate) fn malformed(key: &JobKey, problem: impl Into<String>) -> Self {
         let (key, problem) = (key.clone(), problem.into());
         Self::Malformed { key, problem }

@@ -82,12 +82,15 @@ pub(crate) trait BoardExt: Board {
     }
 
     async fn post_one(&self, draft: &Draft, claimant: Option<&Claimant>) -> Result<Posted> {
-        the_answer(self.post(std::slice::from_ref(draft), claimant).await?)
+        the_answer(
+            self,
+            self.post(std::slice::from_ref(draft), claimant).await?,
+        )
     }
 
     async fn claim_one(&self, key: &JobKey, by: &Claimant, rules: ClaimRules) -> Result<Claimed> {
         let answers = self.claim(std::slice::from_ref(key), by, 1, rules).await?;
-        the_answer(answers)
+        the_answer(self, answers)
     }
 
     async fn settle_one(
@@ -98,7 +101,7 @@ pub(crate) trait BoardExt: Board {
     ) -> Result<super::Settled> {
         let settlement = Settlement::of(key.clone(), decision, authority);
         let answers = self.settle(std::slice::from_ref(&settlement)).await?;
-        the_answer(answers)
+        the_answer(self, answers)
     }
 
     /// Releases the jobs that this owner holds; each release records an attempt result.
@@ -186,9 +189,15 @@ pub(crate) trait BoardExt: Board {
 
 impl<B: Board + ?Sized> BoardExt for B {}
 
-pub(crate) fn the_answer<T>(mut answers: Vec<Result<T>>) -> Result<T> {
-    // A missing result means that no job was found.
-    answers.pop().unwrap_or(Err(BoardError::NoSuchJob))
+pub(crate) fn the_answer<T>(
+    board: &(impl Board + ?Sized),
+    mut answers: Vec<Result<T>>,
+) -> Result<T> {
+    let missing = || BoardError::Unknown {
+        board: board.name().to_owned(),
+        source: "no result for the job".into(),
+    };
+    answers.pop().ok_or_else(missing)?
 }
 
 fn only(wanted: &JobRef, mut found: Vec<Entry>) -> Result<Entry> {

@@ -145,35 +145,68 @@ pub(crate) async fn settle_leased(
     mut lease: Option<&mut KeptLease>,
 ) -> board::Result<Settled> {
     let end = Instant::now() + PATIENCE;
-    let mut unheard = None;
+    let request = async || {
+        let answers = board.settle(std::slice::from_ref(settlement)).await?;
+        the_answer(board, answers)
+    };
+    let lost = match request().await {
+        Err(error @ BoardError::Unknown { .. }) => error,
+        answer => return answer,
+    };
     loop {
-        let answer = async {
-            let answers = board.settle(std::slice::from_ref(settlement)).await?;
-            the_answer(answers)
-        };
-        let answer = match unheard {
-            None => answer.await,
-            // The outcome stays unknown if no answer comes in time.
-            Some(_) => match time::timeout_at(end, answer).await {
-                Ok(answer) => answer,
-                Err(_) => return unheard.map_or(Ok(Settled::default()), Err),
-            },
-        };
-        match answer {
-            Ok(settled) => return Ok(settled),
-            Err(error) if unheard.is_some() && error.may_come_of(&settlement.decision) => {
-                let is_over = lease.as_mut().is_some_and(|it| it.has_expired());
-                return unheard
-                    .filter(|_| is_over)
-                    .map_or(Ok(Settled::default()), Err);
-            }
-            Err(error @ BoardError::Unknown { .. }) => unheard = Some(error),
-            Err(error) if unheard.is_none() || !error.is_retryable() => return Err(error),
-            Err(_) => {}
-        }
-        if Instant::now() > end {
-            return unheard.map_or(Ok(Settled::default()), Err);
-        }
         time::sleep(PAUSE).await;
+        match time::timeout_at(end, request()).await {
+            Ok(Err(error)) if error.may_come_of(&settlement.decision) => {
+                let is_over = lease.as_mut().is_some_and(|it| it.has_expired());
+                return if is_over {
+                    Err(lost)
+                } else {
+                    Ok(Settled::default())
+                };
+            }
+            Ok(Err(error)) if error.is_away() => {}
+            // Such an answer says nothing about the first request.
+            Ok(Err(error)) if error.is_about_the_board() => return Err(lost),
+            Ok(answer) => return answer,
+            Err(_) => return Err(lost),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        board::testing::scripted::Scripted,
+        job::{Authority, Decision, JobKey, Owner},
+    };
+
+    fn lost() -> board::Result<Settled> {
+        let (board, source) = ("scripted".to_owned(), "no reply".into());
+        Err(BoardError::Unknown { board, source })
+    }
+
+    fn denied() -> board::Result<Settled> {
+        let (board, source) = ("scripted".to_owned(), "a password is required".into());
+        Err(BoardError::Denied { board, source })
+    }
+
+    async fn settle(answers: Vec<board::Result<Settled>>) -> board::Result<Settled> {
+        let board = Scripted::settling(answers);
+        let authority = Authority::Owner(Owner::new("ada").unwrap());
+        let settlement = Settlement::of(JobKey::new("one"), Decision::Consume, authority);
+        settle_leased(&board, &settlement, None).await
+    }
+
+    #[tokio::test]
+    async fn a_lost_reply_stays_unknown_until_the_board_answers_about_the_job() {
+        let unknown = |end| matches!(end, Err(BoardError::Unknown { .. }));
+        assert!(unknown(settle(vec![lost(), denied()]).await));
+        assert!(!unknown(settle(vec![denied()]).await));
+        let gone = || Err(BoardError::NoSuchJob);
+        assert!(settle(vec![lost(), lost(), gone()]).await.is_ok());
+        assert!(settle(vec![gone()]).await.is_err());
+        let claimed_by_other = settle(vec![lost(), Err(BoardError::Changed)]).await;
+        assert!(matches!(claimed_by_other, Err(BoardError::Changed)));
     }
 }

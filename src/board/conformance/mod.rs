@@ -100,6 +100,7 @@ macro_rules! keeps_its_promises {
             retrying::restored_job_can_keep_its_attempts,
             retrying::twenty_retries_of_a_job_one_succeeds,
             moving::copied_job_is_posted_claimed_and_counts_no_attempt,
+            moving::jobs_with_and_without_their_state_are_posted_together,
             moving::move_record_is_written_together_with_the_end_of_the_job,
             moving::board_without_moved_jobs_has_no_records,
             past::consumed_job_stays_in_the_history_unchanged,

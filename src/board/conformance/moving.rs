@@ -70,6 +70,18 @@ pub(crate) async fn copied_job_is_posted_claimed_and_counts_no_attempt(board: &S
     assert_matches!(again, Err(BoardError::Exists { .. }));
 }
 
+pub(crate) async fn jobs_with_and_without_their_state_are_posted_together(board: &Subject) {
+    let drafts = [draft("new"), transferred(), draft("newer")];
+    let posted = board.post(&drafts, None).await.unwrap();
+    let mut found = Vec::new();
+    for posted in posted {
+        let job = on_board(board, &posted.unwrap().key).await;
+        found.push((job.name.clone(), job.history.attempts));
+    }
+    let found: Vec<_> = found.iter().map(|(name, n)| (&name[..], *n)).collect();
+    assert_eq!(found, [("new", 0), ("resize", 2), ("newer", 0)]);
+}
+
 pub(crate) async fn move_record_is_written_together_with_the_end_of_the_job(board: &Subject) {
     board.begin_move(&begun("sqlite:b.db")).await.unwrap();
     board.begin_move(&begun("sqlite:c.db")).await.unwrap();

@@ -65,7 +65,6 @@ pub(crate) fn refuse_rest<T>(
     if answers.is_empty() {
         return Err(error);
     }
-    let not_sent = || BoardError::unreachable(board, error.cause());
-    answers.resize_with(batch, || Err(not_sent()));
+    answers.resize_with(batch, || Err(error.repeated(board)));
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! A scripted in-memory board for tests of readers, subscribers and leases.
 
 use std::{
+    collections::VecDeque,
     future,
     sync::{
         Mutex,
@@ -41,6 +42,8 @@ pub(crate) struct Scripted {
     finds: AtomicUsize,
     has_expiring_claims: bool,
     renew: Box<Renew>,
+    /// The results of the next settlements, in order.
+    settled: Mutex<VecDeque<Result<Settled>>>,
 }
 
 impl Scripted {
@@ -62,6 +65,14 @@ impl Scripted {
             finds: AtomicUsize::new(0),
             has_expiring_claims,
             renew: Box::new(renew),
+            settled: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn settling(answers: impl IntoIterator<Item = Result<Settled>>) -> Self {
+        Self {
+            settled: Mutex::new(answers.into_iter().collect()),
+            ..Self::new()
         }
     }
 
@@ -205,7 +216,10 @@ impl Board for Scripted {
         unasked()
     }
     async fn settle(&self, _: &[Settlement]) -> Result<Vec<Result<Settled>>> {
-        unasked()
+        match self.settled.lock().unwrap().pop_front() {
+            Some(answer) => Ok(vec![Ok(answer?)]),
+            None => unasked(),
+        }
     }
     async fn restore(&self, _: &[crate::job::Restore]) -> Result<Vec<Result<()>>> {
         unasked()

@@ -184,7 +184,9 @@ impl Mover<'_> {
             .await
         {
             Err(error) if error.may_have_taken_effect() => {
-                let unheard = open.iter().map(|_| Err(repeated(self.route.to, &error)));
+                let unheard = open
+                    .iter()
+                    .map(|_| Err(error.repeated(self.route.to.name())));
                 unheard.collect()
             }
             posted => posted?,
@@ -221,7 +223,7 @@ impl Mover<'_> {
                 "the job stays here; a copy is on the target",
             ),
             (Err(error), _) => self.unresolved(
-                repeated(self.route.to, error).into(),
+                error.repeated(self.route.to.name()).into(),
                 "the job stays here; a claimed copy may be on the target",
             ),
             (Ok(None), Err(BoardError::Exists { .. })) => self.conflict(None),
@@ -406,7 +408,10 @@ pub(super) async fn settle(
     settlements: Vec<Settlement>,
 ) -> Vec<board::Result<()>> {
     let mut answers = settle_once(board, &settlements).await;
-    let is_lost = |at: &usize| matches!(answers[*at], Err(BoardError::Unknown { .. }));
+    let is_lost = |at: &usize| {
+        let error = answers[*at].as_ref().err();
+        error.is_some_and(BoardError::may_have_taken_effect)
+    };
     let lost: Vec<_> = (0..answers.len()).filter(is_lost).collect();
     let again: Vec<_> = lost.iter().map(|at| settlements[*at].clone()).collect();
     for (at, answer) in lost.into_iter().zip(settle_once(board, &again).await) {
@@ -422,17 +427,11 @@ async fn settle_once(board: &dyn Board, settlements: &[Settlement]) -> Vec<board
     match board.settle(settlements).await {
         Ok(settled) => settled.into_iter().map(|it| it.map(drop)).collect(),
         Err(error) => {
-            let each = settlements.iter().map(|_| Err(repeated(board, &error)));
+            let each = settlements
+                .iter()
+                .map(|_| Err(error.repeated(board.name())));
             each.collect()
         }
-    }
-}
-
-fn repeated(board: &dyn Board, error: &BoardError) -> BoardError {
-    let (board, source) = (board.name().to_owned(), error.cause().into());
-    match error.may_have_taken_effect() {
-        true => BoardError::Unknown { board, source },
-        false => BoardError::Unreachable { board, source },
     }
 }
 

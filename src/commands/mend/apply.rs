@@ -269,7 +269,7 @@ impl BalancerRepair<'_> {
             remark: Some(AuditEntry::now("mended", &ctx.who().text(), Some(&reason))),
             ..Settlement::of(posted.key, Decision::Consume, authority)
         };
-        the_answer(board.settle(&[settlement]).await?)?;
+        the_answer(board, board.settle(&[settlement]).await?)?;
         Ok(job.uuid)
     }
 

@@ -61,7 +61,10 @@ impl Trial<'_> {
         claim: &Claim,
         decision: Decision,
     ) -> Result<Settled, BoardError> {
-        the_answer(board.settle(&[settlement(claim, decision)]).await?)
+        the_answer(
+            &**board,
+            board.settle(&[settlement(claim, decision)]).await?,
+        )
     }
 
     pub(super) async fn require_rejected(

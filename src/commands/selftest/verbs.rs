@@ -138,7 +138,7 @@ impl Trial<'_> {
         let key = &keys[1];
         self.is(key, Some(Shelf::Trash), "trashed").await?;
         let restored = [Restore::from_trash(key.clone(), None)];
-        the_answer(self.ada.restore(&restored).await?)?;
+        the_answer(&*self.ada, self.ada.restore(&restored).await?)?;
         self.is(key, Some(Shelf::Board), "restored").await?;
         let claim = self.win(&self.ada, key, &by).await?;
         self.settle(&self.ada, &claim, Decision::Trash(Aftermath::None))
@@ -148,7 +148,7 @@ impl Trial<'_> {
             job: None,
             remark: None,
         }];
-        the_answer(self.ada.purge(&purged).await?)?;
+        the_answer(&*self.ada, self.ada.purge(&purged).await?)?;
         self.is(key, None, "purged").await?;
         Ok(Assessment::ok(
             "jobs were consumed, trashed, restored and purged exactly once",
@@ -246,7 +246,10 @@ impl Trial<'_> {
                 || latency.push(std::mem::replace(&mut start, Instant::now()).elapsed());
             let claim = self.win(&self.ada, &key, &by).await?;
             timed();
-            the_answer(self.ada.renew(std::slice::from_ref(&claim)).await?)?;
+            the_answer(
+                &*self.ada,
+                self.ada.renew(std::slice::from_ref(&claim)).await?,
+            )?;
             timed();
             self.settle(&self.ada, &claim, RELEASE).await?;
             timed();

@@ -16,10 +16,7 @@ use super::{
 use crate::{
     board::{
         BoardError, Detail, Posted, Result,
-        net::{
-            cause::ServerCause,
-            failure::{perhaps_posted, refuse_rest},
-        },
+        net::failure::{perhaps_posted, refuse_rest},
         redis::{
             Redis,
             link::{RedisClient, RequestFailure, WRITE},
@@ -38,10 +35,29 @@ impl Redis {
         drafts: &[Draft],
         claimant: Option<&Claimant>,
     ) -> Result<Vec<Result<Posted>>> {
-        let formers: Option<Vec<_>> = drafts.iter().map(Draft::with_former).collect();
-        if let Some(formers) = formers.filter(|formers| !formers.is_empty()) {
-            return self.load_jobs(&formers, claimant).await;
+        let mut answers = Vec::with_capacity(drafts.len());
+        // Jobs with their state are loaded by another script.
+        for alike in drafts.chunk_by(|one, next| one.former.is_some() == next.former.is_some()) {
+            let formers: Option<Vec<_>> = alike.iter().map(Draft::with_former).collect();
+            let some = match formers {
+                Some(formers) => self.load_jobs(&formers, claimant).await,
+                None => self.post_new(alike, claimant).await,
+            };
+            match some {
+                Ok(some) => answers.extend(some),
+                Err(error) => {
+                    refuse_rest(&mut answers, drafts.len(), self.client.name(), error)?;
+                }
+            }
         }
+        Ok(answers)
+    }
+
+    async fn post_new(
+        &self,
+        drafts: &[Draft],
+        claimant: Option<&Claimant>,
+    ) -> Result<Vec<Result<Posted>>> {
         let now = Utc::now();
         let mut postings: Vec<_> = drafts
             .iter()
@@ -130,24 +146,22 @@ impl Redis {
         replies: Vec<Reply>,
         claimant: Option<&Claimant>,
     ) -> Vec<Result<Posted>> {
-        let answers: Vec<_> = match &replies[..] {
-            // One reply for all, whose numbers were predicted.
-            [all] if all.word == "all" => drafts
+        // The numbers of all jobs were predicted.
+        let first = Reply::for_all(&replies).map(|all| number(&self.client, all));
+        let answers: Vec<_> = match first {
+            Some(Ok(first)) => drafts
                 .iter()
-                .zip(number(all)..=i64::MAX)
+                .zip(first..=i64::MAX)
                 .map(|(draft, sequence)| Ok(unclaimed(draft, sequence)))
                 .collect(),
-            _ => drafts
+            Some(Err(error)) => drafts
                 .iter()
-                .zip(replies.into_iter().map(Some).chain(repeat_with(|| None)))
-                .map(|(draft, reply)| match reply {
-                    Some(reply) => one_posted(&self.client, key(draft), reply, claimant),
-                    // No script of ours replies like this.
-                    None => {
-                        let error = self.client.error(WRITE, ServerCause::UnexpectedReply);
-                        Err(perhaps_posted(self.client.name(), draft, &error))
-                    }
-                })
+                .map(|draft| Err(perhaps_posted(self.client.name(), draft, &error)))
+                .collect(),
+            None => drafts
+                .iter()
+                .zip(replies)
+                .map(|(draft, reply)| one_posted(&self.client, key(draft), reply, claimant))
                 .collect(),
         };
         let last = answers.iter().rev().flatten().next();
@@ -200,7 +214,7 @@ pub(super) fn one_posted(
     let reply = reply.done(client, &key, None)?;
     Ok(Posted {
         key,
-        sequence: number(&reply),
+        sequence: number(client, &reply)?,
         fence: claimant.map(|_| Fence(reply.text(1))),
     })
 }
@@ -217,8 +231,9 @@ fn key(draft: &Draft) -> JobKey {
     JobKey::new(draft.uuid.to_string())
 }
 
-fn number(reply: &Reply) -> i64 {
-    reply.text(0).parse().unwrap_or_default()
+fn number(client: &RedisClient, reply: &Reply) -> Result<i64> {
+    let number = reply.text(0).parse();
+    number.map_err(|_| Reply::unexpected(client))
 }
 
 fn batch(sizes: impl Iterator<Item = usize>) -> usize {

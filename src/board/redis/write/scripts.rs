@@ -7,6 +7,7 @@ use redis::{Pipeline, Script as Hashed, Value, cmd};
 use crate::{
     board::{
         BoardError,
+        net::cause::ServerCause,
         redis::link::{CommandReply, RedisClient, RequestFailure, WRITE},
         wire::sidecar::Sidecar,
     },
@@ -153,10 +154,14 @@ impl Call {
                 .map(|key| String::from_utf8_lossy(key));
             RequestFailure::NotSent(client.refusal(WRITE, &error, key.as_deref()))
         })?;
-        Reply::all(answer).ok_or_else(|| {
-            let source = "the script returned an unexpected reply";
-            RequestFailure::Lost(BoardError::failed(WRITE.text, client.name(), source))
-        })
+        Reply::all(answer)
+            .filter(|replies| match self.script {
+                // A claim ends with the last wanted job.
+                Script::Claim => replies.len() <= self.jobs,
+                Script::PostNew if Reply::for_all(replies).is_some() => true,
+                _ => replies.len() == self.jobs,
+            })
+            .ok_or_else(|| RequestFailure::Lost(Reply::unexpected(client)))
     }
 
     async fn send(
@@ -192,6 +197,14 @@ impl Reply {
         }
     }
 
+    /// A single reply for all jobs of the call.
+    pub(super) fn for_all(replies: &[Self]) -> Option<&Self> {
+        match replies {
+            [all] if all.word == "all" => Some(all),
+            _ => None,
+        }
+    }
+
     fn one(answer: Value) -> Option<Self> {
         let Value::Array(parts) = answer else {
             return None;
@@ -216,6 +229,12 @@ impl Reply {
         String::from_utf8_lossy(self.fact(at)).into_owned()
     }
 
+    /// What the script did is not known.
+    pub(super) fn unexpected(client: &RedisClient) -> BoardError {
+        let error = client.error(WRITE, ServerCause::UnexpectedReply);
+        RequestFailure::Lost(error).into_unknown(client.name())
+    }
+
     pub(crate) fn done(
         self,
         client: &RedisClient,
@@ -236,7 +255,7 @@ impl Reply {
             },
             ("postponed", _) => match self.text(0).parse() {
                 Ok(until) => BoardError::Postponed { until },
-                Err(_) => BoardError::Changed,
+                Err(_) => Self::unexpected(client),
             },
             ("exists", _) => BoardError::Exists {
                 uuid: key.to_string(),
@@ -245,8 +264,9 @@ impl Reply {
             ("unreadable", _) => BoardError::Unclaimable {
                 problem: Sidecar::problem(self.fact(0)),
             },
+            ("changed", _) => BoardError::Changed,
             ("failed", _) => client.refusal_in_script(WRITE, &self.text(0)),
-            _ => BoardError::Changed,
+            _ => Self::unexpected(client),
         })
     }
 }
