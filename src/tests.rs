@@ -98,12 +98,17 @@ fn paths(file: &str, code: &str) -> BTreeSet<String> {
     let parent = file.rsplit_once("::").map_or("", |(parent, _)| parent);
     let mut paths = BTreeSet::new();
     for (word, place) in [("crate::", ""), ("super::", parent), ("self::", file)] {
+        let mut above = place;
         for tree in code.split(word).skip(1) {
-            let mut path = if place.is_empty() {
-                String::new()
-            } else {
-                format!("{place}::")
-            };
+            // Between two `super::`.
+            if tree.is_empty() {
+                above = above.rsplit_once("::").map_or("", |(parent, _)| parent);
+                continue;
+            }
+            let mut path = std::mem::replace(&mut above, place).to_owned();
+            if !path.is_empty() {
+                path.push_str("::");
+            }
             let mut groups = vec![path.clone()];
             for letter in tree.chars() {
                 match letter {
@@ -130,9 +135,11 @@ fn paths(file: &str, code: &str) -> BTreeSet<String> {
 #[test]
 fn imports_are_found_in_paths_and_groups() {
     let text = "//! crate::exit\nuse crate::{\n    board::{self, url::BoardUrl},\n    job::Job,\n};\n\
-        fn at(now: crate::output::Now, it: super::It) {}\n#[cfg(test)]\nmod tests {\nuse crate::commands::Cli;\n}";
+        fn at(now: crate::output::Now, up: super::super::Up, it: super::It) {}\n\
+        #[cfg(test)]\nmod tests {\nuse crate::commands::Cli;\n}";
     let found = Vec::from_iter(paths("lease::ledger", &code(text)));
     let expected = [
+        "Up",
         "board::self",
         "board::url::BoardUrl",
         "job::Job",

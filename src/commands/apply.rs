@@ -65,8 +65,14 @@ pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()
             return Err(CommandError::usage(message).into());
         }
         Ok(planned) => {
-            let how = (args.to_password_file, args.consent, args.dry_run);
-            return copy::apply(ctx, planned, how).await;
+            return copy::apply(
+                ctx,
+                planned,
+                args.to_password_file,
+                args.consent,
+                args.dry_run,
+            )
+            .await;
         }
         Err(_) if args.to_password_file.is_some() => {
             let message = "--to-password-file applies only to a plan of `copy --move`";
@@ -87,7 +93,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()
         let words = ["apply", &args.file, "--rate", &rate.text];
         task.resume = Some(ctx.program().with(words));
     }
-    let Some(task) = task.agreed(ctx, &*board, (&preview, &args.consent)).await? else {
+    let Some(task) = task.agreed(ctx, &*board, &preview, &args.consent).await? else {
         return Ok(());
     };
     for done in &skipped {

@@ -132,6 +132,6 @@ pub(crate) async fn run(ctx: &mut Context, args: ChangeArgs) -> anyhow::Result<(
     };
     refuse_others(&*board, &mut chosen, "use --board {}");
     let task = Task::new(ctx, action, &args.reason, chosen);
-    task.finish(ctx, &*board, (&args.preview, &args.consent))
+    task.finish(ctx, &*board, &args.preview, &args.consent)
         .await
 }

@@ -135,7 +135,9 @@ pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()>
 pub(crate) async fn apply(
     ctx: &mut Context,
     planned: PlannedMove,
-    (to_password_file, consent, dry_run): (Option<PathBuf>, Consent, bool),
+    to_password_file: Option<PathBuf>,
+    consent: Consent,
+    dry_run: bool,
 ) -> anyhow::Result<()> {
     let args = CopyArgs {
         to: Some(planned.action.to.clone()),
@@ -190,8 +192,8 @@ async fn transfer(
             let message = format!("the plan is for a target other than {}", route.target);
             Err(CommandError::refused(message).into())
         }
-        false if args.resume => finish(ctx, &route, (&config, &args.consent)).await,
-        false => between(ctx, (&here, &config), &route, (&args, planned)).await,
+        false if args.resume => finish(ctx, &route, &config, &args.consent).await,
+        false => between(ctx, &here, &config, &route, &args, planned).await,
     };
     there.close().await;
     copied
@@ -200,7 +202,8 @@ async fn transfer(
 async fn finish(
     ctx: &mut Context,
     route: &Route<'_>,
-    (config, consent): (&Config, &Consent),
+    config: &Config,
+    consent: &Consent,
 ) -> anyhow::Result<()> {
     let (from, to) = (&route.source, &route.target);
     let question = format!("finish interrupted moves from {from} to {to}?");
@@ -217,15 +220,17 @@ async fn finish(
 async fn resume(ctx: &mut Context, route: &Route<'_>, results: &mut Results) -> anyhow::Result<()> {
     let resumed = resume::resume(route).await;
     let resumed = resumed.with_context(|| route.failed())?;
-    report(ctx, resumed, (results, false))?;
+    report(ctx, resumed, results, false)?;
     results.flush(ctx, 0)
 }
 
 async fn between(
     ctx: &mut Context,
-    (here, config): (&Arc<dyn Board>, &Config),
+    here: &Arc<dyn Board>,
+    config: &Config,
     route: &Route<'_>,
-    (args, planned): (&CopyArgs, Option<PlannedMove>),
+    args: &CopyArgs,
+    planned: Option<PlannedMove>,
 ) -> anyhow::Result<()> {
     let (verb, doing) = match args.is_move {
         true => ("move", "moving"),
@@ -292,7 +297,7 @@ async fn between(
     }
     let mut results = copy.results;
     if let Some(planned) = choice.planned.filter(|_| ended.is_ok()) {
-        ended = report_skipped(ctx, planned, (&mut results, jobs));
+        ended = report_skipped(ctx, planned, &mut results, jobs);
     }
     ended.and(results.end(ctx))
 }
@@ -313,13 +318,14 @@ async fn write_plan(
         fresh: args.fresh,
     });
     copy.results.total += jobs.len();
-    plan::write(ctx, file, (action, &who, None), (jobs, copy.results))
+    plan::write(ctx, file, action, &who, None, jobs, copy.results)
 }
 
 fn report_skipped(
     ctx: &mut Context,
     planned: PlannedMove,
-    (results, all): (&mut Results, u64),
+    results: &mut Results,
+    all: u64,
 ) -> anyhow::Result<()> {
     let skipped = planned.skipped();
     if !skipped.is_empty() {

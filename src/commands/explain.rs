@@ -10,7 +10,7 @@ use futures_util::TryStreamExt;
 use tokio::time;
 
 use super::{
-    bulk::references::{ANYWHERE, references_or_names},
+    bulk::references::{EVERY_SHELF, NONE_PREFERRED, references_or_names},
     doctor::{self, DoctorArgs},
     parts::{logbook::LogbookArgs, octavia::AboutArgs, problems},
 };
@@ -60,8 +60,15 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
         return doctor::run(ctx, DoctorArgs::of_jobs()).await;
     }
     let board = ctx.board()?;
-    let (named, unnamed) =
-        references_or_names(ctx, &*board, "explain", ANYWHERE, &args.jobs).await?;
+    let (named, unnamed) = references_or_names(
+        ctx,
+        &*board,
+        "explain",
+        EVERY_SHELF,
+        NONE_PREFERRED,
+        &args.jobs,
+    )
+    .await?;
     let wanted = match args.about.is_given() {
         true => args.about.jobs(ctx, &*board).await?,
         false => named,

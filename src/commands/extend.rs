@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     bulk::{
-        act::{Effect, Pace, Run, Verb, act},
+        act::{BulkRun, Effect, Pace, Verb, act},
         references::{Scope, references},
         select::{Choice, Chosen, confirm, named},
         settle::{refuse_process_name, stated_owner},
@@ -86,7 +86,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExtendArgs) -> anyhow::Result<(
         });
         Ok(renewed.collect())
     };
-    let run = Run {
+    let run = BulkRun {
         verb,
         pace: Pace::FULL,
         resume: None,

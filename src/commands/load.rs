@@ -97,7 +97,7 @@ pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()>
     let mut results = Results::new(ctx, "load", true).with_progress(progress);
     let mut batches = Batches::new(lines, BATCH);
     let mut counts = LoadCounts::default();
-    let ended = load(ctx, (&mut batches, loader), (&mut results, &mut counts)).await;
+    let ended = load(ctx, &mut batches, loader, &mut results, &mut counts).await;
     let ended = ended.and(results.end(ctx));
     counts.note(ctx, &batches.source);
     ended
@@ -157,8 +157,10 @@ impl LoadCounts {
 
 async fn load(
     ctx: &mut Context,
-    (batches, mut loader): (&mut Batches<DumpLines<'_>>, Loader<'_>),
-    (results, counts): (&mut Results, &mut LoadCounts),
+    batches: &mut Batches<DumpLines<'_>>,
+    mut loader: Loader<'_>,
+    results: &mut Results,
+    counts: &mut LoadCounts,
 ) -> anyhow::Result<()> {
     let posted = match batches.source.args.dry_run {
         true => "would-post",

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::bulk::{
-    references::{ANYWHERE, references_or_names},
+    references::{NONE_PREFERRED, references_or_names},
     select::{Named, named},
 };
 use crate::{
@@ -68,9 +68,9 @@ impl Report for Ownership {
 
 pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()> {
     let board = ctx.board()?;
-    let (shelves, is_better) = (&[Shelf::Board], ANYWHERE.1);
+    let shelves = &[Shelf::Board];
     let (wanted, mut failed) =
-        references_or_names(ctx, &*board, "owner", (shelves, is_better), &args.jobs).await?;
+        references_or_names(ctx, &*board, "owner", shelves, NONE_PREFERRED, &args.jobs).await?;
     let found = named(ctx, &*board, shelves, &wanted).await?;
     let total = found.len() + failed;
     // Their names do not contain the host.

@@ -55,12 +55,13 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
     }
     let board = selection.preview.board(ctx)?;
     let action = Action::Purge;
-    let mut chosen = selection.look_up(ctx, &*board, action.scope()).await?;
+    let (verb, shelves) = action.scope();
+    let mut chosen = selection.look_up(ctx, &*board, verb, shelves).await?;
     args.shared.narrow(ctx, &*board, &mut chosen);
     let chosen = selection.bounded(ctx, chosen)?;
     let task = Task::new(ctx, action, &args.reason, chosen);
-    let how = (&selection.preview, &args.consent);
-    task.finish(ctx, &*board, how).await
+    task.finish(ctx, &*board, &selection.preview, &args.consent)
+        .await
 }
 
 fn trashed_before(age: &str) -> Result<Filter, String> {

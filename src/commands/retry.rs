@@ -58,7 +58,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()
     let board = revival.selection.preview.board(ctx)?;
     let (action, now) = (Action::Retry { keep_attempts }, Utc::now());
     // The task checks whether the old command has ended.
-    let fits = |entry: &Entry| judge(entry, now, (keep_attempts, true));
+    let fits = |entry: &Entry| judge(entry, now, keep_attempts, true);
     let mut task = revival.task(ctx, &*board, action, fits).await?;
     task.pace = args.rate.clone().unwrap_or(Pace::FULL);
     let is_careful = args.rate.is_some() || args.canary.canary.is_some();
@@ -74,7 +74,8 @@ pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()
 pub(super) fn judge(
     entry: &Entry,
     now: DateTime<Utc>,
-    (keeps_attempts, ends_wait): (bool, bool),
+    keeps_attempts: bool,
+    ends_wait: bool,
 ) -> Result<(), BoardError> {
     if let Some(holding) = entry.holding() {
         let owner = holding.owner.clone();

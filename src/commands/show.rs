@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 
 use super::{
-    bulk::references::{ANYWHERE, references_or_names},
+    bulk::references::{EVERY_SHELF, NONE_PREFERRED, references_or_names},
     parts::{notes, octavia::AboutArgs},
 };
 use crate::{
@@ -42,12 +42,12 @@ pub(crate) struct ShowArgs {
 
 pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()> {
     let board = ctx.board()?;
-    let where_to_look = match args.output {
-        true => (ANYWHERE.0, has_failed as fn(&Entry) -> bool),
-        false => ANYWHERE,
+    let preferred = match args.output {
+        true => has_failed,
+        false => NONE_PREFERRED,
     };
     let (named, unnamed) =
-        references_or_names(ctx, &*board, "show", where_to_look, &args.jobs).await?;
+        references_or_names(ctx, &*board, "show", EVERY_SHELF, preferred, &args.jobs).await?;
     let wanted = match args.about.is_given() {
         true => args.about.jobs(ctx, &*board).await?,
         false => named,

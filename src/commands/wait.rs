@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use self::outcomes::{BadEnds, Ended, outcomes};
+use self::outcomes::{BadEnds, EndedJob, outcomes};
 use super::{
     bulk::{
         references::{Scope, references},
@@ -141,7 +141,7 @@ pub(crate) async fn for_posted(
     let endings = finished(ctx, board, waiter, jobs, timeout).await?;
     let mut bad_ends = BadEnds::default();
     if let Some(Some(ending)) = endings.first() {
-        let ended = Ended {
+        let ended = EndedJob {
             name: name.into(),
             job: &job,
             ending: *ending,
@@ -262,7 +262,7 @@ async fn for_existing(
     // A trashed job ends the wait; the other jobs then have no ending.
     let ended = jobs.filter_map(|((entry, job), ending)| {
         let (name, ending) = (entry.name(), ending?);
-        Some((entry, Ended { name, job, ending }))
+        Some((entry, EndedJob { name, job, ending }))
     });
     let (entries, ended): (Vec<_>, Vec<_>) = ended.unzip();
     let mut bad_ends = BadEnds::default();

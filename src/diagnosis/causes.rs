@@ -37,13 +37,13 @@ pub(crate) enum CauseSubject {
     Host(String, Death),
     /// A job name, a reason or a board.
     Text(String),
-    Refusal(Box<Refusal>),
+    Refusal(Box<RefusedJob>),
     /// Several of these, for a person.
     Several(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Refusal {
+pub(crate) struct RefusedJob {
     pub(super) conductor: String,
     pub(super) reason: String,
     pub(super) remedy: String,

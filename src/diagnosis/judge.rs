@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     Cause, CauseSubject, Snapshot,
-    causes::{CLAIMED, NO_OWNER, Refusal},
+    causes::{CLAIMED, NO_OWNER, RefusedJob},
     holder::{Death, Holder, is_copy_of_move, is_move_over, least_left},
     runner::{Runner, RunnerAnswer},
     signature::signature,
@@ -53,7 +53,7 @@ struct Answers {
     /// Whether the job is below the retry limit of one that takes it.
     is_fresh: bool,
     free: usize,
-    refusal: Option<Refusal>,
+    refusal: Option<RefusedJob>,
     is_unknown: bool,
 }
 
@@ -67,7 +67,7 @@ impl Answers {
                 self.free += runner.conductor.free();
             }
             RunnerAnswer::Refuses { reason, remedy } if self.refusal.is_none() => {
-                self.refusal = Some(Refusal {
+                self.refusal = Some(RefusedJob {
                     conductor: runner.conductor.name.clone(),
                     reason,
                     remedy,

@@ -172,7 +172,7 @@ impl Layout {
         while let Some(((cell, fit), &width)) = shown.next() {
             if cell.is_vital && cell.text.width() > width {
                 let behind = shown.map(|(cell, _)| cell);
-                slots.extend(spread(cell, behind, (room, grid.gap)));
+                slots.extend(spread(cell, behind, room, grid.gap));
                 break;
             }
             let width = width.min(WIDEST);
@@ -203,7 +203,8 @@ struct TableSlot {
 fn spread<'a>(
     vital: &'a Cell,
     behind: impl Iterator<Item = (&'a Cell, Fit)>,
-    (mut room, gap): (usize, usize),
+    mut room: usize,
+    gap: usize,
 ) -> Vec<TableSlot> {
     let slot = |cell: &Cell, text: Text| TableSlot {
         tone: cell.tone,

@@ -122,7 +122,7 @@ fn loadable(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result<Loadab
         Some("MALFORMED") => malformed(line, shelf, raw),
         _ => {
             let job = job(line, shelf)?;
-            let draft = draft(&job, raw, kinds)?;
+            let draft = draft(&job, raw, kinds.0, kinds.1)?;
             (Entry::Job(Box::new(job)), draft)
         }
     };
@@ -138,7 +138,8 @@ fn loadable(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result<Loadab
 pub(crate) fn draft(
     job: &Job,
     raw: Vec<u8>,
-    (from, to): (Option<BoardKind>, BoardKind),
+    from: Option<BoardKind>,
+    to: BoardKind,
 ) -> Result<Draft, String> {
     let uuid = Uuid::try_parse(&job.uuid).map_err(|_| format!("`{}` is not a uuid", job.uuid))?;
     let is_stored = from == Some(to) && !raw.is_empty();

@@ -79,7 +79,7 @@ pub(crate) struct Effect {
     pub(crate) note: Option<String>,
 }
 
-pub(crate) struct Run {
+pub(crate) struct BulkRun {
     pub(crate) verb: Verb,
     pub(crate) pace: Pace,
     pub(crate) resume: Option<Suggestion>,
@@ -91,7 +91,7 @@ pub(crate) struct Run {
 /// work after a batch and prints that command.
 pub(crate) async fn act(
     ctx: &mut Context,
-    Run { verb, pace, resume }: Run,
+    BulkRun { verb, pace, resume }: BulkRun,
     chosen: Chosen,
     mut act: impl AsyncFnMut(&[&Entry]) -> board::Result<Vec<anyhow::Result<Effect>>>,
 ) -> anyhow::Result<()> {
@@ -110,7 +110,7 @@ pub(crate) async fn act(
             break Ok(());
         }
         if let Some(signal) = signal_before(next, signals.as_mut()).await {
-            break Err(stopped(ctx, signal, resume, (choice, jobs)));
+            break Err(stopped(ctx, signal, resume, choice, jobs));
         }
         next = Instant::now() + pace.interval;
         let batch: Vec<_> = jobs.by_ref().take(pace.batch).collect();
@@ -141,7 +141,7 @@ pub(crate) async fn act(
                 Err(error) if total == 1 => {
                     return Err(error.context(ctx.trying(verb.now, name).with(reference)));
                 }
-                Err(error) => results.fail(ctx, (name, reference), error),
+                Err(error) => results.fail(ctx, name, reference, error),
             }
         }
         results.flush(ctx, count as u64)?;
@@ -164,9 +164,10 @@ pub(crate) fn stopped(
     ctx: &Context,
     signal: Signal,
     resume: Option<Suggestion>,
-    rest: (Choice, impl Iterator<Item = Named>),
+    choice: Choice,
+    rest: impl Iterator<Item = Named>,
 ) -> anyhow::Error {
-    let (left, resume) = remaining(resume, rest);
+    let (left, resume) = remaining(resume, choice, rest);
     ctx.out.note(format!(
         "stopped with {left} remaining; `{resume}` continues"
     ));
@@ -176,7 +177,8 @@ pub(crate) fn stopped(
 /// Counts the jobs that are left, and returns the command for them.
 pub(crate) fn remaining(
     resume: Option<Suggestion>,
-    (choice, rest): (Choice, impl Iterator<Item = Named>),
+    choice: Choice,
+    rest: impl Iterator<Item = Named>,
 ) -> (String, Suggestion) {
     let rest: Vec<_> = rest.map(|named| named.reference).collect();
     let (left, resume) = (count_jobs(rest.len() as u64), resume.unwrap_or_default());

@@ -66,11 +66,12 @@ impl SettleArgs {
             (true, None) => Force::Any,
             (true, Some(owner)) => Force::Of(owner),
         });
-        let chosen = self.selection.look_up(ctx, &*board, action.scope()).await?;
+        let (verb, shelves) = action.scope();
+        let chosen = self.selection.look_up(ctx, &*board, verb, shelves).await?;
         let chosen = self.selection.bounded(ctx, chosen)?;
         let task = Task::new(ctx, action, &self.reason, chosen);
-        let how = (&self.selection.preview, &self.consent);
-        task.finish(ctx, &*board, how).await
+        task.finish(ctx, &*board, &self.selection.preview, &self.consent)
+            .await
     }
 }
 
@@ -118,7 +119,8 @@ impl RevivalArgs {
         action: Action,
         fits: impl Fn(&Entry) -> Result<(), BoardError>,
     ) -> anyhow::Result<Task> {
-        let mut chosen = self.selection.look_up(ctx, board, action.scope()).await?;
+        let (verb, shelves) = action.scope();
+        let mut chosen = self.selection.look_up(ctx, board, verb, shelves).await?;
         self.shared.narrow(ctx, board, &mut chosen);
         let now = Utc::now();
         let may_run = |it: &Entry| !self.now && require_end_of_command(it, now).is_err();
@@ -145,8 +147,9 @@ impl RevivalArgs {
         board: &dyn Board,
         task: Task,
     ) -> anyhow::Result<Option<Task>> {
-        let how = (&self.selection.preview, &self.consent);
-        let task = task.agreed(ctx, board, how).await?;
+        let task = task
+            .agreed(ctx, board, &self.selection.preview, &self.consent)
+            .await?;
         if let Some(task) = &task
             && !self.shared.shared
             && has_unknown_board(&task.chosen)

@@ -134,8 +134,11 @@ impl PlannedMove {
 pub(crate) fn write(
     ctx: &mut Context,
     file: &Path,
-    (action, who, reason): (Action, &Owner, Option<String>),
-    (entries, results): (Vec<Entry>, Results),
+    action: Action,
+    who: &Owner,
+    reason: Option<String>,
+    entries: Vec<Entry>,
+    results: Results,
 ) -> anyhow::Result<()> {
     let mut writer = SealedWriter::open(Some(file))?;
     let header = Header {
@@ -283,7 +286,8 @@ async fn unchanged(
 
 /// Acts on the jobs that are still unchanged: at a slow pace, their turn comes long after the start.
 pub(super) async fn act_on_unchanged<T>(
-    (board, action): (&dyn Board, &Action),
+    board: &dyn Board,
+    action: &Action,
     entries: &[&Entry],
     act: impl AsyncFnOnce(&[&Entry]) -> board::Result<Vec<anyhow::Result<T>>>,
 ) -> board::Result<Vec<anyhow::Result<T>>> {

@@ -56,7 +56,7 @@ pub(crate) async fn references(
     if TAKE_NAMES.contains(&scope.verb) {
         let mut known = Vec::new();
         for text in typed {
-            let job = job_of_name(ctx, board, scope.verb, ANYWHERE, text).await;
+            let job = job_of_name(ctx, board, scope.verb, EVERY_SHELF, NONE_PREFERRED, text).await;
             known.push(job.map_err(|error| match error.downcast_ref() {
                 Some(CommandError::NoSuchName { .. }) => not_a_job(scope, text).unwrap_or(error),
                 _ => error,
@@ -129,9 +129,10 @@ fn parsed(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
     Ok(references)
 }
 
-/// Looks on the board, in the trash and then in the history, and prefers no job.
-pub(crate) const ANYWHERE: (&[Shelf], fn(&Entry) -> bool) =
-    (&[Shelf::Board, Shelf::Trash, Shelf::History], |_| false);
+pub(crate) const EVERY_SHELF: &[Shelf] = &[Shelf::Board, Shelf::Trash, Shelf::History];
+
+/// Of several jobs with a name, none is preferred.
+pub(crate) const NONE_PREFERRED: fn(&Entry) -> bool = |_| false;
 
 /// Parses references or names for a command that only reads; also returns how many names it reported as unknown.
 ///
@@ -140,12 +141,13 @@ pub(crate) async fn references_or_names(
     ctx: &Context,
     board: &dyn Board,
     verb: &str,
-    (shelves, preferred): (&[Shelf], fn(&Entry) -> bool),
+    shelves: &[Shelf],
+    preferred: fn(&Entry) -> bool,
     typed: &[String],
 ) -> anyhow::Result<(Vec<JobRef>, usize)> {
     let (mut known, mut failed) = (Vec::new(), 0);
     for text in typed {
-        match job_of_name(ctx, board, verb, (shelves, preferred), text).await {
+        match job_of_name(ctx, board, verb, shelves, preferred, text).await {
             Ok(job) => known.push(job),
             Err(error) if typed.len() > 1 && error.is::<CommandError>() => {
                 failed += 1;
@@ -162,7 +164,8 @@ async fn job_of_name(
     ctx: &Context,
     board: &dyn Board,
     verb: &str,
-    (shelves, preferred): (&[Shelf], fn(&Entry) -> bool),
+    shelves: &[Shelf],
+    preferred: fn(&Entry) -> bool,
     text: &str,
 ) -> anyhow::Result<String> {
     let trying = || ctx.trying("look up", text);

@@ -184,7 +184,8 @@ impl Results {
     pub(crate) fn fail(
         &mut self,
         ctx: &Context,
-        (name, reference): (impl Into<String>, impl Into<String>),
+        name: impl Into<String>,
+        reference: impl Into<String>,
         reason: anyhow::Error,
     ) {
         let (name, reference) = (name.into(), reference.into());
@@ -211,12 +212,13 @@ impl Results {
         }
     }
 
-    pub(crate) fn fail_unusable(&mut self, ctx: &Context, Unusable { job, error }: Unusable) {
-        self.fail(ctx, job, error);
+    pub(crate) fn fail_unusable(&mut self, ctx: &Context, unusable: Unusable) {
+        let (name, reference) = unusable.job;
+        self.fail(ctx, name, reference, unusable.error);
     }
 
     pub(crate) fn fail_entry(&mut self, ctx: &Context, entry: &Entry, reason: anyhow::Error) {
-        self.fail(ctx, (entry.name(), entry.reference()), reason);
+        self.fail(ctx, entry.name(), entry.reference(), reason);
     }
 
     pub(crate) fn flush(&self, ctx: &mut Context, records: u64) -> anyhow::Result<()> {
@@ -284,7 +286,7 @@ pub(super) fn sorted_out(
                 let trying = ctx.trying(verb, named.name).with(named.reference);
                 return Err(error.context(trying));
             }
-            Err(error) => results.fail(ctx, (named.name, named.reference), error),
+            Err(error) => results.fail(ctx, named.name, named.reference, error),
         }
     }
     results.total = total;

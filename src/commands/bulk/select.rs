@@ -179,7 +179,8 @@ impl Selection {
         &self,
         ctx: &Context,
         board: &dyn Board,
-        (verb, shelves): (&str, &[Shelf]),
+        verb: &str,
+        shelves: &[Shelf],
     ) -> anyhow::Result<Chosen> {
         let choice = match self.jobs.is_empty() {
             true => Choice::Filtered,

@@ -14,10 +14,7 @@ use crate::{
     diagnosis::{Death, Holder, Snapshot, process_of},
     duration,
     exit::CommandError,
-    job::{
-        Aftermath, AuditEntry, Authority, ClaimEnd, Decision, Entry, ExpectedState, Failure,
-        Identity, Owner, RELEASED, Settlement,
-    },
+    job::{Aftermath, Authority, ClaimEnd, Entry, ExpectedState, Failure, Owner, RELEASED},
     lease::USUAL_LEASE,
     output::count_jobs,
     process::{label::Label, lineage::Processes},
@@ -90,31 +87,6 @@ pub(super) fn judged(
     }
 }
 
-pub(super) fn settlements(
-    entries: &[&Entry],
-    (decision, remark): (&Decision, &Option<AuditEntry>),
-    (authority, release): (impl Fn(&Entry) -> Authority, Option<&Release>),
-) -> Vec<Settlement> {
-    let settlement = |entry: &&Entry| Settlement {
-        key: entry.key().clone(),
-        decision: match (decision, release) {
-            (Decision::Abandon(_), Some(release)) => Decision::Abandon(release.aftermath(entry)),
-            (Decision::Trash(_), Some(release)) => {
-                Decision::Trash(release.aftermath_in_trash(entry))
-            }
-            (decision, _) => decision.clone(),
-        },
-        authority: authority(entry),
-        job: entry
-            .job()
-            .filter(|_| decision.is_end())
-            .map(Identity::from),
-        remark: remark.clone(),
-        commit: None,
-    };
-    entries.iter().map(settlement).collect()
-}
-
 pub(super) fn foresee_refusals(ctx: &Context, chosen: &mut Chosen, who: &Owner) {
     let all = chosen.entries().count();
     let others = all - chosen.entries().filter(|it| it.is_owned_by(who)).count();
@@ -183,7 +155,7 @@ impl Release {
         Self::Checked { snapshot, running }
     }
 
-    fn aftermath(&self, entry: &Entry) -> Aftermath {
+    pub(super) fn aftermath(&self, entry: &Entry) -> Aftermath {
         let Some(left) = left(entry) else {
             return Aftermath::None;
         };
@@ -198,7 +170,7 @@ impl Release {
     }
 
     /// Records a failure only if the job must wait in the trash.
-    fn aftermath_in_trash(&self, entry: &Entry) -> Aftermath {
+    pub(super) fn aftermath_in_trash(&self, entry: &Entry) -> Aftermath {
         match self.aftermath(entry) {
             Aftermath::Failed {
                 not_before: None, ..

@@ -3,12 +3,12 @@
 use std::cell::Cell;
 
 use super::{
-    act::{Effect, Pace, Run, act},
+    act::{BulkRun, Effect, Pace, act},
     action::{Action, Force},
     plan,
     report::{dry_run, no_history, sorted_out},
     select::{Choice, Chosen, PreviewArgs, confirm},
-    settle::{Release, authority, foresee_refusals, judged, settlements},
+    settle::{Release, authority, foresee_refusals, judged},
 };
 use crate::{
     board::{self, Board, BoardError, Settled},
@@ -47,9 +47,10 @@ impl Task {
         self,
         ctx: &mut Context,
         board: &dyn Board,
-        (preview, consent): (&PreviewArgs, &Consent),
+        preview: &PreviewArgs,
+        consent: &Consent,
     ) -> anyhow::Result<()> {
-        match self.agreed(ctx, board, (preview, consent)).await? {
+        match self.agreed(ctx, board, preview, consent).await? {
             Some(task) => task.carry_out(ctx, board).await,
             None => Ok(()),
         }
@@ -60,7 +61,8 @@ impl Task {
         mut self,
         ctx: &mut Context,
         board: &dyn Board,
-        (preview, consent): (&PreviewArgs, &Consent),
+        preview: &PreviewArgs,
+        consent: &Consent,
     ) -> anyhow::Result<Option<Self>> {
         match self.action.force() {
             Some(Force::None) => foresee_refusals(ctx, &mut self.chosen, &self.who),
@@ -76,8 +78,16 @@ impl Task {
             return Ok(None);
         }
         if let Some(file) = &preview.plan {
-            let found = sorted_out(ctx, self.action.verb().now, self.chosen)?;
-            plan::write(ctx, file, (self.action, &self.who, self.reason), found)?;
+            let (entries, results) = sorted_out(ctx, self.action.verb().now, self.chosen)?;
+            plan::write(
+                ctx,
+                file,
+                self.action,
+                &self.who,
+                self.reason,
+                entries,
+                results,
+            )?;
             return Ok(None);
         }
         let count = self.chosen.entries().count() as u64;
@@ -99,16 +109,16 @@ impl Task {
         board: &dyn Board,
     ) -> anyhow::Result<()> {
         let choice = self.chosen.choice;
-        let run = Run {
+        let run = BulkRun {
             verb: self.action.verb(),
             pace: self.pace,
             resume: self.resume,
         };
-        let executor = Executor::new(board, &self.action, (self.who, self.reason)).await;
+        let executor = Executor::new(board, &self.action, self.who, self.reason).await;
         let each = async |entries: &[&Entry]| match choice {
             Choice::Planned => {
                 let act = async |entries: &[&Entry]| executor.act(entries).await;
-                plan::act_on_unchanged((board, &self.action), entries, act).await
+                plan::act_on_unchanged(board, &self.action, entries, act).await
             }
             Choice::Named | Choice::Filtered => executor.act(entries).await,
         };
@@ -163,7 +173,8 @@ impl<'a> Executor<'a> {
     pub(crate) async fn new(
         board: &'a dyn Board,
         action: &'a Action,
-        (owner, reason): (Owner, Option<String>),
+        owner: Owner,
+        reason: Option<String>,
     ) -> Self {
         // The reason of a failure, so that the trashing counts as one (`Job::fatal_failure`).
         let reason = reason.or_else(|| action.is_failure().then(|| FAILED_BY_HAND.to_owned()));
@@ -233,9 +244,8 @@ impl<'a> Executor<'a> {
         decision: &Decision,
     ) -> board::Result<Vec<anyhow::Result<Effect>>> {
         let force = self.action.force().unwrap_or(&Force::None);
-        let authority = |entry: &Entry| authority(force, entry, &self.owner);
-        let right = (authority, self.release.as_ref());
-        let settlements = settlements(entries, (decision, &self.remark), right);
+        let settlement = |entry: &&Entry| self.settlement(entry, decision, force);
+        let settlements: Vec<_> = entries.iter().map(settlement).collect();
         let answers = self.board.settle(&settlements).await?;
         let answers = entries.iter().zip(&settlements).zip(answers);
         let judged = |((entry, settlement), answer): ((&&Entry, &Settlement), _)| {
@@ -251,6 +261,28 @@ impl<'a> Executor<'a> {
             Ok(effect)
         };
         Ok(answers.map(judged).collect())
+    }
+
+    fn settlement(&self, entry: &Entry, decision: &Decision, force: &Force) -> Settlement {
+        let decision = match (decision, &self.release) {
+            (Decision::Abandon(_), Some(release)) => Decision::Abandon(release.aftermath(entry)),
+            (Decision::Trash(_), Some(release)) => {
+                Decision::Trash(release.aftermath_in_trash(entry))
+            }
+            (decision, _) => decision.clone(),
+        };
+        Settlement {
+            job: entry
+                .job()
+                .filter(|_| decision.is_end())
+                .map(Identity::from),
+            remark: self.remark.clone(),
+            ..Settlement::of(
+                entry.key().clone(),
+                decision,
+                authority(force, entry, &self.owner),
+            )
+        }
     }
 
     fn restore(&self, entry: &Entry) -> Restore {

@@ -55,7 +55,7 @@ impl JobRange {
             "abandon" | "extend" | "owner" => (&[Shelf::Board], Which::All, claimed),
             "restore" | "purge" => (&[Shelf::Trash], Which::All, |_| true),
             "retry" => (&Shelf::LIVE, Which::All, |entry| {
-                retry::judge(entry, Utc::now(), (false, false)).is_ok()
+                retry::judge(entry, Utc::now(), false, false).is_ok()
             }),
             "show" | "explain" => (&Shelf::LIVE, Which::All, |_| true),
             _ => (&[Shelf::Board], Which::All, |_| true),

@@ -36,7 +36,8 @@ impl<'a> CopyChoice<'a> {
     pub(super) fn batches(
         &'a self,
         board: &'a dyn Board,
-        (shelf, order): (Shelf, Order),
+        shelf: Shelf,
+        order: Order,
     ) -> Batches<impl RecordSource<Record = Passenger>> {
         let entries = board.entries(Query {
             order,
@@ -72,7 +73,7 @@ impl<'a> CopyChoice<'a> {
         if self.is_move && job.is_misnamed {
             return Err("another record has the same uuid".to_owned());
         }
-        let mut draft = record::draft(job, job.raw.clone(), self.kinds)?;
+        let mut draft = record::draft(job, job.raw.clone(), self.kinds.0, self.kinds.1)?;
         if let (Some(former), true) = (&mut draft.former, self.is_fresh) {
             former.begin_anew();
         }

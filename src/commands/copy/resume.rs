@@ -103,7 +103,7 @@ async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<
             (true, Ok(_) | Err(BoardError::NoSuchJob)) => Ok(true),
             (true, Err(_)) => found.map(|_| true).map_err(Into::into),
             (false, _) if busy.contains(&copy.key) => Err(still_busy(&owner)),
-            (false, _) => has_moved(route, (&copy, &owner), found),
+            (false, _) => has_moved(route, &copy, &owner, found),
         };
         match has_moved {
             Ok(has_moved) => {
@@ -131,7 +131,8 @@ async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<
 /// Peers can delete commit records, so a missing one proves nothing.
 fn has_moved(
     route: &Route<'_>,
-    (copy, owner): (&Job, &Owner),
+    copy: &Job,
+    owner: &Owner,
     found: board::Result<Entry>,
 ) -> anyhow::Result<bool> {
     match found {

@@ -35,8 +35,9 @@ pub(super) struct CopyRun<'a> {
 impl CopyRun<'_> {
     /// Returns the jobs on the board that can move, and reports the other ones.
     pub(super) async fn movable(&mut self, ctx: &Context) -> anyhow::Result<Vec<Entry>> {
-        let board = (Shelf::Board, Order::Posted);
-        let mut batches = self.choice.batches(self.route.from, board);
+        let mut batches = self
+            .choice
+            .batches(self.route.from, Shelf::Board, Order::Posted);
         let mut jobs = Vec::new();
         loop {
             let fail = |it| self.results.fail_unusable(ctx, it);
@@ -66,7 +67,7 @@ impl CopyRun<'_> {
                 break;
             }
             let order = Order::Posted;
-            let mut batches = self.choice.batches(self.route.from, (shelf, order));
+            let mut batches = self.choice.batches(self.route.from, shelf, order);
             loop {
                 let fail = |it| self.results.fail_unusable(ctx, it);
                 let batch = batches.next(fail).await;
@@ -78,7 +79,7 @@ impl CopyRun<'_> {
                     (Some(mover), Shelf::Board) => mover.pass(&self.loader, batch).await?,
                     _ => self.pass(batch).await?,
                 };
-                report(ctx, copied, (&mut self.results, is_planned))?;
+                report(ctx, copied, &mut self.results, is_planned)?;
                 self.results.flush(ctx, batches.count())?;
             }
         }
@@ -111,7 +112,7 @@ impl CopyRun<'_> {
         let mut loader = loader
             .with_context(|| format!("cannot compare the copy with the board {}", to.name()))?;
         for shelf in Shelf::LIVE {
-            let mut batches = self.choice.batches(from, (shelf, Order::Any));
+            let mut batches = self.choice.batches(from, shelf, Order::Any);
             loop {
                 let mut batch = batches.next(drop).await?;
                 if batch.is_empty() {
@@ -157,7 +158,8 @@ impl CopyRun<'_> {
 pub(super) fn report(
     ctx: &mut Context,
     copied: Vec<CopyResult>,
-    (results, is_planned): (&mut Results, bool),
+    results: &mut Results,
+    is_planned: bool,
 ) -> anyhow::Result<()> {
     for (entry, done) in copied {
         match done {

@@ -216,7 +216,7 @@ pub(super) async fn perform(board: &dyn Board, task: &DashTask, who: &Owner) -> 
             None => fit.push(entry),
         }
     }
-    let executor = Executor::new(board, &action, (who.clone(), None)).await;
+    let executor = Executor::new(board, &action, who.clone(), None).await;
     let answers = match executor.act(&fit).await {
         Ok(answers) => answers,
         Err(error) => {
@@ -240,7 +240,7 @@ pub(super) async fn perform(board: &dyn Board, task: &DashTask, who: &Owner) -> 
 
 fn why_not_retried(entry: &Entry) -> Option<String> {
     match entry.origin() {
-        Origin::Here => retry::judge(entry, Utc::now(), (false, false))
+        Origin::Here => retry::judge(entry, Utc::now(), false, false)
             .err()
             .map(|error| chain(&error)),
         _ => Some("the board of this job is unknown; use `jobboard retry UUID`".to_owned()),

@@ -341,8 +341,8 @@ impl Drill<'_> {
             if own.is_empty() {
                 continue;
             }
-            let who = (ctx.who().clone(), Some(self.name.clone()));
-            let executor = Executor::new(self.board, &action, who).await;
+            let (who, reason) = (ctx.who().clone(), Some(self.name.clone()));
+            let executor = Executor::new(self.board, &action, who, reason).await;
             // Some may have ended meanwhile.
             executor.act(&own.iter().collect::<Vec<_>>()).await?;
         }

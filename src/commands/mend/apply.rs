@@ -161,8 +161,8 @@ impl BalancerRepair<'_> {
         action: Action,
         entry: &Entry,
     ) -> anyhow::Result<()> {
-        let who = (ctx.who().clone(), Some(self.reason()));
-        let executor = Executor::new(board, &action, who).await;
+        let (who, reason) = (ctx.who().clone(), Some(self.reason()));
+        let executor = Executor::new(board, &action, who, reason).await;
         let mut answers = executor.act(&[entry]).await?;
         answers
             .pop()

@@ -111,8 +111,8 @@ pub(crate) async fn run(ctx: &mut Context, args: MendArgs) -> anyhow::Result<()>
     match &args.lb {
         Some(prefix) => {
             let mut sources = Sources::open(ctx, &conf, own).await?;
-            let found = sources.named(ctx, prefix).await?;
-            one(ctx, &args, &mut sources, found).await
+            let (judged, look) = sources.named(ctx, prefix).await?;
+            one(ctx, &args, &mut sources, judged, look).await
         }
         None if args.all => all(ctx, &args, &conf, own).await,
         None => list(ctx, &conf, own).await,
@@ -215,7 +215,8 @@ async fn one(
     ctx: &mut Context,
     args: &MendArgs,
     sources: &mut Sources,
-    (judged, look): (JudgedBalancer, BalancerReport),
+    judged: JudgedBalancer,
+    look: BalancerReport,
 ) -> anyhow::Result<()> {
     let plan = RepairPlan::of(&judged, &args.failover_command);
     sources.warn_of_gaps(ctx);
@@ -268,11 +269,11 @@ async fn all(
     let mut failed = 0;
     for it in stuck {
         // The others took a while.
-        let found = sources.named(ctx, &it.balancer.id).await?;
-        if !found.0.verdict.needs_operator() {
+        let (judged, look) = sources.named(ctx, &it.balancer.id).await?;
+        if !judged.verdict.needs_operator() {
             continue;
         }
-        if let Err(error) = one(ctx, args, &mut sources, found).await {
+        if let Err(error) = one(ctx, args, &mut sources, judged, look).await {
             failed += 1;
             ctx.print_error(&error);
         }

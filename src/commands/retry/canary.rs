@@ -115,8 +115,8 @@ impl CanaryArgs {
         let failures = tokio::select! {
             failures = failures => {
                 if failures.is_err() && !task.chosen.jobs.is_empty() {
-                    let rest = (choice, task.chosen.jobs.drain(..));
-                    let (rest, resume) = remaining(task.resume.take().map(again), rest);
+                    let rest = task.chosen.jobs.drain(..);
+                    let (rest, resume) = remaining(task.resume.take().map(again), choice, rest);
                     ctx.out.note(format!(
                         "the outcome of the canaries is unknown; not retried: {rest}; `{resume}` \
                          continues"
@@ -126,7 +126,7 @@ impl CanaryArgs {
             }
             signal = signals.next() => {
                 let resume = task.resume.take().map(again);
-                return Err(stopped(ctx, signal, resume, (choice, task.chosen.jobs.drain(..))));
+                return Err(stopped(ctx, signal, resume, choice, task.chosen.jobs.drain(..)));
             }
         };
         trial.judge(ctx, &failures, task.chosen.jobs.len())

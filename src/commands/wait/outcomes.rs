@@ -73,7 +73,7 @@ impl BadEnds {
 }
 
 /// An awaited job that left the board, or its shelf.
-pub(super) struct Ended<'a> {
+pub(super) struct EndedJob<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) job: &'a Awaited,
     pub(super) ending: Ending,
@@ -102,13 +102,13 @@ impl AwaitedEnd {
 pub(super) async fn outcomes(
     ctx: &Context,
     board: &dyn Board,
-    jobs: &[Ended<'_>],
+    jobs: &[EndedJob<'_>],
     bad_ends: &mut BadEnds,
 ) -> board::Result<Vec<AwaitedEnd>> {
     let past = ended_entries(ctx, board, Shelf::History, jobs).await?;
     let trash = ended_entries(ctx, board, Shelf::Trash, jobs).await?;
     let (mut ends, mut unknown) = (Vec::new(), Vec::new());
-    for Ended { name, job, ending } in jobs {
+    for EndedJob { name, job, ending } in jobs {
         let mut entries = past.iter().chain(&trash).filter_map(Entry::job);
         let found = entries.find(|it| it.key == job.key && job.is_of(it));
         let outcome = found.and_then(|job| Some(job.ended.as_ref()?.departure));
@@ -160,7 +160,7 @@ async fn ended_entries(
     ctx: &Context,
     board: &dyn Board,
     shelf: Shelf,
-    jobs: &[Ended<'_>],
+    jobs: &[EndedJob<'_>],
 ) -> board::Result<Vec<Entry>> {
     let is_trash = shelf == Shelf::Trash;
     let meant = jobs

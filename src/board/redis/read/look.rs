@@ -37,7 +37,7 @@ impl Redis {
     ) -> impl Stream<Item = Result<Vec<Entry>>> + Send + use<'_> {
         let postings = match query.order {
             Order::Any => self.scanned(query.shelf).boxed(),
-            order => ranked(self, (query.shelf, order), KEPT_BYTES).boxed(),
+            order => ranked(self, query.shelf, order, KEPT_BYTES).boxed(),
         };
         postings
             .map(move |page| async move {

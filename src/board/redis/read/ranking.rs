@@ -26,7 +26,8 @@ const LARGEST_KEPT: usize = 16 * 1024;
 /// A full scan finds the order. It keeps this many bytes of postings; the others are read again.
 pub(crate) fn ranked(
     board: &Redis,
-    (shelf, order): (Shelf, Order),
+    shelf: Shelf,
+    order: Order,
     budget: usize,
 ) -> impl Stream<Item = Result<Vec<RawPosting>>> + Send {
     let in_order = move |(mut ranking, count): (Ranking, usize)| async move {
@@ -174,7 +175,7 @@ mod tests {
         let size = expected.iter().map(Vec::len).sum();
         expected.push(Vec::new());
         for budget in [0, size / 2, size] {
-            let pages = ranked(&board, (Shelf::Board, Order::Rank), budget);
+            let pages = ranked(&board, Shelf::Board, Order::Rank, budget);
             let pages: Vec<_> = pages.try_collect().await.unwrap();
             let found: Vec<_> = pages
                 .concat()

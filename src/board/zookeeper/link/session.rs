@@ -83,7 +83,7 @@ impl Session {
 
     /// The inner error is the server's answer about nodes, for the caller to judge. The outer error means no answer
     /// or no permission.
-    pub(crate) async fn ask<T, E: Refusal>(
+    pub(crate) async fn ask<T, E: RefusedRequest>(
         &self,
         doing: &'static str,
         operation: impl Future<Output = Result<T, E>>,
@@ -244,17 +244,17 @@ fn named(nodes: &[String]) -> String {
     }
 }
 
-pub(crate) trait Refusal {
+pub(crate) trait RefusedRequest {
     fn cause(&self) -> &Error;
 }
 
-impl Refusal for Error {
+impl RefusedRequest for Error {
     fn cause(&self) -> &Error {
         self
     }
 }
 
-impl Refusal for MultiWriteError {
+impl RefusedRequest for MultiWriteError {
     fn cause(&self) -> &Error {
         match self {
             Self::RequestFailed { source } | Self::OperationFailed { source, .. } => source,

@@ -73,7 +73,8 @@ async fn act(world: Arc<MoveWorld>, role: Role, number: usize) {
             let listed: Vec<_> = listed.try_collect().await.unwrap_or_default();
             let kinds = (None, BoardKind::Redis);
             let batch = listed.into_iter().map(|entry| {
-                let draft = record::draft(entry.job().unwrap(), Vec::new(), kinds).unwrap();
+                let draft =
+                    record::draft(entry.job().unwrap(), Vec::new(), kinds.0, kinds.1).unwrap();
                 (entry, draft)
             });
             let _ = mover.pass(&loader, batch.collect()).await;
