@@ -105,6 +105,23 @@ impl BoardError {
         Self::Unreachable { board, source }
     }
 
+    /// A board whose claims end with their holder's session, not at a time.
+    pub(crate) fn no_expiring_claims() -> Self {
+        Self::Unsupported {
+            board: "a ZooKeeper board",
+            operation: "expire claims at a given time",
+            hint: Some("--hold keeps the claim until you press Ctrl-C"),
+        }
+    }
+
+    pub(crate) fn no_peer_order() -> Self {
+        Self::Unsupported {
+            board: "an embedded board",
+            operation: "list jobs in TaskFlow's order, because TaskFlow cannot read this file",
+            hint: Some("--sort rank lists jobs in claim order"),
+        }
+    }
+
     pub(crate) fn failed(doing: &'static str, board: &str, source: impl Into<ErrorSource>) -> Self {
         let (board, source) = (board.to_owned(), source.into());
         Self::Failed {

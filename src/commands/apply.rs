@@ -5,7 +5,12 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 
 use super::{
-    bulk::{act::Pace, plan::Plan, select::PreviewArgs, task::Task},
+    bulk::{
+        act::Pace,
+        plan::{Plan, Planned},
+        select::PreviewArgs,
+        task::Task,
+    },
     copy,
 };
 use crate::{
@@ -59,12 +64,12 @@ pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()
     }
     let plan = Plan::read(lines).await?;
     plan.require(&*board)?;
-    let plan = match plan.into_move() {
-        Ok(_) if args.rate.is_some() => {
+    let mut plan = match plan.into_planned() {
+        Planned::Move(_) if args.rate.is_some() => {
             let message = "--rate does not apply to a plan of `copy --move`";
             return Err(CommandError::usage(message).into());
         }
-        Ok(planned) => {
+        Planned::Move(planned) => {
             return copy::apply(
                 ctx,
                 planned,
@@ -74,17 +79,17 @@ pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()
             )
             .await;
         }
-        Err(_) if args.to_password_file.is_some() => {
+        Planned::Bulk(_) if args.to_password_file.is_some() => {
             let message = "--to-password-file applies only to a plan of `copy --move`";
             return Err(CommandError::usage(message).into());
         }
-        Err(plan) => *plan,
+        Planned::Bulk(plan) => plan,
     };
-    let ((action, who, reason), chosen, skipped) = plan.look_up(ctx, &*board).await?;
+    let (chosen, skipped) = plan.look_up(ctx, &*board).await?;
     let mut task = Task {
-        action,
-        who,
-        reason,
+        action: plan.action,
+        who: plan.who,
+        reason: plan.reason,
         chosen,
         pace: args.rate.clone().unwrap_or(Pace::FULL),
         resume: None,

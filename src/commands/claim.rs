@@ -150,7 +150,8 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
         return hold(ctx, board, args).await;
     }
     if args.expiry.is_some() && !board.capabilities().has_expiring_claims {
-        return Err(no_expiry()).with_context(|| ctx.trying("claim", "a job with an expiry"));
+        return Err(BoardError::no_expiring_claims())
+            .with_context(|| ctx.trying("claim", "a job with an expiry"));
     }
     let by = Claimant {
         owner: ctx.who().clone(),
@@ -256,14 +257,6 @@ fn yours(ctx: &Context, board: &dyn Board, by: &Claimant, error: anyhow::Error) 
     };
     let owner = by.owner.clone();
     CommandError::AlreadyYours { owner, hint }.into()
-}
-
-fn no_expiry() -> BoardError {
-    BoardError::Unsupported {
-        board: "this kind of board",
-        operation: "expire claims",
-        hint: Some("--hold keeps the claim until you press Ctrl-C"),
-    }
 }
 
 fn report(claimed: &Claimed, by: &Claimant) -> Done {

@@ -23,8 +23,7 @@ use self::{
 };
 use super::{
     bulk::{
-        action::{Action, MoveAction},
-        plan::{self, PlannedMove, SKIPPED},
+        plan::{self, MoveAction, PlannedAction, PlannedMove, SKIPPED},
         report::Results,
         shared_trash::SharedArgs,
     },
@@ -312,7 +311,7 @@ async fn write_plan(
     let (who, target) = (ctx.who().clone(), copy.route.target.clone());
     // A URL may have a password; the address has none.
     let named = args.to.clone().filter(|to| !to.contains(':'));
-    let action = Action::Move(MoveAction {
+    let action = PlannedAction::Move(MoveAction {
         to: named.unwrap_or_else(|| target.clone()),
         target,
         fresh: args.fresh,

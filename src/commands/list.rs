@@ -209,7 +209,8 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
     }
     let board = ctx.board()?;
     if matches!(args.sort, ListOrder::Taskflow) && board.capabilities().peer_order.is_none() {
-        return Err(no_peers()).with_context(|| ctx.trying("list", "jobs in that order"));
+        return Err(BoardError::no_peer_order())
+            .with_context(|| ctx.trying("list", "jobs in that order"));
     }
     let problem = match &args.problem {
         Some(problem) => Some((problem.clone(), surroundings(ctx, &*board).await?)),
@@ -242,14 +243,6 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
             notes::note_empty(ctx, &*board, args.nothing(), skips_trash).await
         }
         _ => Ok(()),
-    }
-}
-
-fn no_peers() -> BoardError {
-    BoardError::Unsupported {
-        board: "an embedded board",
-        operation: "list jobs in TaskFlow's order, because TaskFlow cannot read this file",
-        hint: Some("--sort rank lists jobs in claim order"),
     }
 }
 

@@ -15,16 +15,6 @@ pub(crate) enum Action {
     Retry { keep_attempts: bool },
     Change(Edit),
     Purge,
-    Move(MoveAction),
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct MoveAction {
-    /// The target: its name in the configuration, or its address.
-    pub(crate) to: String,
-    /// The address that the plan was made for.
-    pub(crate) target: String,
-    pub(crate) fresh: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,16 +40,13 @@ impl Action {
             Self::Retry { .. } => ("retry", "retried"),
             Self::Change(_) => ("change", "changed"),
             Self::Purge => ("purge", "purged"),
-            Self::Move(_) => ("move", "moved"),
         };
         Verb { now, past }
     }
 
     pub(crate) fn shelves(&self) -> &'static [Shelf] {
         match self {
-            Self::Abandon { .. } | Self::Consume { .. } | Self::Trash { .. } | Self::Move(_) => {
-                &[Shelf::Board]
-            }
+            Self::Abandon { .. } | Self::Consume { .. } | Self::Trash { .. } => &[Shelf::Board],
             Self::Restore | Self::Purge => &[Shelf::Trash],
             Self::Retry { .. } | Self::Change(_) => &Shelf::LIVE,
         }
@@ -80,9 +67,7 @@ impl Action {
             Self::Abandon { force, .. }
             | Self::Consume { force, .. }
             | Self::Trash { force, .. } => Some(force),
-            Self::Restore | Self::Retry { .. } | Self::Change(_) | Self::Purge | Self::Move(_) => {
-                None
-            }
+            Self::Restore | Self::Retry { .. } | Self::Change(_) | Self::Purge => None,
         }
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     act::BATCH,
-    action::{Action, MoveAction},
+    action::Action,
     report::{Done, Results},
     select::{Choice, Chosen, Named},
 };
@@ -38,7 +38,24 @@ struct Header {
     created_on: String,
     who: String,
     reason: Option<String>,
-    action: Action,
+    action: PlannedAction,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum PlannedAction {
+    Move(MoveAction),
+    #[serde(untagged)]
+    Bulk(Action),
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct MoveAction {
+    /// The target: its name in the configuration, or its address.
+    pub(crate) to: String,
+    /// The address that the plan was made for.
+    pub(crate) target: String,
+    pub(crate) fresh: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -103,6 +120,19 @@ impl Expected {
     }
 }
 
+/// A plan by the engine that carries it out.
+pub(crate) enum Planned {
+    Move(PlannedMove),
+    Bulk(PlannedBulk),
+}
+
+pub(crate) struct PlannedBulk {
+    pub(crate) action: Action,
+    pub(crate) who: Owner,
+    pub(crate) reason: Option<String>,
+    items: Vec<PlanItem>,
+}
+
 pub(crate) struct PlannedMove {
     pub(crate) action: MoveAction,
     pub(crate) who: Owner,
@@ -134,7 +164,7 @@ impl PlannedMove {
 pub(crate) fn write(
     ctx: &mut Context,
     file: &Path,
-    action: Action,
+    action: PlannedAction,
     who: &Owner,
     reason: Option<String>,
     entries: Vec<Entry>,
@@ -158,8 +188,8 @@ pub(crate) fn write(
             name: entry.name().into_owned(),
             key: entry.key().text().into_owned(),
             expected: match header.action {
-                Action::Move(_) => Expected::of_move(entry),
-                _ => Expected::of(entry),
+                PlannedAction::Move(_) => Expected::of_move(entry),
+                PlannedAction::Bulk(_) => Expected::of(entry),
             },
         };
         writer.line(&mut ctx.out, &item)?;
@@ -203,17 +233,23 @@ impl Plan {
         Ok(Self { header, items })
     }
 
-    pub(crate) fn into_move(self) -> Result<PlannedMove, Box<Self>> {
-        let Action::Move(action) = self.header.action else {
-            return Err(Box::new(self));
-        };
-        let items = self.items.into_iter().enumerate();
-        let items = items.map(|(place, item)| (JobKey::new(&item.key), (place, item)));
-        Ok(PlannedMove {
-            action,
-            who: Owner::from_stored(self.header.who),
-            items: RefCell::new(items.collect()),
-        })
+    pub(crate) fn into_planned(self) -> Planned {
+        let Self { header, items } = self;
+        let (who, reason) = (Owner::from_stored(header.who), header.reason);
+        match header.action {
+            PlannedAction::Move(action) => {
+                let items = items.into_iter().enumerate();
+                let items = items.map(|(place, item)| (JobKey::new(&item.key), (place, item)));
+                let items = RefCell::new(items.collect());
+                Planned::Move(PlannedMove { action, who, items })
+            }
+            PlannedAction::Bulk(action) => Planned::Bulk(PlannedBulk {
+                action,
+                who,
+                reason,
+                items,
+            }),
+        }
     }
 
     pub(crate) fn require(&self, board: &dyn Board) -> anyhow::Result<()> {
@@ -226,20 +262,22 @@ impl Plan {
         let hint = Hint::new("use --board {}", [&[theirs]]);
         Err(CommandError::refused(message).hint(hint).into())
     }
+}
 
-    /// Returns the jobs that are still as the plan saw them, and reports for the others.
+impl PlannedBulk {
+    /// Takes out the jobs that are still as the plan saw them, and reports for the others.
     pub(crate) async fn look_up(
-        self,
+        &mut self,
         ctx: &Context,
         board: &dyn Board,
-    ) -> anyhow::Result<((Action, Owner, Option<String>), Chosen, Vec<Done>)> {
-        let (all, action) = (self.items.len(), self.header.action);
+    ) -> anyhow::Result<(Chosen, Vec<Done>)> {
+        let all = self.items.len();
         let (mut jobs, mut skipped) = (Vec::new(), Vec::new());
-        let mut items = self.items.into_iter().peekable();
+        let mut items = std::mem::take(&mut self.items).into_iter().peekable();
         while items.peek().is_some() {
             let batch: Vec<_> = items.by_ref().take(BATCH).collect();
             let expected = batch.iter().map(|it| (JobKey::new(&it.key), &it.expected));
-            let found = unchanged(board, &action, expected.collect()).await;
+            let found = unchanged(board, &self.action, expected.collect()).await;
             let found = found.with_context(|| ctx.trying("look up", "the jobs of the plan"))?;
             for (item, entry) in batch.into_iter().zip(found) {
                 match entry {
@@ -257,9 +295,7 @@ impl Plan {
             ctx.out.note(format!("{SKIPPED}: {skipped} of {all}"));
         }
         let choice = Choice::Planned;
-        let who = Owner::from_stored(self.header.who);
-        let planned = (action, who, self.header.reason);
-        Ok((planned, Chosen { jobs, choice }, skipped))
+        Ok((Chosen { jobs, choice }, skipped))
     }
 }
 

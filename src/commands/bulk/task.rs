@@ -11,7 +11,7 @@ use super::{
     settle::{Release, authority, foresee_refusals, judged},
 };
 use crate::{
-    board::{self, Board, BoardError, Settled},
+    board::{self, Board, Settled},
     commands::parts::reason::ReasonArgs,
     context::{Consent, Context},
     job::{
@@ -82,7 +82,7 @@ impl Task {
             plan::write(
                 ctx,
                 file,
-                self.action,
+                plan::PlannedAction::Bulk(self.action),
                 &self.who,
                 self.reason,
                 entries,
@@ -220,11 +220,6 @@ impl<'a> Executor<'a> {
                     .map(|it| Ok(it.map(|()| Effect::default())?))
                     .collect())
             }
-            Action::Move(_) => Err(BoardError::Unsupported {
-                board: "a bulk verb",
-                operation: "move jobs",
-                hint: None,
-            }),
             Action::Purge => {
                 let jobs: Vec<_> = entries.iter().map(|entry| self.purge(entry)).collect();
                 let answers = self.board.purge(&jobs).await?.into_iter();

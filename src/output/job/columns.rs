@@ -4,6 +4,7 @@ use std::{borrow::Cow, time::Duration};
 
 use chrono::{DateTime, Utc};
 
+use self::Source::{Computed, Field};
 use super::JobView;
 use crate::{
     duration,
@@ -20,58 +21,101 @@ pub(super) struct JobColumn {
     pub(super) name: &'static str,
     /// The table column; its title may be shorter than its name.
     pub(super) shape: Column,
-    pub(super) read: ReadCell,
+    source: Source,
 }
 
-type ReadCell = for<'a> fn(JobView<'a>) -> Fact<'a>;
+#[derive(Debug)]
+enum Source {
+    Field(JobField),
+    Computed(for<'a> fn(JobView<'a>) -> Fact<'a>),
+}
+
+impl JobColumn {
+    pub(super) fn read<'a>(&self, view: JobView<'a>) -> Fact<'a> {
+        match self.source {
+            Field(field) => Fact::of(field, view),
+            Computed(read) => read(view),
+        }
+    }
+}
 
 pub(super) static COLUMNS: &[JobColumn] = &[
-    column("uuid", "uuid", Fit::Id, None, reference),
-    column("name", "name", Fit::Shrinks, None, name),
-    column("state", "state", Fit::Whole, Some(9), state),
-    column("priority", "priority", Fit::Whole, Some(1), |it| {
-        Fact::of(JobField::Priority, it)
-    }),
-    column("age", "age", Fit::Number, Some(2), |it| {
-        Fact::of(JobField::Age, it)
-    }),
-    column("owner", "owner", Fit::KeepsEnds, Some(6), owner),
-    column("held", "held", Fit::Number, Some(5), held),
-    column("expires", "expires", Fit::Number, Some(0), expires),
-    column("attempts", "tries", Fit::Number, Some(4), |it| {
-        Fact::of(JobField::Attempts, it)
-    }),
-    column("note", "note", Fit::Shrinks, Some(8), note),
-    column("key", "key", Fit::KeepsEnds, Some(3), key),
-    column("sequence", "sequence", Fit::Number, Some(3), |it| {
-        Fact::of(JobField::Sequence, it)
-    }),
-    column("size", "size", Fit::Number, Some(3), |it| {
-        Fact::of(JobField::Size, it)
-    }),
-    column("trashed", "trashed", Fit::Number, Some(5), |it| {
-        Fact::of(JobField::Trashed, it)
-    }),
-    column("outcome", "outcome", Fit::Whole, Some(9), outcome),
-    column("ended", "ended", Fit::Number, Some(7), |it| {
-        Fact::of(JobField::Ended, it)
-    }),
-    column("waited", "waited", Fit::Number, Some(2), |it| {
-        Fact::of(JobField::Waited, it)
-    }),
-    column("took", "took", Fit::Number, Some(4), |it| {
-        Fact::of(JobField::Took, it)
-    }),
-    column("by", "by", Fit::KeepsEnds, Some(6), |it| {
-        Fact::of(JobField::By, it)
-    }),
-    column("action", "action", Fit::Whole, Some(7), |it| {
-        Fact::of(JobField::Action, it)
-    }),
-    column("reason", "reason", Fit::Shrinks, Some(8), reason),
-    column("exit_code", "exit_code", Fit::Number, Some(3), |it| {
-        Fact::of(JobField::ExitCode, it)
-    }),
+    column("uuid", "uuid", Fit::Id, None, Computed(reference)),
+    column("name", "name", Fit::Shrinks, None, Computed(name)),
+    column("state", "state", Fit::Whole, Some(9), Computed(state)),
+    column(
+        "priority",
+        "priority",
+        Fit::Whole,
+        Some(1),
+        Field(JobField::Priority),
+    ),
+    column("age", "age", Fit::Number, Some(2), Field(JobField::Age)),
+    column("owner", "owner", Fit::KeepsEnds, Some(6), Computed(owner)),
+    column("held", "held", Fit::Number, Some(5), Computed(held)),
+    column(
+        "expires",
+        "expires",
+        Fit::Number,
+        Some(0),
+        Computed(expires),
+    ),
+    column(
+        "attempts",
+        "tries",
+        Fit::Number,
+        Some(4),
+        Field(JobField::Attempts),
+    ),
+    column("note", "note", Fit::Shrinks, Some(8), Computed(note)),
+    column("key", "key", Fit::KeepsEnds, Some(3), Computed(key)),
+    column(
+        "sequence",
+        "sequence",
+        Fit::Number,
+        Some(3),
+        Field(JobField::Sequence),
+    ),
+    column("size", "size", Fit::Number, Some(3), Field(JobField::Size)),
+    column(
+        "trashed",
+        "trashed",
+        Fit::Number,
+        Some(5),
+        Field(JobField::Trashed),
+    ),
+    column("outcome", "outcome", Fit::Whole, Some(9), Computed(outcome)),
+    column(
+        "ended",
+        "ended",
+        Fit::Number,
+        Some(7),
+        Field(JobField::Ended),
+    ),
+    column(
+        "waited",
+        "waited",
+        Fit::Number,
+        Some(2),
+        Field(JobField::Waited),
+    ),
+    column("took", "took", Fit::Number, Some(4), Field(JobField::Took)),
+    column("by", "by", Fit::KeepsEnds, Some(6), Field(JobField::By)),
+    column(
+        "action",
+        "action",
+        Fit::Whole,
+        Some(7),
+        Field(JobField::Action),
+    ),
+    column("reason", "reason", Fit::Shrinks, Some(8), Computed(reason)),
+    column(
+        "exit_code",
+        "exit_code",
+        Fit::Number,
+        Some(3),
+        Field(JobField::ExitCode),
+    ),
 ];
 
 const fn column(
@@ -79,10 +123,14 @@ const fn column(
     title: &'static str,
     fit: Fit,
     falls: Option<u8>,
-    read: ReadCell,
+    source: Source,
 ) -> JobColumn {
     let shape = Column::new(title, fit).falling(falls);
-    JobColumn { name, shape, read }
+    JobColumn {
+        name,
+        shape,
+        source,
+    }
 }
 
 fn reference(view: JobView<'_>) -> Fact<'_> {

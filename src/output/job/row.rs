@@ -112,7 +112,7 @@ pub(crate) struct JobRow<'a> {
 impl<'a> JobRow<'a> {
     fn facts(&self) -> impl Iterator<Item = Fact<'a>> {
         let (view, columns) = (self.view, self.columns);
-        columns.0.iter().map(move |(column, _)| (column.read)(view))
+        columns.0.iter().map(move |(column, _)| column.read(view))
     }
 }
 

@@ -158,7 +158,7 @@ fn lost(errors: &mut Errors) -> Option<()> {
     let proxy = Proxy::start(server.port());
     let board = format!("redis://127.0.0.1:{}/0", proxy.port);
     let run = |words: &[&str]| {
-        let always = ["--board", &board, "--json", "--op-timeout", "300ms"];
+        let always = ["--board", &board, "--json"];
         env.jobboard(&[words, &always].concat()).run()
     };
     let posted = run(&["post", "a"]).json();

@@ -11,7 +11,7 @@ use crate::{
         redis::link::{CommandReply, RedisClient, RequestFailure, WRITE},
         wire::sidecar::Sidecar,
     },
-    job::{JobKey, Owner},
+    job::{History, JobKey, Owner},
 };
 
 const SIDECAR: &str = include_str!("scripts/sidecar.lua");
@@ -118,9 +118,11 @@ impl Call {
         let (args, arg_turns) = self.args.named("ARGV");
         let (shared, each) = (self.args.shared, self.args.names.len() - self.args.shared);
         let body = self.script.body();
+        let failures = History::FAILURES;
         format!(
             "{keys}{args}local first, jobs = {shared} + 1, (#ARGV - {shared}) / {each}\n\
-             local function turn_to(job)\n{key_turns}{arg_turns}end\n{SIDECAR}\n{PRELUDE}\n{body}"
+             local function turn_to(job)\n{key_turns}{arg_turns}end\n\
+             local MOST_FAILURES = {failures}\n{SIDECAR}\n{PRELUDE}\n{body}"
         )
     }
 

@@ -30,7 +30,7 @@ pub(crate) fn mode(term: Term) -> Result<CreateMode> {
         // As TaskFlow would have it if its processes ended after each claim.
         Term::Indefinite => Ok(CreateMode::Persistent),
         Term::Kept(_) => Ok(CreateMode::Ephemeral),
-        Term::For(_) => Err(no_expiry()),
+        Term::For(_) => Err(BoardError::no_expiring_claims()),
     }
 }
 
@@ -39,14 +39,6 @@ pub(crate) fn session_of(term: Term, session: &Session) -> Option<u64> {
     match term {
         Term::Kept(_) => u64::try_from(session.timeout().as_millis()).ok(),
         Term::Indefinite | Term::For(_) => None,
-    }
-}
-
-fn no_expiry() -> BoardError {
-    BoardError::Unsupported {
-        board: "a ZooKeeper board",
-        operation: "expire claims at a given time",
-        hint: Some("`--hold` keeps a claim for as long as the command runs"),
     }
 }
 
@@ -158,7 +150,10 @@ impl BoardSession<'_> {
 
     pub(crate) async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
         if claims.iter().any(|claim| claim.fence.is_none()) {
-            return Ok(claims.iter().map(|_| Err(no_expiry())).collect());
+            return Ok(claims
+                .iter()
+                .map(|_| Err(BoardError::no_expiring_claims()))
+                .collect());
         }
         let wanted: Vec<_> = claims
             .iter()

@@ -14,7 +14,6 @@ permit({ "DEL" }, owned)
 permit({ "SET" }, modified, "value")
 if commit ~= "" then permit({ "HSET" }, moves, "field", "value") end
 
-local FAILURES = 3
 local TOLD = { abandon = "abandoned", consume = "consumed", ["give-up"] = "consumed", trash = "trashed" }
 local ENDED = { consume = "consumed", ["give-up"] = "failed" }
 
@@ -49,7 +48,7 @@ local function record(side)
   if failure ~= "" then
     side.failures = side.failures or {}
     table.insert(side.failures, cjson.decode(failure))
-    while #side.failures > FAILURES do table.remove(side.failures, 1) end
+    while #side.failures > MOST_FAILURES do table.remove(side.failures, 1) end
   end
   if outcome == "trash" then side.trashed_on = time end
 end
