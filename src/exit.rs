@@ -71,6 +71,12 @@ pub(crate) enum CommandError {
     },
     #[error("{message}")]
     Canary { message: String, job: String },
+    /// A conductor without a log has ended, and not all jobs are done.
+    #[error("{message}")]
+    NotAllDone {
+        message: String,
+        job: Option<String>,
+    },
     #[error("{message}")]
     Mend {
         end: MendEnd,
@@ -390,7 +396,9 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<ErrorC
             MendEnd::TimedOut => (TIMED_OUT, "timeout"),
         },
         CommandError::MaybeClaimed { .. } => (FAILED, "unknown"),
-        CommandError::Partly { .. } | CommandError::Canary { .. } => (PARTLY, "failed"),
+        CommandError::Partly { .. }
+        | CommandError::Canary { .. }
+        | CommandError::NotAllDone { .. } => (PARTLY, "failed"),
         CommandError::Refused { .. } => (REFUSED, "refused"),
         CommandError::JobFailed { .. } => (JOB_FAILED, "failed"),
         CommandError::TimedOut(_) | CommandError::OutOfReach(_) => (TIMED_OUT, "timeout"),

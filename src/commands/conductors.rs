@@ -235,6 +235,10 @@ fn human_takes(takes: &PublishedPolicy, page: &mut Page) {
         let patterns = patterns.as_deref();
         patterns.map_or_else(|| "any".to_owned(), |patterns| listed(patterns, none))
     };
+    if let Some(program) = &takes.command {
+        page.fact("command", program);
+        return;
+    }
     page.fact("programs", any(&takes.programs, "no program from a job"));
     page.fact("variables", any(&takes.variables, "no variable from a job"));
     if let Some(handlers) = &takes.handlers {

@@ -63,6 +63,10 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
              lists the jobs that ended, and --gone-ok counts an unknown job as complete"
                 .into()
         }
+        CommandError::NotAllDone { job: Some(_), .. } => {
+            "`jobboard explain JOB` shows the reason".into()
+        }
+        CommandError::NotAllDone { job: None, .. } => "`jobboard doctor` shows the reasons".into(),
         CommandError::Canary { .. } => "`jobboard show --output JOB` prints its output".into(),
         CommandError::JobFailed { job: Some(_), .. } => {
             "`jobboard explain JOB` shows the reason and the fix".into()
@@ -85,7 +89,9 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         CommandError::MaybeClaimed { job, .. } | CommandError::Canary { job, .. } => {
             way_out.job = Some(job.clone());
         }
-        CommandError::JobFailed { job, .. } => way_out.job.clone_from(job),
+        CommandError::JobFailed { job, .. } | CommandError::NotAllDone { job, .. } => {
+            way_out.job.clone_from(job)
+        }
         _ => {}
     }
     Some(way_out)

@@ -34,7 +34,7 @@ use crate::{
     exit::CommandError,
     job::{Conductor, ConductorReport, Owner},
     lease::USUAL_LEASE,
-    output::short,
+    output::{count_jobs, short},
     process::{
         host_name,
         service_manager::ServiceManager,
@@ -55,7 +55,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Claim jobs and run their commands until stopped
 ///
 /// A conductor runs each job whose details contain a `command` (an array of strings), and each job that has a
-/// handler with the same name. It skips all other jobs. Exit code 0 consumes the job and 75 postpones it.
+/// handler with the same name. It skips all other jobs. With COMMAND, it runs that for each job. Exit code 0 consumes the job and 75 postpones it.
 /// Any other result is a failure: the conductor retries the job with increasing back-off, and trashes it
 /// once it reaches its retry limit.
 ///
@@ -216,9 +216,46 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
     let _ = tokio::time::timeout(LAST_WORDS, reporter.finish()).await;
     conducted.map_err(|halted| trouble(ctx, halted))?;
     if ends_by_itself && done.has_failures {
-        return Err(CommandError::Command(7).into());
+        return Err(match ctx.out.is_quiet() {
+            true => not_all_done(&done),
+            false => CommandError::Command(7).into(),
+        });
     }
     Ok(())
+}
+
+/// Without a log, the error alone says what is wrong.
+fn not_all_done(done: &WorkSummary) -> anyhow::Error {
+    let names = failed_jobs(done);
+    let failed = match done.failed.saturating_sub(names.len() as u64) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    };
+    let counts = [
+        (done.failed, format!("failed: {failed}")),
+        (done.unsettled, "not settled".to_owned()),
+        (done.skipped.values().sum(), "skipped".to_owned()),
+    ];
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<_> = counts
+        .map(|(count, what)| format!("{} {what}", count_jobs(*count)))
+        .collect();
+    let job = match &done.failed_jobs[..] {
+        [job] => Some(job.uuid.clone()),
+        _ => None,
+    };
+    CommandError::NotAllDone {
+        message: counts.join("; "),
+        job,
+    }
+    .into()
+}
+
+/// Names the first failed jobs. Jobs of one name differ by the uuid only.
+fn failed_jobs(done: &WorkSummary) -> Vec<String> {
+    let names = done.failed_jobs.iter();
+    let names = names.map(|job| format!("{} {}", job.name, short(&job.uuid)));
+    names.collect()
 }
 
 fn signals() -> io::Result<(Signals, Signals)> {
@@ -268,19 +305,14 @@ fn summary(ctx: &Context, done: &WorkSummary) -> Note {
         summary = summary.with("skipped", skipped);
         summary = summary.with("reasons", json!(done.skipped));
     }
-    let jobs = &done.failed_jobs[..];
-    let next = match jobs {
+    let next = match &done.failed_jobs[..] {
         [] => return summary,
         [job] => Suggestion::of("explain").operand(&job.uuid),
         _ => Suggestion::of("list --failed"),
     };
-    // Jobs of one name differ by the uuid only.
-    let names = jobs.iter();
-    let names = names.map(|job| format!("{} {}", job.name, short(&job.uuid)));
-    let names: Vec<_> = names.collect();
     summary
         .with("failed", done.failed)
-        .with("failed_jobs", json!(names))
+        .with("failed_jobs", json!(failed_jobs(done)))
         .with("next", next.on(&ctx.program()).to_string())
 }
 
@@ -289,6 +321,11 @@ fn settings(ctx: &Context, args: &ConductArgs, reporter: &Reporter) -> anyhow::R
     let name = args.name.clone().unwrap_or_else(|| process.clone());
     let owner =
         Owner::new(&name).map_err(|error| CommandError::usage(format!("--name: {error}")))?;
+    if args.filter.is_empty() && args.policy.needs_filter(&ctx.config) {
+        let message = "without --filter, the command would run for every job of a shared board";
+        let hint = "select the jobs, for example with --filter 'name=resize-*'";
+        return Err(CommandError::refused(message).hint(hint).into());
+    }
     let until = StopCondition {
         drained: args.drain,
         jobs: args.max_jobs,

@@ -1,6 +1,6 @@
 //! Builds the execution policy from the command line.
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 use crate::{
     conductor::policy::{
@@ -9,6 +9,7 @@ use crate::{
     },
     config::{Config, Environment, MayRun, Sourced},
     exit::CommandError,
+    process::command::find,
     trust::Untrusted,
 };
 
@@ -31,6 +32,13 @@ pub(super) struct PolicyArgs {
     /// Allow jobs to set matching variables, except LD_*, PATH and JOBBOARD_*, which are always refused
     #[arg(long, value_name = "GLOB")]
     allow_env: Vec<Glob>,
+
+    /// Run this command for each job instead of the job's own; it gets the details on standard input
+    ///
+    /// JOBBOARD_JOB and the other variables in `help conducting` describe the job. On a network board, a
+    /// --filter must select the jobs.
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["handlers", "allow", "allow_any", "allow_env"])]
+    command: Vec<OsString>,
 }
 
 impl PolicyArgs {
@@ -39,13 +47,20 @@ impl PolicyArgs {
         config: &Config,
         env: &Environment,
     ) -> anyhow::Result<ExecutionPolicy> {
-        let says_nothing = self.handlers.is_none() && self.allow.is_empty();
+        let says_nothing = self.handlers.is_none()
+            && self.allow.is_empty()
+            && !self.allow_any
+            && self.allow_env.is_empty()
+            && self.command.is_empty();
         match &config.may_run {
-            Some(said) if says_nothing && !self.allow_any && self.allow_env.is_empty() => {
-                Self::of(said)?.decide(config, env)
-            }
+            Some(said) if says_nothing => Self::of(said)?.decide(config, env),
             _ => self.decide(config, env),
         }
+    }
+
+    /// Whether a command would run for the jobs of every other client of a network board.
+    pub(super) fn needs_filter(&self, config: &Config) -> bool {
+        !self.command.is_empty() && config.board.value.url.file().is_none()
     }
 
     fn of(Sourced { value, source }: &Sourced<MayRun>) -> anyhow::Result<Self> {
@@ -69,6 +84,7 @@ impl PolicyArgs {
             allow: paths.map_err(|error: InvalidPattern| wrong(error.to_string()))?,
             allow_any: *allow_any,
             allow_env: allow_env.iter().map(|it| Glob::from(&**it)).collect(),
+            command: Vec::new(),
         })
     }
 
@@ -77,8 +93,11 @@ impl PolicyArgs {
         if let Some(path) = file {
             check_board(path).map_err(|error| refusal(&error, OUR_BOARD))?;
         }
-        let is_ours_alone = file.is_some();
-        let has_any = self.handlers.is_some() || !self.allow.is_empty() || self.allow_any;
+        let is_ours_alone = file.is_some() && self.command.is_empty();
+        let has_any = self.handlers.is_some()
+            || !self.allow.is_empty()
+            || self.allow_any
+            || !self.command.is_empty();
         if !is_ours_alone && !has_any {
             let message = "without an execution policy, anyone who can post to this board could \
                 run any program here";
@@ -105,6 +124,10 @@ impl PolicyArgs {
     }
 
     fn handlers(&self, search: &[PathBuf]) -> anyhow::Result<Option<Handlers>> {
+        if let Some(program) = self.command.first() {
+            find(program, search).map_err(|error| CommandError::usage(error.to_string()))?;
+            return Ok(Some(Handlers::ForEach(self.command.clone())));
+        }
         let Some(folder) = &self.handlers else {
             return Ok(None);
         };

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs,
     path::{Path, PathBuf},
 };
@@ -49,6 +49,8 @@ pub(super) fn is_name(name: &str) -> bool {
 #[derive(Debug, Clone)]
 pub(crate) enum Handlers {
     Folder(Folder),
+    /// One command for every job; another conductor publishes only its program.
+    ForEach(Vec<OsString>),
     /// The handlers that another conductor reports: why each cannot run, and the number of further ones.
     Published(BTreeMap<String, Option<String>>, usize),
 }
@@ -57,6 +59,7 @@ impl Handlers {
     pub(super) fn find(&self, name: &str) -> Result<Option<PathBuf>, Forbidden> {
         match self {
             Self::Folder(folder) => Ok(folder.find(name)?),
+            Self::ForEach(command) => Ok(command.first().map(PathBuf::from)),
             Self::Published(handlers, more) => match handlers.get(name) {
                 Some(None) => Ok(Some(name.into())),
                 Some(Some(problem)) => Err(Forbidden::Refused(problem.clone())),
@@ -165,7 +168,10 @@ impl ExecutionPolicy {
                 None => Variables::Any,
                 Some(texts) => Variables::Like(globs(texts)),
             },
-            handlers: handlers.map(|names| Handlers::Published(names, takes.more_handlers)),
+            handlers: match &takes.command {
+                Some(program) => Some(Handlers::ForEach(vec![program.into()])),
+                None => handlers.map(|names| Handlers::Published(names, takes.more_handlers)),
+            },
             search: takes
                 .search
                 .iter()

@@ -199,9 +199,16 @@ impl ExecutionPolicy {
             let search = self.search.iter();
             takes.search = search.map(|it| it.to_string_lossy().into()).collect();
         }
-        if let Some(Handlers::Folder(handlers)) = &self.handlers {
-            let (names, more) = handlers.published();
-            (takes.handlers, takes.more_handlers) = (Some(names), more);
+        match &self.handlers {
+            Some(Handlers::Folder(handlers)) => {
+                let (names, more) = handlers.published();
+                (takes.handlers, takes.more_handlers) = (Some(names), more);
+            }
+            Some(Handlers::ForEach(command)) => {
+                let program = command.first();
+                takes.command = program.map(|it| it.to_string_lossy().into_owned());
+            }
+            Some(Handlers::Published(..)) | None => {}
         }
         takes
     }
@@ -216,8 +223,8 @@ impl ExecutionPolicy {
 
     /// A handler overrides a command: the operator chose it, not the poster.
     pub(crate) fn plan(&self, job: &Job) -> Result<ExecutionPlan, Forbidden> {
-        if let Some(program) = self.handler(&job.name)? {
-            return handled(program, job);
+        if let Some(handler) = self.handler(&job.name)? {
+            return handled(handler, job);
         }
         let request = self.request(job)?;
         let found = self.program(&request)?;
@@ -292,14 +299,30 @@ impl ExecutionPolicy {
         }
     }
 
-    fn handler(&self, name: &str) -> Result<Option<PathBuf>, Forbidden> {
-        let Some(handlers) = &self.handlers else {
-            return Ok(None);
+    fn handler(&self, name: &str) -> Result<Option<Handler>, Forbidden> {
+        let program = match &self.handlers {
+            Some(Handlers::ForEach(command)) => {
+                let Some(program) = command.first() else {
+                    return Ok(None);
+                };
+                let absent = |_| Forbidden::Absent(program.to_string_lossy().into_owned());
+                let path = match &self.found {
+                    Some(found) => found.find(program, &self.search).map_err(absent)?,
+                    None => program.into(),
+                };
+                let argv = command.clone();
+                return Ok(Some(Handler {
+                    program: path,
+                    argv,
+                }));
+            }
+            Some(handlers) if handlers::is_name(name) => handlers.find(name)?,
+            _ => None,
         };
-        match handlers::is_name(name) {
-            true => handlers.find(name),
-            false => Ok(None),
-        }
+        Ok(program.map(|program| {
+            let argv = vec![program.clone().into_os_string()];
+            Handler { program, argv }
+        }))
     }
 }
 
@@ -318,7 +341,13 @@ fn fits(globs: &[Glob], text: &OsStr) -> bool {
         .is_some_and(|text| globs.iter().any(|glob| glob.fits(text)))
 }
 
-fn handled(program: PathBuf, job: &Job) -> Result<ExecutionPlan, Forbidden> {
+/// The operator's program for a job, and its arguments.
+struct Handler {
+    program: PathBuf,
+    argv: Vec<OsString>,
+}
+
+fn handled(handler: Handler, job: &Job) -> Result<ExecutionPlan, Forbidden> {
     let details = job.details();
     let details = details.as_deref();
     Ok(ExecutionPlan {
@@ -326,8 +355,8 @@ fn handled(program: PathBuf, job: &Job) -> Result<ExecutionPlan, Forbidden> {
             .transpose()?
             .unwrap_or_default(),
         command: Ok(CommandSpec {
-            argv: vec![program.clone().into_os_string()],
-            program,
+            program: handler.program,
+            argv: handler.argv,
             env: Vec::new(),
             cwd: None,
             input: Input::Text(details_text(details).into_bytes()),

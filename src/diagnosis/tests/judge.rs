@@ -113,6 +113,12 @@ fn job_that_no_conductor_accepts_is_judged_by_their_reasons() {
         programs: Some(vec!["rsync".to_owned()]),
         ..PublishedPolicy::default()
     });
+    let own_command = accepting(PublishedPolicy {
+        programs: Some(Vec::new()),
+        command: Some("/srv/resize".to_owned()),
+        ..PublishedPolicy::default()
+    });
+    assert_eq!(judged(&own_command, &resize), "ready runs");
     assert_eq!(judged(&board(false), &resize), "no-conductor stays");
     assert_eq!(judged(&silent, &resize), "no-conductor stays");
     assert_eq!(judged(&ending, &resize), "no-conductor stays");

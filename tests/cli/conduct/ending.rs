@@ -170,3 +170,27 @@ fn repaired_record_is_not_reported_as_refused() {
         assert!(run.stderr.contains(" skipped=1 reasons=\"{"), "{run}");
     }
 }
+
+#[test]
+fn quiet_conductor_names_the_failed_jobs() {
+    let stage = Stage::embedded().unwrap();
+    let once = ["-q", "conduct", "--drain", "--max-attempts", "1"];
+    let job = stage.env.ok("post bad -- false");
+    stage.env.ok("post good -- true");
+    let run = stage.env.jobboard(&once).run();
+    let (job, short) = (job.trim(), &job[..8]);
+    let told = format!(
+        "error: 1 job failed: bad {short}\n\
+         hint: `jobboard explain {job}` shows the reason\n"
+    );
+    assert_eq!((run.code, run.stderr), (7, told));
+    stage.env.ok("post worse -- false");
+    stage.env.ok("post worst -- false");
+    let run = stage.env.jobboard(&once).run();
+    let told = run.failed(7);
+    assert!(told.contains("2 jobs failed: "), "{told}");
+    assert!(
+        told.contains("`jobboard doctor` shows the reasons"),
+        "{told}"
+    );
+}

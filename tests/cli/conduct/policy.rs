@@ -248,3 +248,55 @@ fn board_of_another_user_is_not_conducted_even_by_root() {
     assert!(run.failed(8).contains("belongs to user 65534"), "{run:?}");
     assert!(stage.log().is_empty());
 }
+
+#[test]
+fn own_command_runs_for_each_job_with_its_details() {
+    let stage = Stage::embedded().unwrap();
+    stage.env.load("resize-1", &json!({"volume": 17}));
+    stage.env.load(
+        "resize-2",
+        &json!({"command": ["sh", "-c", "echo theirs >> log"]}),
+    );
+    stage.env.load("other", &json!({}));
+    let log = r#"printf '%s %s ' "$JOBBOARD_NAME" "$1" >> log; cat >> log"#;
+    let of_resize = ["conduct", "--drain", "--filter", "name=resize-*", "--"];
+    let command = ["sh", "-c", log, "sh", "fast"];
+    let run = stage
+        .env
+        .jobboard(&[&of_resize[..], &command].concat())
+        .run();
+    run.succeeded();
+    let expected = [
+        r#"resize-1 fast {"volume":17}"#,
+        r#"resize-2 fast {"command":["sh","-c","echo theirs >> log"]}"#,
+    ];
+    assert_eq!(stage.log(), expected);
+    assert_eq!(stage.env.names(), ["other"]);
+    let absent = stage
+        .env
+        .jobboard(&["conduct", "--drain", "--", "./nowhere"])
+        .run();
+    let told = absent.failed(2);
+    assert!(told.contains("nowhere not found"), "{told}");
+    let both = ["conduct", "--allow-any", "--", "true"];
+    stage.env.jobboard(&both).run().failed(2);
+    assert_eq!(stage.env.names(), ["other"]);
+}
+
+#[test]
+fn own_command_on_a_network_board_needs_a_filter() {
+    need!(stage = Stage::redis());
+    stage.env.load("mine", &json!({}));
+    stage.env.load("theirs", &json!({}));
+    let command = ["--", "sh", "-c", "echo $JOBBOARD_NAME >> log"];
+    let conduct = |words: &[&str]| {
+        let words = [&["conduct", "--drain"], words, &command].concat();
+        stage.env.jobboard(&words).run()
+    };
+    let refused = conduct(&[]);
+    let told = refused.failed(8);
+    assert!(told.contains("without --filter"), "{told}");
+    conduct(&["--filter", "name=mine"]).succeeded();
+    assert_eq!(stage.log(), ["mine"]);
+    assert_eq!(stage.env.names(), ["theirs"]);
+}
