@@ -404,3 +404,18 @@ fn command_that_never_runs_is_noted() {
     let run = env.jobboard(&["list", "-o", "table"]).run();
     assert!(run.succeeded().contains("invalid-command"), "{run}");
 }
+
+#[test]
+fn who_retried_a_job_did_not_end_it() {
+    let stage = Stage::embedded().unwrap();
+    let mended = stage.env.file("mended");
+    let test = ["post", "a", "max_attempts:=1", "--", "test", "-e"];
+    let post = [&test[..], &[mended.to_str().unwrap()]].concat();
+    stage.env.jobboard(&post).run().succeeded();
+    stage.env.run("conduct --drain").failed(7);
+    std::fs::write(&mended, "").unwrap();
+    stage.env.ok("retry a --who olga");
+    stage.env.ok("conduct --drain");
+    let past = shown(&stage, &["--history", "--columns", "name,action,by"]);
+    assert_eq!(past, ["NAME ACTION BY", "a retried -"]);
+}
