@@ -56,7 +56,7 @@ pub(crate) async fn each_verb_emits_its_event_in_order(board: &Subject) {
     for _ in 0..2 {
         claim_one(board, &key, &ada()).await.unwrap();
         expect_kinds(&mut events, &[Claimed]).await;
-        settle_as_ada(board, &key, Decision::Trash(Aftermath::None)).await;
+        trash_as_ada(board, &key).await;
         expect_kinds(&mut events, &[Trashed]).await;
         board
             .restore(&[crate::job::Restore::from_trash(key.clone(), None)])
@@ -66,7 +66,7 @@ pub(crate) async fn each_verb_emits_its_event_in_order(board: &Subject) {
     }
     claim_one(board, &key, &ada()).await.unwrap();
     expect_kinds(&mut events, &[Claimed]).await;
-    settle_as_ada(board, &key, Decision::Trash(Aftermath::None)).await;
+    trash_as_ada(board, &key).await;
     board
         .purge(&[crate::job::Purge::of(key.clone())])
         .await

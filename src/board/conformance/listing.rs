@@ -147,13 +147,7 @@ pub(crate) async fn board_and_trash_are_listed_separately(board: &Subject) {
         post_one(board, "trashed").await,
     );
     claim_one(board, &trashed, &ada()).await.unwrap();
-    settled(
-        board,
-        &trashed,
-        Decision::Trash(Aftermath::None),
-        by_name("ada"),
-    )
-    .await;
+    trash_as_ada(board, &trashed).await;
     let trash = Query {
         shelf: Shelf::Trash,
         ..WHOLE_BOARD

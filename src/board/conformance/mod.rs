@@ -254,6 +254,10 @@ pub(crate) fn release() -> Decision {
     Decision::Abandon(Aftermath::None)
 }
 
+async fn trash_as_ada(board: &Subject, key: &JobKey) {
+    settled(board, key, Decision::Trash(Aftermath::None), by_name("ada")).await;
+}
+
 pub(crate) async fn settled(board: &Subject, key: &JobKey, decision: Decision, by: Authority) {
     board.settle_one(key, decision, by).await.unwrap();
 }

@@ -80,13 +80,7 @@ pub(crate) async fn same_uuid_in_the_trash_does_not_block_a_post(board: &Subject
     };
     let key = post(board, draft.clone()).await;
     claim_one(board, &key, &ada()).await.unwrap();
-    settled(
-        board,
-        &key,
-        Decision::Trash(Aftermath::None),
-        by_name("ada"),
-    )
-    .await;
+    trash_as_ada(board, &key).await;
     let key = post(board, draft).await;
     let job = on_board(board, &key).await;
     assert_eq!(job.state(), State::Unclaimed);

@@ -142,13 +142,7 @@ pub(crate) async fn health_counts_jobs(board: &Subject) {
     }
     let key = post_one(board, "three").await;
     claim_one(board, &key, &ada()).await.unwrap();
-    settled(
-        board,
-        &key,
-        Decision::Trash(Aftermath::None),
-        by_name("ada"),
-    )
-    .await;
+    trash_as_ada(board, &key).await;
     let health = board.health().await.unwrap();
     assert_eq!((health.jobs, health.trashed, health.is_used), (2, 1, true));
 }

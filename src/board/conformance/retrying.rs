@@ -138,5 +138,5 @@ pub(crate) async fn twenty_retries_of_a_job_one_succeeds(board: &Subject) {
 
 async fn trash(board: &Subject, key: &JobKey) {
     board.claim_one(key, &ada(), ATTEMPT).await.unwrap();
-    settled(board, key, Decision::Trash(Aftermath::None), by_name("ada")).await;
+    trash_as_ada(board, key).await;
 }
