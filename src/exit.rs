@@ -76,6 +76,7 @@ pub(crate) enum CommandError {
     NotAllDone {
         message: String,
         job: Option<String>,
+        has_failed: bool,
     },
     #[error("{message}")]
     Mend {

@@ -235,8 +235,11 @@ fn human_takes(takes: &PublishedPolicy, page: &mut Page) {
         let patterns = patterns.as_deref();
         patterns.map_or_else(|| "any".to_owned(), |patterns| listed(patterns, none))
     };
-    if let Some(program) = &takes.command {
-        page.fact("command", program);
+    if let Some(command) = &takes.command {
+        page.fact("command", &command.program);
+        if let Some(problem) = &command.problem {
+            page.block(&format!("refused: {problem}"));
+        }
         return;
     }
     page.fact("programs", any(&takes.programs, "no program from a job"));

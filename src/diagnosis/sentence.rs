@@ -33,7 +33,7 @@ impl Snapshot {
             }
             Code::Failed | Code::Trashed => {
                 let last = job.history.failures.last();
-                let reason = job.history.reason();
+                let reason = job.reason();
                 let reason = reason.or_else(|| last.map(|it| it.headline().into()));
                 let why = reason.map(|reason| format!(": {reason}"));
                 format!("the job is in the trash{}", why.unwrap_or_default())

@@ -66,7 +66,12 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         CommandError::NotAllDone { job: Some(_), .. } => {
             "`jobboard explain JOB` shows the reason".into()
         }
-        CommandError::NotAllDone { job: None, .. } => "`jobboard doctor` shows the reasons".into(),
+        CommandError::NotAllDone {
+            has_failed: true, ..
+        } => "`jobboard doctor` shows the reasons".into(),
+        CommandError::NotAllDone { .. } => {
+            "without -q, `jobboard conduct` logs each skipped job with its reason".into()
+        }
         CommandError::Canary { .. } => "`jobboard show --output JOB` prints its output".into(),
         CommandError::JobFailed { job: Some(_), .. } => {
             "`jobboard explain JOB` shows the reason and the fix".into()

@@ -149,11 +149,20 @@ pub(crate) struct PublishedPolicy {
     /// The handlers by job name, each with the reason if it cannot run; `None` without a handler directory.
     pub(crate) handlers: Option<BTreeMap<String, Option<String>>>,
     pub(crate) more_handlers: usize,
-    /// The program that runs each job instead of the job's own command.
-    pub(crate) command: Option<String>,
+    /// What runs each job instead of the job's own command.
+    pub(crate) command: Option<PublishedCommand>,
     /// The default retry limit, and the upper bound.
     pub(crate) max_attempts: u32,
     pub(crate) max_attempts_max: Option<u32>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct PublishedCommand {
+    /// Its absolute path; the arguments may be secret.
+    pub(crate) program: String,
+    /// Why it cannot run.
+    pub(crate) problem: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -210,7 +219,7 @@ mod tests {
             r#"{"version":"0.2.0","slots":4,"lease":30.5,"course":"draining","running":1,"runs":[{"uuid":
                 "u","name":"a","since":"2026-01-01T00:00:00Z","attempt":1}],"done":7,"failed":1}"#,
             r#"{"takes":{"filters":["name=a*"],"programs":null,"search":["/bin"],"variables":[],"handlers":
-                {"a":null,"b":"it is no program"},"more_handlers":2,"command":"/bin/a","max_attempts":3},"later":[[1]]}"#,
+                {"a":null,"b":"it is no program"},"more_handlers":2,"command":{"program":"/bin/a"},"max_attempts":3},"later":[[1]]}"#,
             r#"{"passed_over":[{"reason":"r","jobs":2,"such_as":"a","job":"@1"}],"unsettled":[]}"#,
             r#"[{"uuid":"u","name":"a","reason":"it is away"}]"#,
         ];

@@ -5,7 +5,7 @@ use std::{borrow::Cow, time::Duration};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::{AuditEntry, ClaimEnd, Entry, Holding, Job, Priority, State, octavia};
+use super::{ClaimEnd, Entry, Holding, Job, Priority, State, octavia};
 
 /// The type of a field. It determines the operators, the sort key and the formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,9 +100,9 @@ fields! {
     Trashed      "trashed"   Since    Record  |it| Since(it.job()?.trashed_on?);
     Ended        "ended"     Since    Record  |it| Since(it.job()?.ended.as_ref()?.on);
     Outcome      "outcome"   Outcome  Record  |it| Text(it.job()?.ended.as_ref()?.departure.name().into());
-    By           "by"        Text     Record  |it| Text(remark(it)?.by.as_str().into());
-    Action       "action"    Text     Record  |it| Text(remark(it)?.action.as_deref()?.into());
-    Reason       "reason"    Text     Record  |it| Text(it.job()?.history.reason()?);
+    By           "by"        Text     Record  |it| Text(it.job()?.last_action()?.by.as_str().into());
+    Action       "action"    Text     Record  |it| Text(it.job()?.last_action()?.action.as_deref()?.into());
+    Reason       "reason"    Text     Record  |it| Text(it.job()?.reason()?);
     Waited       "waited"    Span     Record  |it| Span(it.job()?.waited()?.to_std().ok()?);
     Took         "took"      Span     Record  |it| Span(it.job()?.took()?.to_std().ok()?);
     // A command that was ended by a signal has none.
@@ -129,10 +129,6 @@ fn expires(entry: &Entry) -> Option<FieldValue<'_>> {
                 .map_or(FieldValue::Unknown, FieldValue::Span),
         ),
     }
-}
-
-fn remark(entry: &Entry) -> Option<&AuditEntry> {
-    entry.job()?.history.remark.as_ref()
 }
 
 /// Only a claimed job is held: in the trash, a claim is history.

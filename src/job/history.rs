@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use serde::{
-    Deserialize, Serialize,
-    de::{DeserializeOwned, Error as _},
+    Deserialize, Deserializer, Serialize,
+    de::{self, DeserializeOwned, Error as _},
 };
 use serde_json::Value;
 
@@ -22,6 +22,7 @@ pub(crate) struct Failure {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) conductor: String,
+    #[serde(deserialize_with = "failure_time")]
     pub(crate) time: DateTime<Utc>,
 }
 
@@ -135,13 +136,6 @@ pub(crate) struct History {
 impl History {
     pub(crate) const FAILURES: usize = 3;
 
-    /// Returns the reason of the last action; for a failure, its headline.
-    pub(crate) fn reason(&self) -> Option<Cow<'_, str>> {
-        let reason = self.remark.as_ref()?.reason.as_deref()?;
-        let failure = self.failures.last().filter(|it| it.reason == reason);
-        Some(failure.map_or(reason.into(), |it| it.headline().into()))
-    }
-
     /// Returns how long the former owner may still run the job: an operator released its claim by force, without proof
     /// that its command has ended.
     pub(crate) fn may_run_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
@@ -173,10 +167,35 @@ pub(crate) struct AuditEntry {
     /// actions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) action: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "sortable_time"
+    )]
     pub(crate) on: Option<DateTime<Utc>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
+}
+
+/// Reads a stored time. Only this form sorts as text, and the scripts on Redis know no other; nor do they know leap
+/// seconds.
+pub(crate) fn sortable_time<'de, D: Deserializer<'de>>(
+    reader: D,
+) -> Result<Option<DateTime<Utc>>, D::Error> {
+    let text = Option::<Cow<'_, str>>::deserialize(reader)?;
+    text.map(|text| parse_sortable(&text)).transpose()
+}
+
+fn failure_time<'de, D: Deserializer<'de>>(reader: D) -> Result<DateTime<Utc>, D::Error> {
+    parse_sortable(&Cow::<'_, str>::deserialize(reader)?)
+}
+
+fn parse_sortable<E: de::Error>(text: &str) -> Result<DateTime<Utc>, E> {
+    let is_in_form = text.ends_with('Z') && text.as_bytes().get(10) == Some(&b'T');
+    let time = DateTime::parse_from_rfc3339(text).ok();
+    let time = time.filter(|it| is_in_form && it.timestamp_subsec_nanos() < 1_000_000_000);
+    let time = time.ok_or_else(|| E::custom(format!("`{text}` is not a time")))?;
+    Ok(time.to_utc())
 }
 
 impl AuditEntry {
@@ -283,23 +302,5 @@ mod tests {
             };
             assert!(long.headline().len() <= HEADLINE + "…".len());
         }
-    }
-
-    #[test]
-    fn reason_of_a_failure_is_its_headline() {
-        let failure = Failure {
-            exit_code: Some(3),
-            ..Failure::reported("the command ended with code 3", "night")
-        };
-        let reason = |reason: &str| {
-            let history = History {
-                remark: Some(AuditEntry::now("trashed", "night", Some(reason))),
-                failures: vec![failure.clone()],
-                ..History::default()
-            };
-            history.reason().map(Cow::into_owned)
-        };
-        assert_eq!(reason(&failure.reason).as_deref(), Some("exit 3"));
-        assert_eq!(reason("no use").as_deref(), Some("no use"));
     }
 }

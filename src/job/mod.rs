@@ -26,15 +26,15 @@ pub(crate) use self::{
         Claim, ClaimEnd, Claimant, Claimed, Fence, Holding, LONGEST_BRIEF, Owner, Term, brief,
     },
     conductor::{
-        Conductor, ConductorReport, Counters, Course, MOST_HANDLERS, MOST_RUNS, PublishedPolicy,
-        Run, SkippedReason, Unsettled,
+        Conductor, ConductorReport, Counters, Course, MOST_HANDLERS, MOST_RUNS, PublishedCommand,
+        PublishedPolicy, Run, SkippedReason, Unsettled,
     },
     details::{Decode, Details},
     draft::{Draft, Edit, Former},
     fields::{FieldKind, FieldSource, FieldValue, JobField},
     history::{
         AuditEntry, CapturedOutput, Failure, History, LONGEST_RECORD, LONGEST_TEXT, RELEASED,
-        from_json, shortened,
+        from_json, shortened, sortable_time,
     },
     key::{JobKey, standard_uuid},
     moves::{MOST_RECORDS, MOVER, MoveRecord, Stage},

@@ -1,5 +1,7 @@
 //! The history: records of jobs after they left the board.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +86,28 @@ impl Job {
         remark.filter(|remark| remark.is_of(action) || self.is_moved())
     }
 
+    /// Returns the last intervention; of an ended job, only one that may have ended it.
+    pub(crate) fn last_action(&self) -> Option<&AuditEntry> {
+        const EARLIER: [&str; 5] = [
+            "abandoned",
+            "changed",
+            "restored",
+            "retried",
+            AuditEntry::RECEIVED,
+        ];
+        let is_earlier = |action: &str| self.ended.is_some() && EARLIER.contains(&action);
+        let last = self.history.remark.as_ref();
+        last.filter(|it| !it.action.as_deref().is_some_and(is_earlier))
+    }
+
+    /// Returns the reason of the last action; for a failure, its headline.
+    pub(crate) fn reason(&self) -> Option<Cow<'_, str>> {
+        let reason = self.last_action()?.reason.as_deref()?;
+        let failure = self.history.failures.last();
+        let failure = failure.filter(|it| it.reason == reason);
+        Some(failure.map_or(reason.into(), |it| it.headline().into()))
+    }
+
     /// Returns the failure that moved it to the trash; `None` if an operator did.
     pub(crate) fn fatal_failure(&self) -> Option<&Failure> {
         let last = self
@@ -138,5 +162,26 @@ impl Job {
         let took = ended.on - ended.claimed_on?;
         // Clocks may disagree.
         Some(took.max(TimeDelta::zero()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reason_of_a_failure_is_its_headline() {
+        let failure = Failure {
+            exit_code: Some(3),
+            ..Failure::reported("the command ended with code 3", "night")
+        };
+        let reason = |reason: &str| {
+            let mut job = Job::named("a");
+            job.history.remark = Some(AuditEntry::now("trashed", "night", Some(reason)));
+            job.history.failures = vec![failure.clone()];
+            job.reason().map(Cow::into_owned)
+        };
+        assert_eq!(reason(&failure.reason).as_deref(), Some("exit 3"));
+        assert_eq!(reason("no use").as_deref(), Some("no use"));
     }
 }

@@ -155,6 +155,9 @@ pub(crate) async fn settle_leased(
     };
     loop {
         time::sleep(PAUSE).await;
+        if Instant::now() >= end {
+            return Err(lost);
+        }
         match time::timeout_at(end, request()).await {
             Ok(Err(error)) if error.may_come_of(&settlement.decision) => {
                 let is_over = lease.as_mut().is_some_and(|it| it.has_expired());

@@ -228,7 +228,7 @@ fn searched(entry: &Entry) -> impl Iterator<Item = Cow<'_, str>> {
         job.map(|job| job.name.as_str().into()),
         Some(entry.reference()),
         job.and_then(Job::owner).map(|owner| owner.text()),
-        job.and_then(|job| job.history.reason()),
+        job.and_then(|job| job.reason()),
         failure.map(|failure| failure.reason.as_str().into()),
         failure.map(|failure| failure.stderr.as_str().into()),
     ];

@@ -65,6 +65,9 @@ pub(crate) fn refuse_rest<T>(
     if answers.is_empty() {
         return Err(error);
     }
-    answers.resize_with(batch, || Err(error.repeated(board)));
+    answers.resize_with(batch, || match error {
+        BoardError::Unknown { .. } => Err(BoardError::unreachable(board, error.cause())),
+        _ => Err(error.repeated(board)),
+    });
     Ok(())
 }

@@ -1,7 +1,5 @@
 //! The sidecar: job state that TaskFlow's records have no place for.
 
-use std::borrow::Cow;
-
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
@@ -9,6 +7,7 @@ use serde_json::{Map, Value};
 use super::as_json;
 use crate::job::{
     AuditEntry, Failure, Fence, Former, History, LONGEST_RECORD, Shelf, from_json, shortened,
+    sortable_time,
 };
 
 const VERSION: u32 = 1;
@@ -39,29 +38,44 @@ pub(crate) struct Sidecar {
     pub(in crate::board) v: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "sortable_time"
+    )]
     pub(crate) claimed_on: Option<DateTime<Utc>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fence: Option<Fence>,
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) attempts: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "session")]
     pub(crate) session: Option<u64>,
     /// Whether the last claim was made ahead of its turn and counts only once settled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) ahead: bool,
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) postponed: u32,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "sortable_time"
+    )]
     pub(crate) not_before: Option<DateTime<Utc>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) failures: Vec<Failure>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "sortable_time"
+    )]
     pub(crate) trashed_on: Option<DateTime<Utc>>,
     /// The posting time, if a move makes the server lose it.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "sortable_time"
+    )]
     pub(crate) created_on: Option<DateTime<Utc>>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "sortable_time"
+    )]
     pub(crate) first_claimed_on: Option<DateTime<Utc>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) remark: Option<AuditEntry>,
@@ -192,17 +206,15 @@ fn version(bytes: &[u8]) -> Option<u32> {
     Some(version.v)
 }
 
-/// Accepts only the form in which times sort as text.
-fn time<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<DateTime<Utc>>, D::Error> {
-    let Some(text) = Option::<Cow<'_, str>>::deserialize(reader)? else {
-        return Ok(None);
-    };
-    let is_in_form = text.ends_with('Z') && text.as_bytes().get(10) == Some(&b'T');
-    let time = DateTime::parse_from_rfc3339(&text)
-        .ok()
-        .filter(|_| is_in_form);
-    let time = time.ok_or_else(|| D::Error::custom(format!("`{text}` is not a time")))?;
-    Ok(Some(time.to_utc()))
+/// The scripts on Redis would round a greater number when they write it again.
+const LONGEST_SESSION: u64 = 100_000_000_000_000;
+
+fn session<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u64>, D::Error> {
+    let session = Option::<u64>::deserialize(reader)?;
+    match session.is_some_and(|it| it >= LONGEST_SESSION) {
+        true => Err(D::Error::custom("`session` is too large")),
+        false => Ok(session),
+    }
 }
 
 fn is_zero(number: &u32) -> bool {

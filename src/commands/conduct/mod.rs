@@ -55,9 +55,9 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Claim jobs and run their commands until stopped
 ///
 /// A conductor runs each job whose details contain a `command` (an array of strings), and each job that has a
-/// handler with the same name. It skips all other jobs. With COMMAND, it runs that for each job. Exit code 0 consumes the job and 75 postpones it.
-/// Any other result is a failure: the conductor retries the job with increasing back-off, and trashes it
-/// once it reaches its retry limit.
+/// handler with the same name. It skips all other jobs. With COMMAND, it runs that for each job. Exit code 0
+/// consumes the job and 75 postpones it. Any other result is a failure: the conductor retries the job with
+/// increasing back-off, and trashes it once it reaches its retry limit.
 ///
 /// SIGTERM, SIGINT and SIGQUIT stop the conductor when its jobs are done, or after --grace; a second signal
 /// stops it immediately. SIGUSR1 toggles claiming. SIGUSR2 logs the conductor's state and the skipped jobs,
@@ -227,6 +227,8 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
 /// Without a log, the error alone says what is wrong.
 fn not_all_done(done: &WorkSummary) -> anyhow::Error {
     let names = failed_jobs(done);
+    let most_skipped = done.skipped.iter().max_by_key(|(_, jobs)| **jobs);
+    let reason = most_skipped.map_or("", |(reason, _)| reason.as_str());
     let failed = match done.failed.saturating_sub(names.len() as u64) {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
@@ -234,7 +236,7 @@ fn not_all_done(done: &WorkSummary) -> anyhow::Error {
     let counts = [
         (done.failed, format!("failed: {failed}")),
         (done.unsettled, "not settled".to_owned()),
-        (done.skipped.values().sum(), "skipped".to_owned()),
+        (done.skipped.values().sum(), format!("skipped: {reason}")),
     ];
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let counts: Vec<_> = counts
@@ -247,6 +249,7 @@ fn not_all_done(done: &WorkSummary) -> anyhow::Error {
     CommandError::NotAllDone {
         message: counts.join("; "),
         job,
+        has_failed: done.failed > 0,
     }
     .into()
 }

@@ -35,8 +35,8 @@ pub(super) struct PolicyArgs {
 
     /// Run this command for each job instead of the job's own; it gets the details on standard input
     ///
-    /// JOBBOARD_JOB and the other variables in `help conducting` describe the job. On a network board, a
-    /// --filter must select the jobs.
+    /// Variables describe the job (`help conducting`). TaskFlow flows are skipped. On a network board, --filter
+    /// must select the jobs.
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["handlers", "allow", "allow_any", "allow_env"])]
     command: Vec<OsString>,
 }
@@ -47,15 +47,17 @@ impl PolicyArgs {
         config: &Config,
         env: &Environment,
     ) -> anyhow::Result<ExecutionPolicy> {
-        let says_nothing = self.handlers.is_none()
-            && self.allow.is_empty()
-            && !self.allow_any
-            && self.allow_env.is_empty()
-            && self.command.is_empty();
         match &config.may_run {
-            Some(said) if says_nothing => Self::of(said)?.decide(config, env),
+            Some(said) if !self.allows_any() && self.allow_env.is_empty() => {
+                Self::of(said)?.decide(config, env)
+            }
             _ => self.decide(config, env),
         }
+    }
+
+    fn allows_any(&self) -> bool {
+        let has_commands = !self.allow.is_empty() || !self.command.is_empty();
+        self.handlers.is_some() || self.allow_any || has_commands
     }
 
     /// Whether a command would run for the jobs of every other client of a network board.
@@ -94,14 +96,10 @@ impl PolicyArgs {
             check_board(path).map_err(|error| refusal(&error, OUR_BOARD))?;
         }
         let is_ours_alone = file.is_some() && self.command.is_empty();
-        let has_any = self.handlers.is_some()
-            || !self.allow.is_empty()
-            || self.allow_any
-            || !self.command.is_empty();
-        if !is_ours_alone && !has_any {
+        if !is_ours_alone && !self.allows_any() {
             let message = "without an execution policy, anyone who can post to this board could \
                 run any program here";
-            let hint = "set an execution policy: --handlers DIR, --allow PATTERN or --allow-any";
+            let hint = "set an execution policy: --handlers DIR, --allow PATTERN, --allow-any or -- COMMAND";
             return Err(CommandError::refused(message).hint(hint).into());
         }
         let search = absolute_search(env.variable("PATH").as_deref());
@@ -125,8 +123,12 @@ impl PolicyArgs {
 
     fn handlers(&self, search: &[PathBuf]) -> anyhow::Result<Option<Handlers>> {
         if let Some(program) = self.command.first() {
-            find(program, search).map_err(|error| CommandError::usage(error.to_string()))?;
-            return Ok(Some(Handlers::ForEach(self.command.clone())));
+            let found = find(program, search);
+            return Ok(Some(Handlers::ForEach {
+                program: found.map_err(|error| CommandError::usage(error.to_string()))?,
+                argv: self.command.clone(),
+                problem: None,
+            }));
         }
         let Some(folder) = &self.handlers else {
             return Ok(None);

@@ -228,7 +228,7 @@ impl Mover<'_> {
             ),
             (Ok(None), Err(BoardError::Exists { .. })) => self.conflict(None),
             // The request may still arrive.
-            (Ok(None), Err(error @ BoardError::Unknown { .. })) => self.unresolved(
+            (Ok(None), Err(error)) if error.may_have_taken_effect() => self.unresolved(
                 error.into(),
                 "the job stays here; a claimed copy may be on the target",
             ),

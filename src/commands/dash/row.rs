@@ -239,7 +239,7 @@ impl RowExtras {
                     trashed_on: job.trashed_on,
                     problem: job.problem.clone(),
                     remark: job.history.remark.clone().map(|remark| AuditEntry {
-                        reason: job.history.reason().map(Cow::into_owned),
+                        reason: job.reason().map(Cow::into_owned),
                         ..remark
                     }),
                     reason: failure.map(|it| it.headline().into()),

@@ -109,8 +109,6 @@ fn argument(arg: &Arg) -> Value {
 }
 
 fn variable(help: &str) -> Option<String> {
-    const PREFIX: &str = "JOBBOARD_";
-    let mut words = help.split(|letter: char| letter != '_' && !letter.is_ascii_uppercase());
-    let named = words.find(|word| word.len() > PREFIX.len() && word.starts_with(PREFIX));
-    named.map(str::to_owned)
+    let (_, name) = help.split_once("[env: ")?;
+    name.split_once(']').map(|(name, _)| name.to_owned())
 }

@@ -22,7 +22,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/redis/write/scripts/settle.lua",
         &[],
-        "4f32d02d",
+        "4615c333",
     ),
     (
         "owner and claim of the job",
@@ -40,7 +40,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim or a renewal is served",
         "board/zookeeper/write/claim.rs",
         &["attempt", "renew"],
-        "ec87a202",
+        "c55ceb25",
     ),
     (
         "a settlement is served",

@@ -49,8 +49,12 @@ pub(super) fn is_name(name: &str) -> bool {
 #[derive(Debug, Clone)]
 pub(crate) enum Handlers {
     Folder(Folder),
-    /// One command for every job; another conductor publishes only its program.
-    ForEach(Vec<OsString>),
+    /// One command for every job, and why another conductor cannot run it.
+    ForEach {
+        program: PathBuf,
+        argv: Vec<OsString>,
+        problem: Option<String>,
+    },
     /// The handlers that another conductor reports: why each cannot run, and the number of further ones.
     Published(BTreeMap<String, Option<String>>, usize),
 }
@@ -59,7 +63,7 @@ impl Handlers {
     pub(super) fn find(&self, name: &str) -> Result<Option<PathBuf>, Forbidden> {
         match self {
             Self::Folder(folder) => Ok(folder.find(name)?),
-            Self::ForEach(command) => Ok(command.first().map(PathBuf::from)),
+            Self::ForEach { program, .. } => Ok(Some(program.clone())),
             Self::Published(handlers, more) => match handlers.get(name) {
                 Some(None) => Ok(Some(name.into())),
                 Some(Some(problem)) => Err(Forbidden::Refused(problem.clone())),
@@ -169,7 +173,11 @@ impl ExecutionPolicy {
                 Some(texts) => Variables::Like(globs(texts)),
             },
             handlers: match &takes.command {
-                Some(program) => Some(Handlers::ForEach(vec![program.into()])),
+                Some(command) => Some(Handlers::ForEach {
+                    program: PathBuf::from(&command.program),
+                    argv: Vec::new(),
+                    problem: command.problem.clone(),
+                }),
                 None => handlers.map(|names| Handlers::Published(names, takes.more_handlers)),
             },
             search: takes

@@ -13,7 +13,7 @@ use std::{
     borrow::Cow,
     collections::HashMap,
     ffi::{OsStr, OsString},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -29,7 +29,7 @@ pub(crate) use self::{
 };
 use crate::{
     glob::literal,
-    job::{Job, PublishedPolicy},
+    job::{Job, PublishedCommand, PublishedPolicy},
     process::command::{CommandSpec, Input, NotRun, OutputTarget, details_text, find},
     retry::RetryPolicy,
     suggest::Suggestion,
@@ -96,6 +96,8 @@ pub(crate) struct ExecutionPlan {
 pub(crate) enum Forbidden {
     #[error("the job has no command{}", if *has_handlers { ", and no handler matches its name" } else { "" })]
     NoCommand { has_handlers: bool },
+    #[error("the job belongs to a TaskFlow flow")]
+    Flow,
     #[error("no handler matches its name, and commands are not allowed here")]
     NotHandled,
     #[error("the job's `{field}` is not {wanted}")]
@@ -137,7 +139,7 @@ pub(super) fn excerpt(text: &str) -> Cow<'_, str> {
 
 impl Forbidden {
     pub(crate) fn is_refusal(&self) -> bool {
-        !matches!(self, Self::NoCommand { .. })
+        !matches!(self, Self::NoCommand { .. } | Self::Flow)
     }
 
     /// Returns the remedy on the conductor's machine.
@@ -157,9 +159,10 @@ impl Forbidden {
             Self::NotHandled => "add a handler, or restart the conductor with --allow PROGRAM",
             Self::Absent(_) => "install the program on the conductor's machine",
             Self::Untrusted(_) | Self::Refused(_) => {
-                "correct the handler's owner or mode; conductors check again every ten seconds"
+                "correct the program on the conductor's machine; it checks again every ten seconds"
             }
             Self::NoCommand { .. }
+            | Self::Flow
             | Self::Malformed { .. }
             | Self::Relative(_)
             | Self::Unpublished => "fix the cause on the conductor's machine",
@@ -204,9 +207,11 @@ impl ExecutionPolicy {
                 let (names, more) = handlers.published();
                 (takes.handlers, takes.more_handlers) = (Some(names), more);
             }
-            Some(Handlers::ForEach(command)) => {
-                let program = command.first();
-                takes.command = program.map(|it| it.to_string_lossy().into_owned());
+            Some(Handlers::ForEach { program, .. }) => {
+                takes.command = Some(PublishedCommand {
+                    program: program.to_string_lossy().into_owned(),
+                    problem: why_not(program),
+                });
             }
             Some(Handlers::Published(..)) | None => {}
         }
@@ -223,7 +228,7 @@ impl ExecutionPolicy {
 
     /// A handler overrides a command: the operator chose it, not the poster.
     pub(crate) fn plan(&self, job: &Job) -> Result<ExecutionPlan, Forbidden> {
-        if let Some(handler) = self.handler(&job.name)? {
+        if let Some(handler) = self.handler(job)? {
             return handled(handler, job);
         }
         let request = self.request(job)?;
@@ -299,24 +304,25 @@ impl ExecutionPolicy {
         }
     }
 
-    fn handler(&self, name: &str) -> Result<Option<Handler>, Forbidden> {
+    fn handler(&self, job: &Job) -> Result<Option<Handler>, Forbidden> {
         let program = match &self.handlers {
-            Some(Handlers::ForEach(command)) => {
-                let Some(program) = command.first() else {
-                    return Ok(None);
+            Some(Handlers::ForEach { .. }) if job.book.is_some() => return Err(Forbidden::Flow),
+            Some(Handlers::ForEach {
+                program,
+                argv,
+                problem,
+            }) => {
+                let problem = match self.found {
+                    Some(_) => why_not(program),
+                    None => problem.clone(),
                 };
-                let absent = |_| Forbidden::Absent(program.to_string_lossy().into_owned());
-                let path = match &self.found {
-                    Some(found) => found.find(program, &self.search).map_err(absent)?,
-                    None => program.into(),
+                let (program, argv) = (program.clone(), argv.clone());
+                return match problem {
+                    Some(problem) => Err(Forbidden::Refused(problem)),
+                    None => Ok(Some(Handler { program, argv })),
                 };
-                let argv = command.clone();
-                return Ok(Some(Handler {
-                    program: path,
-                    argv,
-                }));
             }
-            Some(handlers) if handlers::is_name(name) => handlers.find(name)?,
+            Some(handlers) if handlers::is_name(&job.name) => handlers.find(&job.name)?,
             _ => None,
         };
         Ok(program.map(|program| {
@@ -339,6 +345,12 @@ fn decides_what_runs(name: &str) -> bool {
 fn fits(globs: &[Glob], text: &OsStr) -> bool {
     text.to_str()
         .is_some_and(|text| globs.iter().any(|glob| glob.fits(text)))
+}
+
+/// Returns why a program with an absolute path cannot run.
+fn why_not(program: &Path) -> Option<String> {
+    let found = find(program.as_os_str(), &[]);
+    found.err().map(|error| error.to_string())
 }
 
 /// The operator's program for a job, and its arguments.

@@ -14,7 +14,7 @@ use crate::{
     diagnosis::{Cause, ExplainedJob, Snapshot},
     job::{
         AuditEntry, ClaimEnd, Conductor, Course, Entry, Failure, Job, Pause, Pauses,
-        PublishedPolicy, RELEASED, Run, Shelf, Unsettled,
+        PublishedCommand, PublishedPolicy, RELEASED, Run, Shelf, Unsettled,
     },
     problem::{Code, Group},
 };
@@ -115,7 +115,10 @@ fn job_that_no_conductor_accepts_is_judged_by_their_reasons() {
     });
     let own_command = accepting(PublishedPolicy {
         programs: Some(Vec::new()),
-        command: Some("/srv/resize".to_owned()),
+        command: Some(PublishedCommand {
+            program: "/srv/resize".to_owned(),
+            problem: None,
+        }),
         ..PublishedPolicy::default()
     });
     assert_eq!(judged(&own_command, &resize), "ready runs");

@@ -100,7 +100,7 @@ pub(super) static COLUMNS: &[JobColumn] = &[
         Field(JobField::Waited),
     ),
     column("took", "took", Fit::Number, Some(4), Field(JobField::Took)),
-    column("by", "by", Fit::KeepsEnds, Some(6), Computed(by)),
+    column("by", "by", Fit::KeepsEnds, Some(6), Field(JobField::By)),
     column(
         "action",
         "action",
@@ -139,17 +139,6 @@ fn reference(view: JobView<'_>) -> Fact<'_> {
         Entry::Job(_) => Fact::Marked(Tone::Strong, reference),
         // In a table, the name column shows the key.
         Entry::Malformed(_) => Fact::Both(Fact::Nothing.cell(view.now), reference),
-    }
-}
-
-fn by(view: JobView<'_>) -> Fact<'_> {
-    match view.entry.job() {
-        // Whoever retried it earlier did not end it.
-        Some(job) if job.ended.is_some() => {
-            let sent_by = job.sent_by();
-            sent_by.map_or(Fact::Nothing, |it| Fact::text(&*it.by))
-        }
-        _ => Fact::of(JobField::By, view),
     }
 }
 
@@ -316,7 +305,7 @@ fn reason(view: JobView<'_>) -> Fact<'_> {
         Entry::Job(job) => job,
         Entry::Malformed(record) => return Fact::Marked(Tone::Bad, (&record.problem).into()),
     };
-    if let (Some(remark), Some(reason)) = (&job.history.remark, job.history.reason()) {
+    if let (Some(remark), Some(reason)) = (&job.history.remark, job.reason()) {
         return match &remark.action {
             Some(action) if job.sent_by().is_none() => {
                 Fact::Both(Cell::new(format!("{action}: {reason}")), reason)

@@ -91,14 +91,18 @@ impl JobView<'_> {
         }
         if let Some(remark) = &job.history.remark {
             let ago = remark.on.map(|time| duration::brief(self.since(time)));
+            let label = match job.last_action() {
+                Some(_) => "by",
+                None => "earlier",
+            };
             page.fact(
-                "by",
+                label,
                 match (&remark.action, ago) {
                     (Some(action), Some(ago)) => format!("{}, {action} {ago} ago", remark.by),
                     _ => remark.by.clone(),
                 },
             );
-            if let Some(reason) = job.history.reason() {
+            if let Some(reason) = job.reason() {
                 page.fact("reason", reason);
             }
         }

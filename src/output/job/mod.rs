@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 pub(crate) use self::row::{ColumnChange, JobColumns};
 use super::table::SHORT;
 use crate::{
-    job::{Entry, History, Job, Pause, Pauses, State},
+    job::{Entry, Job, Pause, Pauses, State},
     secret::covered,
 };
 
@@ -77,7 +77,10 @@ impl Serialize for JobView<'_> {
         let (entry, job, claim) = (self.entry, self.entry.job(), self.entry.holding());
         let ended = job.and_then(|job| job.ended.as_ref());
         let history = job.map(|job| &job.history);
-        let remark = history.and_then(|history| history.remark.as_ref());
+        let remark = job.and_then(|job| match self.is_dump {
+            true => job.history.remark.as_ref(),
+            false => job.last_action(),
+        });
         let (exit_code, signal) = job.and_then(Job::last_exit).unzip();
         let time = |time: Option<DateTime<Utc>>| time.map(rfc3339);
         let seconds = |span: Option<TimeDelta>| span.map(|span| span.as_seconds_f64());
@@ -90,7 +93,7 @@ impl Serialize for JobView<'_> {
         let hidden = details.as_ref().filter(|_| hides).map(|it| covered(it));
         let reason = match self.is_dump {
             true => remark.and_then(|remark| remark.reason.as_deref().map(Cow::Borrowed)),
-            false => history.and_then(History::reason),
+            false => job.and_then(Job::reason),
         };
         let mut map = serializer.serialize_map(None)?;
         write_members! { map {

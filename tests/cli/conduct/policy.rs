@@ -5,6 +5,7 @@ use std::{fs, path::PathBuf};
 use serde_json::{Value, json};
 
 use super::{Stage, stage::set_mode};
+use crate::support::env::wait_until;
 
 fn post(stage: &Stage, name: &str, details: &Value) {
     stage.env.load(name, details);
@@ -38,7 +39,7 @@ fn network_board_needs_an_explicit_policy() {
     let run = stage.env.run("conduct --drain");
     let told = run.failed(8);
     assert!(
-        told.contains("--handlers DIR, --allow PATTERN or --allow-any"),
+        told.contains("--handlers DIR, --allow PATTERN, --allow-any or -- COMMAND"),
         "{told}"
     );
     assert!(stage.log().is_empty());
@@ -299,4 +300,31 @@ fn own_command_on_a_network_board_needs_a_filter() {
     conduct(&["--filter", "name=mine"]).succeeded();
     assert_eq!(stage.log(), ["mine"]);
     assert_eq!(stage.env.names(), ["theirs"]);
+}
+
+#[test]
+fn own_command_leaves_flows_alone_and_waits_for_its_program() {
+    let stage = Stage::embedded().unwrap();
+    let book = json!({"name": "b", "uuid": "0e6dc4c5-9c2b-4b0e-b3e0-3c3a5a4c1b1a"});
+    let flow = json!({"name": "flow", "book": book}).to_string();
+    let post = stage.env.jobboard(&["post", "--from", "-"]).stdin(flow);
+    post.run().succeeded();
+    stage.env.load("mine", &json!({}));
+    let program = trap(&stage, "worker");
+    let of_each = ["--", program.to_str().unwrap()];
+    let drained = stage.conduct(&[&["--drain"], &of_each[..]].concat()).run();
+    drained.succeeded();
+    assert_eq!(stage.log(), ["ran"]);
+    assert_eq!(stage.env.names(), ["flow"]);
+    let conductor = stage.start(&of_each);
+    fs::remove_file(&program).unwrap();
+    stage.env.load("later", &json!({}));
+    stage.says(&conductor, "worker not found");
+    let explain = || stage.env.run("explain later").stdout;
+    wait_until("the cause is published", || {
+        explain().contains("worker not found")
+    });
+    trap(&stage, "worker");
+    stage.logged(2);
+    conductor.kill();
 }

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Foreign or malformed sidecars.
-const UNREADABLE: [&str; 27] = [
+const UNREADABLE: [&str; 32] = [
     "",
     "x",
     "5",
@@ -33,6 +33,11 @@ const UNREADABLE: [&str; 27] = [
     r#"{"v":1,"not_before":"xx"}"#,
     r#"{"v":1,"not_before":"2026-02-30T00:00:00Z"}"#,
     r#"{"v":1,"not_before":"2026-01-01T00:00:00+02:00"}"#,
+    r#"{"v":1,"not_before":"2026-12-31T23:59:60Z"}"#,
+    r#"{"v":1,"remark":{"by":"ada","on":"2026-12-31T23:59:60Z"}}"#,
+    r#"{"v":1,"remark":{"by":"ada","on":"2026-01-01T00:00:00+02:00"}}"#,
+    r#"{"v":1,"session":100000000000000}"#,
+    r#"{"v":1,"failures":[{"reason":"r","stdout":"","stderr":"","conductor":"c","time":"now"}]}"#,
     r#"{"v":1,"owner":{"name":"ada"}}"#,
     r#"{"v":1,"ahead":1}"#,
     r#"{"v":1,"failures":5}"#,
@@ -47,7 +52,7 @@ const READABLE: [&str; 9] = [
     r#"{"v":1,"attempts":4294967295,"postponed":4294967295}"#,
     r#"{"v":1,"not_before":"2020-02-29T23:59:59.123456Z","owner":null,"fence":null}"#,
     r#"{"v":1,"not_before":"2020-02-29T23:59:59Z","not_before_of":[null,{"a":1}]}"#,
-    r#"{"v":1,"ahead":true,"session":10000,"claimed_on":null}"#,
+    r#"{"v":1,"ahead":true,"session":99999999999999,"claimed_on":null}"#,
     r#"{"v":1,"failures":[]}"#,
     r#"{"v":1,"failures":[{"reason":"r","stdout":"","stderr":"","conductor":"c",
         "time":"2020-02-29T23:59:59Z"}]}"#,

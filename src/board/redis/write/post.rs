@@ -47,6 +47,7 @@ impl Redis {
                 Ok(some) => answers.extend(some),
                 Err(error) => {
                     refuse_rest(&mut answers, drafts.len(), self.client.name(), error)?;
+                    break;
                 }
             }
         }

@@ -14,7 +14,10 @@ end
 
 local function is_text(value) return type(value) == "string" end
 
-local function is_number(value) return type(value) == "number" and value >= 0 and value % 1 == 0 end
+-- cjson writes greater numbers with an exponent.
+local function is_number(value)
+  return type(value) == "number" and value >= 0 and value % 1 == 0 and value < 1e14
+end
 
 local function is_count(value) return is_number(value) and value < 2 ^ 32 end
 
@@ -46,7 +49,7 @@ local function rules_of_side()
 
   local FAILURE = {
     exit_code = is_nothing_or(is_exit), signal = is_nothing_or(is_exit),
-    reason = is_text, stderr = is_text, conductor = is_text, time = is_text,
+    reason = is_text, stderr = is_text, conductor = is_text, time = is_time,
   }
 
   local function are_failures(value)
