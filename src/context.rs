@@ -217,7 +217,7 @@ impl Context {
         if is_protected || consent.yes || self.config.yes.value {
             return Ok(());
         }
-        match self.out.ask(format!("{question} [y/N]")) {
+        match self.out.ask(question, "[y/N]") {
             Some(answer) if matches!(answer.as_str(), "y" | "Y" | "yes") => Ok(()),
             Some(_) => {
                 let message = "not confirmed; nothing changed";
@@ -255,9 +255,8 @@ impl Context {
                 continue;
             }
             let url = &choice.url;
-            match self.out.ask(format!(
-                "{question} {url} is protected; type the name of the board to continue:"
-            )) {
+            let asked = format!("{question} {url} is protected;");
+            match (self.out).ask(asked, "type the name of the board to continue:") {
                 Some(said) if said == name => {}
                 Some(_) => {
                     return Err(refusal(

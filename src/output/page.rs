@@ -12,7 +12,7 @@ use crate::suggest::Suggestion;
 const INDENT: usize = 14;
 
 /// Sentences wrap at this width without a terminal. Facts then stay on one line, for `grep`.
-const PROSE: usize = 100;
+pub(super) const PROSE: usize = 100;
 
 const GAP: &str = "  ";
 

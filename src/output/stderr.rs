@@ -6,8 +6,9 @@ use std::{
 };
 
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr;
 
-use super::{Output, Progress, Text, Tone, Verbosity, json};
+use super::{Output, Page, Progress, Text, Tone, Verbosity, json, page::PROSE, width_of};
 
 impl Output {
     pub(crate) fn note(&self, text: impl Into<Text>) {
@@ -53,12 +54,14 @@ impl Output {
     }
 
     /// Asks a person; `None` without a terminal.
-    pub(crate) fn ask(&self, question: impl Into<Text>) -> Option<String> {
+    pub(crate) fn ask(&self, question: impl Into<Text>, answers: &str) -> Option<String> {
         if !self.can_ask() {
             return None;
         }
         let mut stderr = io::stderr();
-        write!(stderr, "{} ", question.into()).ok()?;
+        let columns = width_of(&stderr).unwrap_or(PROSE).min(PROSE);
+        let question = wrapped(question.into(), answers, columns);
+        write!(stderr, "{question} ").ok()?;
         stderr.flush().ok()?;
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).ok()?;
@@ -73,6 +76,19 @@ impl Output {
         self.color
             .applies(io::stderr().is_terminal(), self.is_plain)
     }
+}
+
+/// Wraps a question between words; its answers stay in one line.
+fn wrapped(question: Text, answers: &str, columns: usize) -> String {
+    let mut page = Page::new(Some((columns, 0)));
+    page.sentence(4).plain(question);
+    let mut question = page.into_text();
+    let last = question.lines().last().map_or(0, UnicodeWidthStr::width);
+    // The reply takes two more columns.
+    let is_full = last + answers.len() + 3 > columns;
+    question.truncate(question.trim_end().len());
+    question += if is_full { "\n    " } else { " " };
+    question + answers
 }
 
 /// Writes a line to stderr. A failure cannot be reported anywhere.
@@ -90,5 +106,22 @@ pub(crate) fn complain_of(tone: Tone, mark: &str, text: &str, is_coloured: bool)
 pub(crate) fn complain_json(value: &impl Serialize) {
     if let Ok(line) = json::line(value) {
         let _ = io::stderr().write_all(&line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_question_wraps_between_words_and_keeps_its_answers_together() {
+        let asked = |question: &str, columns| wrapped(question.into(), "[y/N]", columns);
+        assert_eq!(asked("trash 2 jobs?", 30), "trash 2 jobs? [y/N]");
+        let question = "trash 2 jobs of this board?";
+        assert_eq!(asked(question, 30), format!("{question}\n    [y/N]"));
+        assert_eq!(
+            asked(question, 15),
+            "trash 2 jobs of\n    this board?\n    [y/N]"
+        );
     }
 }

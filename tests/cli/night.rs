@@ -348,7 +348,7 @@ fn many_problems_take_three_commands(stage: &Stage) {
     while !screen.has(r"(?m)^on purpose") {
         at += 1;
         wait_until("it asks, or is done", || {
-            screen.has(&format!(r"(?m)^{at} of \d+\. .*\[q\]uit *$"))
+            screen.has(&format!(r"(?m)^{at} of \d+\. [^\[]*\[y\].*\[q\]uit *$"))
                 || screen.has("(?m)^on purpose")
         });
         // No conductor takes the spent job yet, so no canary would end.

@@ -121,13 +121,10 @@ impl Report for FixPlan {
     }
 }
 
-/// The columns of a question with its answer.
-const LINE: usize = 100;
+/// The longest heading, in columns: three lines with room for their word borders.
+const HEADING: usize = 270;
 
-/// The fewest columns of a summary in a question.
-const SUMMARY: usize = 12;
-
-const ANSWERS: &str = ": [y]es [n]o [a]ll safe [s]how [q]uit";
+const ANSWERS: &str = "[y]es [n]o [a]ll safe [s]how [q]uit";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StepAnswer {
@@ -147,16 +144,14 @@ fn heading(step: &FixStep, number: usize, total: usize) -> String {
         format!("{number} of {total}. "),
         format!(" ({risk}{})", step.advice),
     );
-    // An answer takes two more columns.
-    let room = LINE.saturating_sub(start.len() + end.len() + ANSWERS.len() + 2);
-    let summary = Text::from(&step.summary).cut(room.max(SUMMARY));
-    format!("{start}{summary}{end}")
+    let room = HEADING.saturating_sub(start.len() + end.len());
+    format!("{start}{}{end}", Text::from(&step.summary).cut(room))
 }
 
 fn ask(ctx: &Context, heading: &str) -> Option<StepAnswer> {
-    let question = format!("{heading}{ANSWERS}");
+    let question = format!("{heading}:");
     loop {
-        let answer = ctx.out.ask(question.as_str())?;
+        let answer = ctx.out.ask(question.as_str(), ANSWERS)?;
         match answer.to_lowercase().as_str() {
             "y" | "yes" => return Some(StepAnswer::Yes),
             "n" | "no" | "" => return Some(StepAnswer::No),

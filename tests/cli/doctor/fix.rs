@@ -159,7 +159,7 @@ fn fix_asks_on_a_terminal() {
     env.claim("@1", &dead("ada"));
     need!(screen = Pane::open(&env, &[]));
     screen.line("jobboard doctor --fix");
-    let question = r"1 of 1\. owner-dead: 1 job, .* \(the owner is gone\): \[y\]es \[n\]o \[a\]ll safe \[s\]how \[q\]uit";
+    let question = r"(?s)1 of 1\. owner-dead: 1 job, .* \(the owner\s+is\s+gone\):\s+\[y\]es \[n\]o \[a\]ll safe \[s\]how \[q\]uit";
     screen.shows(question);
     screen.line("n");
     screen.shows("nothing was changed");
@@ -173,6 +173,23 @@ fn fix_asks_on_a_terminal() {
     screen.shows("abandoned ");
     screen.shows("no problems");
     assert_eq!(env.state("@1"), "UNCLAIMED");
+}
+
+#[test]
+fn question_shows_the_whole_cause() {
+    need!(stage = Stage::embedded());
+    let cause = "cannot write the nightly dump of all databases to the backup volume: no space";
+    let script = format!("echo {cause} >&2; exit 3");
+    stage.post_with("dump", &script, &["max_attempts:=1"]);
+    stage.conduct(&["--drain"]).run().failed(7);
+    need!(screen = Pane::open(&stage.env, &[]));
+    screen.resize(120, 30);
+    screen.line("jobboard doctor --fix --only failed");
+    let cause = cause.replace(" no space", r"\n    no space");
+    screen.shows(&format!(
+        r"^1 of 1\. failed: 1 job, exit 3: {cause} \(after fixing the cause\): \[y\]es .*\[q\]uit"
+    ));
+    screen.line("q");
 }
 
 #[test]
