@@ -5,7 +5,6 @@ mod flows;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use tokio::time;
 
@@ -216,7 +215,7 @@ async fn recheck_claim(
     }
     let mut unseen_here = None;
     if let Some(job) = entry.job().filter(|_| judged.main.code == Code::Waiting) {
-        match time::timeout(PATIENCE, count_before(board, job.rank(), snapshot.now)).await {
+        match time::timeout(PATIENCE, count_before(board, job.rank(), snapshot)).await {
             Ok(Ok(before)) => case.before = Some(before),
             Ok(Err(error)) if error.is_retryable() => return Err(error),
             Ok(Err(error)) => unseen_here = Some(unseen("the jobs that come first", &error)),
@@ -230,22 +229,22 @@ async fn recheck_claim(
     Ok(explanation)
 }
 
+/// Counts the jobs that a conductor would take first.
 async fn count_before(
     board: &dyn Board,
     rank: Rank,
-    now: DateTime<Utc>,
+    snapshot: &Snapshot,
 ) -> Result<u64, BoardError> {
     let mut entries = board.entries(Query {
         shelf: Shelf::Board,
         which: Which::Unclaimed,
         order: Order::Any,
-        detail: Detail::Brief,
+        detail: Detail::Whole,
     });
     let mut before = 0;
     while let Some(entry) = entries.try_next().await? {
-        let Entry::Job(job) = entry else { continue };
-        let waits = job.history.is_held_back(now);
-        before += u64::from(job.rank() < rank && job.may_be_offered() && !waits);
+        let is_before = entry.job().is_some_and(|job| job.rank() < rank);
+        before += u64::from(is_before && snapshot.judge(&entry).is_queued());
     }
     Ok(before)
 }

@@ -44,6 +44,11 @@ impl Judged {
     pub(crate) fn causes(&self) -> impl Iterator<Item = &Cause> {
         [&self.main].into_iter().chain(&self.also)
     }
+
+    /// Whether a conductor takes the job now or as soon as a slot is free.
+    pub(crate) fn is_queued(&self) -> bool {
+        matches!(self.main.code, Code::Ready | Code::Waiting)
+    }
 }
 
 #[derive(Default)]

@@ -97,6 +97,10 @@ fn queued_jobs_differ_from_the_running_one(stage: &Stage) {
     let first = stage.post("first", WAITS);
     let conductor = stage.start(&["--name", "night"]);
     stage.logged(1);
+    // No conductor takes these two, so they are not ahead of the others.
+    stage.env.run("pause paused --for 1h").succeeded();
+    stage.post("paused", "true");
+    stage.env.post("without-command");
     let (next, last) = (stage.post("next", "true"), stage.post("last", "true"));
     wait_until("it is told", || {
         explain(stage, &first).text().contains("command is running")
