@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{
     Cause, Snapshot,
     fixes::{FixTarget, fix},
-    runner::{Runner, RunnerAnswer},
+    runner::{Runner, RunnerAnswer, loads},
 };
 use crate::{
     duration,
@@ -181,9 +181,9 @@ impl Snapshot {
         }
     }
 
-    /// Adds what each conductor answers, if none takes the job; otherwise, how busy they are.
+    /// Adds what each conductor answers; for a queued job, also how busy those are that accept it.
     fn with_answers(&self, mut problem: Problem, case: &ExplainedJob<'_>, job: &Job) -> Problem {
-        let (mut slots, mut free, mut longest) = (0, 0, None);
+        let mut accepting = Vec::new();
         let is_any_alive = self.runners_alive().next().is_some();
         let answering = self.runners.iter().filter(|it| !it.conductor.has_left);
         // Silent conductors answer only if no other does.
@@ -192,22 +192,13 @@ impl Snapshot {
                 true => RunnerAnswer::Skips("silent".to_owned()),
                 false => runner.answer(case.entry, job, self.now),
             };
-            if let Some(reason) = answer.reason() {
-                problem = problem.seen(&runner.conductor.name, reason);
-                continue;
+            match answer.reason() {
+                Some(reason) => problem = problem.seen(&runner.conductor.name, reason),
+                None => accepting.push(runner),
             }
-            slots += runner.conductor.report.slots.unwrap_or(1);
-            free += runner.conductor.free();
-            let starts = runner.conductor.report.runs.iter().map(|run| run.since);
-            longest = longest.into_iter().chain(starts).min();
         }
         if matches!(problem.code, Code::Ready | Code::Waiting) {
-            let busy = format!("{} of {slots}", slots.saturating_sub(free));
-            problem = problem.seen("busy slots", busy);
-            if let Some(since) = longest.filter(|_| free == 0) {
-                let age = duration::between(since, self.now);
-                problem = problem.seen_at("longest run", age, since);
-            }
+            problem = problem.seen("busy", loads(&accepting, self.now));
         }
         match problem.code {
             Code::BackingOff => problem,

@@ -10,7 +10,9 @@ use crate::{
         admission::{Rejection, admit},
         policy::ExecutionPolicy,
     },
+    duration,
     job::{Conductor, Course, Entry, Job, Run},
+    output::count_jobs,
     process::group::{has_ended, is_stopped},
     retry::retry_limit,
 };
@@ -76,6 +78,9 @@ impl RunnerAnswer {
     }
 }
 
+/// The most conductors whose load is shown.
+const NAMED: usize = 3;
+
 /// The limit for the patterns of all conductors together: about ten thousand.
 const MOST_PATTERNS: usize = 1 << 20;
 
@@ -134,6 +139,23 @@ impl Runner {
         runs.find(|run| run.uuid == reference)
     }
 
+    /// Returns its load in words: `night-1 runs 4 jobs in 4 slots, the longest for 2m`.
+    fn load(&self, now: DateTime<Utc>) -> String {
+        let (name, report) = (&self.conductor.name, &self.conductor.report);
+        let jobs = count_jobs(report.running.unwrap_or_default() as u64);
+        let slots = match report.slots.unwrap_or(1) {
+            1 => "1 slot".to_owned(),
+            slots => format!("{slots} slots"),
+        };
+        let since = report.runs.iter().map(|run| run.since).min();
+        let longest = since.map(|since| duration::between(since, now));
+        let longest = longest.map(|age| format!(", the longest for {age}"));
+        format!(
+            "{name} runs {jobs} in {slots}{}",
+            longest.unwrap_or_default()
+        )
+    }
+
     pub(crate) fn lease(&self) -> Option<Duration> {
         Duration::try_from_secs_f64(self.conductor.report.lease?).ok()
     }
@@ -180,6 +202,16 @@ impl Runner {
         let own = own.and_then(|plan| plan.limits.max_attempts);
         let most = retry_limit(own, takes.max_attempts, takes.max_attempts_max);
         (job.history.attempts >= most).then_some(most)
+    }
+}
+
+/// Returns the loads of these conductors in words; a long list is cut.
+pub(super) fn loads(runners: &[&Runner], now: DateTime<Utc>) -> String {
+    let named = runners.iter().take(NAMED).map(|it| it.load(now));
+    let named = named.collect::<Vec<_>>().join("; ");
+    match runners.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named}; and {more} more conductors"),
     }
 }
 

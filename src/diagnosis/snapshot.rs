@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::{
     holder::{Death, Holder},
-    runner::{Runner, runners},
+    runner::{Runner, loads, runners},
 };
 use crate::{
     board::{Board, BoardError, Capabilities, PeerOrder, chain},
@@ -151,6 +151,13 @@ impl Snapshot {
     pub(crate) fn free_slots(&self) -> u64 {
         let publishing = self.alive().filter(|it| it.report.slots.is_some());
         publishing.map(|it| it.free() as u64).sum()
+    }
+
+    /// Returns the loads of the conductors without a free slot in words.
+    pub(crate) fn busy(&self) -> String {
+        let busy = self.runners_staying();
+        let busy: Vec<_> = busy.filter(|it| it.conductor.free() == 0).collect();
+        loads(&busy, self.now)
     }
 
     pub(super) fn runners_alive(&self) -> impl Iterator<Item = &Runner> {

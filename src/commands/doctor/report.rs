@@ -9,7 +9,7 @@ use super::fix::FixStep;
 use crate::{
     board::BoardError,
     commands::parts::problems,
-    diagnosis::Checkup,
+    diagnosis::{Checkup, Snapshot},
     job::Pause,
     output::{Cell, Page, Report, Row, Tone, count_jobs},
     problem::{Code, Group, Problem, Severity},
@@ -32,6 +32,8 @@ pub(super) struct Diagnosis {
     paused: u64,
     backing_off: u64,
     waiting: u64,
+    #[serde(skip)]
+    busy: String,
     pauses: Vec<Pause>,
     unseen: Vec<Unseen>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,8 +84,8 @@ impl Diagnosis {
                 state,
             }
         };
-        let survey = checkup.survey.iter();
-        let pauses = survey.flat_map(|it| it.snapshot.pauses.all());
+        let snapshot = checkup.survey.as_ref().map(|it| &it.snapshot);
+        let pauses = snapshot.iter().flat_map(|it| it.pauses.all());
         let figures = checkup.survey.as_ref().map(|it| &it.figures);
         Self {
             board: board.to_owned(),
@@ -95,6 +97,7 @@ impl Diagnosis {
             paused: figures.map_or(0, |it| it.paused),
             backing_off: figures.map_or(0, |it| it.backing_off),
             waiting: figures.map_or(0, |it| it.waiting),
+            busy: snapshot.map(Snapshot::busy).unwrap_or_default(),
             pauses: pauses.cloned().collect(),
             problems,
             unseen,
@@ -155,7 +158,7 @@ impl Diagnosis {
             let line = page
                 .sentence(2)
                 .add(Tone::Faint, "waiting for a free slot: ");
-            line.plain(count_jobs(self.waiting));
+            line.plain(format!("{}; {}", count_jobs(self.waiting), self.busy));
         }
     }
 }

@@ -116,6 +116,11 @@ fn queued_jobs_differ_from_the_running_one(stage: &Stage) {
     );
     let last = is(stage, &last, "waiting");
     assert!(last.text().contains("jobs ahead: 1"), "{}", last.run);
+    let busy = "night runs 1 job in 1 slot, the longest for ";
+    assert!(last.text().contains(busy), "{}", last.run);
+    let doctor = stage.env.run("doctor -o table --only jobs");
+    let waiting = format!("waiting for a free slot: 2 jobs; {busy}");
+    assert!(doctor.stdout.contains(&waiting), "{doctor}");
     for told in [held, next, last] {
         assert_eq!(told.codes().len(), 1, "{}", told.run);
     }
