@@ -132,7 +132,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DoctorArgs) -> anyhow::Result<(
         };
         match fixed.has_run() {
             true => {
-                ctx.out.note(fixed.summary());
+                fixed.summary().iter().for_each(|line| ctx.out.note(line));
                 diagnosis = diagnose(ctx, &*board, &args).await?;
             }
             false if fixed.steps.is_empty() => {}

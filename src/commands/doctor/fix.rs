@@ -58,15 +58,23 @@ impl Fixed {
         self.steps.iter().any(|it| it.state != "skipped")
     }
 
-    /// Sums up the steps in one line.
-    pub(super) fn summary(&self) -> String {
+    /// Counts the steps, and names those that failed or stopped, with the command that continues each.
+    pub(super) fn summary(&self) -> Vec<String> {
         let states = ["done", "failed", "stopped", "skipped"];
         let counts = states.map(|state| (self.count(state), state));
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
         let counts: Vec<_> = counts
             .map(|(count, state)| format!("{count} {state}"))
             .collect();
-        format!("steps: {}", counts.join(", "))
+        let counts = format!("steps: {}", counts.join(", "));
+        let steps = self.steps.iter().zip(1..);
+        let open = steps.filter(|(it, _)| ["failed", "stopped"].contains(&it.state));
+        let open = open.flat_map(|(step, number)| {
+            let (state, summary) = (step.state, &step.summary);
+            let step_in_words = format!("step {number} {state} ({summary}); to continue:");
+            [step_in_words, format!("   {}", step.command)]
+        });
+        [counts].into_iter().chain(open).collect()
     }
 
     pub(super) fn result(&self) -> anyhow::Result<()> {

@@ -231,6 +231,9 @@ fn problems_found_after_the_confirmation_are_not_fixed() {
     put(25, 27);
     screen.line("y");
     screen.shows("27 jobs selected, but --max is 25; nothing changed");
+    screen.shows(
+        r"(?s)steps: 1 failed\nstep 1 failed \(unreadable-record: 25 jobs, .*\); to\s+continue:\n   jobboard trash --force",
+    );
     assert_eq!(server.run(&["HLEN", "taskflow:listings"]).trim(), "27");
 }
 
