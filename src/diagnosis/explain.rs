@@ -9,6 +9,7 @@ use super::{
     runner::{Runner, RunnerAnswer, loads},
 };
 use crate::{
+    conductor::policy::any_program,
     duration,
     job::{ClaimEnd, Entry, Holding, Job, Shelf, octavia},
     output::{Text, short},
@@ -272,8 +273,10 @@ impl Snapshot {
                     true => program.to_owned(),
                     false => format!("/usr/bin/{program}"),
                 };
-                Fix::look(command.with(["--allow".to_owned(), program]))
-                    .because("start a conductor that may run the program")
+                let warning = any_program(&program);
+                Fix::look(command.with(["--allow".to_owned(), program])).because(format!(
+                    "start a conductor that may run the program{warning}"
+                ))
             }
             Some(_) => Fix::look(command).because("start a conductor"),
             None => Fix::look(command.with(["--handlers", "DIR"])).because(

@@ -137,6 +137,26 @@ pub(super) fn excerpt(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Programs that start any other program, which their arguments name.
+const LAUNCHERS: &[&str] = &[
+    "ash", "awk", "bash", "busybox", "chroot", "csh", "dash", "doas", "env", "find", "fish",
+    "flock", "gawk", "gdb", "ionice", "ksh", "lua", "make", "mawk", "nice", "node", "nohup",
+    "nsenter", "parallel", "perl", "php", "pkexec", "python", "ruby", "runuser", "script",
+    "setpriv", "setsid", "sh", "ssh", "stdbuf", "strace", "su", "sudo", "taskset", "tclsh", "tcsh",
+    "time", "timeout", "unshare", "watch", "xargs", "zsh",
+];
+
+/// Returns the warning beside advice to allow a program that starts any other one; otherwise nothing.
+pub(crate) fn any_program(path: &str) -> &'static str {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    // Interpreters carry their version, such as python3.11.
+    let name = name.trim_end_matches(|it: char| it.is_ascii_digit() || it == '.');
+    match LAUNCHERS.contains(&name) {
+        true => " (this allows any program)",
+        false => "",
+    }
+}
+
 impl Forbidden {
     pub(crate) fn is_refusal(&self) -> bool {
         !matches!(self, Self::NoCommand { .. } | Self::Flow)
@@ -151,7 +171,7 @@ impl Forbidden {
         };
         let fixed = match self {
             Self::NotAllowed(it) if it.starts_with('/') && it.len() <= LONGEST => {
-                return restart("--allow", it);
+                return restart("--allow", it) + any_program(it);
             }
             Self::Variable(it) if it.len() <= LONGEST => return restart("--allow-env", it),
             Self::NotAllowed(_) => "restart the conductor with --allow PROGRAM",

@@ -371,3 +371,18 @@ fn published_policy_decides_like_the_policy() {
         }
     }
 }
+
+#[test]
+fn advice_to_allow_a_launcher_warns_that_it_allows_any_program() {
+    for (program, warns) in [
+        ("/usr/bin/env", true),
+        ("/bin/sh", true),
+        ("/usr/local/bin/python3.11", true),
+        ("/usr/bin/mysqldump", false),
+        ("/usr/bin/sh/dump", false),
+    ] {
+        let remedy = Forbidden::NotAllowed(program.to_owned()).remedy();
+        let warning = " (this allows any program)";
+        assert_eq!(remedy.ends_with(warning), warns, "{remedy}");
+    }
+}
