@@ -145,7 +145,7 @@ impl Surveyor {
                 State::Claimed => &mut named.claimed,
                 _ => &mut named.unclaimed,
             } += 1;
-            named.failed += u64::from(job.history.has_failed());
+            named.failed += u64::from(job.history.is_failing());
             named.oldest = earlier(named.oldest, job.created_on);
         });
         self.survey.has_dropped[0] |= keep_most(&mut self.names, self.most_names, |of| of.jobs);

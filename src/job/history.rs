@@ -149,6 +149,18 @@ impl History {
         self.failures.iter().any(|it| !it.is_release())
     }
 
+    /// Whether an attempt has failed since an operator last retried the job.
+    pub(crate) fn is_failing(&self) -> bool {
+        let remark = self.remark.as_ref();
+        let retried = remark.filter(|it| it.action.as_deref() == Some(AuditEntry::RETRIED));
+        let retried = retried.and_then(|it| it.on);
+        // A retry restarts the count of attempts; a later audit entry replaces that of the retry.
+        let attempts = usize::try_from(self.attempts).unwrap_or(usize::MAX);
+        let failures = self.failures.iter().rev().take(attempts);
+        let mut failures = failures.filter(|it| !it.is_release());
+        failures.any(|it| retried.is_none_or(|on| it.time > on))
+    }
+
     pub(crate) fn is_held_back(&self, now: DateTime<Utc>) -> bool {
         self.not_before.is_some_and(|time| time > now)
     }
@@ -202,6 +214,8 @@ impl AuditEntry {
     pub(crate) const MOVED: &str = "moved";
 
     pub(crate) const RECEIVED: &str = "received";
+
+    pub(crate) const RETRIED: &str = "retried";
 
     pub(crate) fn now(action: &str, by: &str, reason: Option<&str>) -> Self {
         Self {

@@ -10,6 +10,7 @@ use crate::{
 on_every_board!(
     every_job_is_counted_and_each_problem_can_be_listed,
     claims_of_a_live_conductor_are_distinguished,
+    retried_job_is_failing_only_after_its_next_failure,
 );
 
 fn status(env: &Env) -> Value {
@@ -28,6 +29,22 @@ fn fail(env: &Env, job: &str, delay: &str) {
     let claim = ["claim", job, "--retry-delay", delay, "--retry-max", delay];
     let run = env.jobboard(&[&claim[..], &["--", "false"]].concat());
     run.run().failed(1);
+}
+
+fn retried_job_is_failing_only_after_its_next_failure(stage: &Stage) {
+    let (env, job) = (&stage.env, stage.env.post("dump"));
+    let is_failing = || status(env)["names"][0]["failed"] == 1;
+    fail(env, &job, "1d");
+    assert!(is_failing());
+    for retry in ["retry", "retry --keep-attempts"] {
+        env.ok(format!("{retry} {job}"));
+        assert!(!is_failing(), "{retry}");
+        env.claim(&job, "ada");
+        assert!(!is_failing(), "{retry}");
+        env.ok(format!("abandon {job} --force --yes"));
+        fail(env, &job, "1d");
+        assert!(is_failing(), "{retry}");
+    }
 }
 
 fn every_job_is_counted_and_each_problem_can_be_listed(stage: &Stage) {

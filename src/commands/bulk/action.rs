@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{act::Verb, select::Chosen};
-use crate::job::{Edit, Shelf};
+use crate::job::{AuditEntry, Edit, Shelf};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -37,7 +37,7 @@ impl Action {
             Self::Trash { failed: true, .. } => ("trash --failed", "trashed"),
             Self::Trash { .. } => ("trash", "trashed"),
             Self::Restore => ("restore", "restored"),
-            Self::Retry { .. } => ("retry", "retried"),
+            Self::Retry { .. } => ("retry", AuditEntry::RETRIED),
             Self::Change(_) => ("change", "changed"),
             Self::Purge => ("purge", "purged"),
         };

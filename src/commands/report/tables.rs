@@ -161,7 +161,7 @@ impl ReportFacts {
             vec![unclaimed, ("rect.claimed", "claimed", it.claimed)]
         };
         Table {
-            title: "Most frequent job names; `failed` counts jobs with at least one failed attempt",
+            title: "Most frequent job names; `failed` counts jobs that failed since their last retry",
             columns: NAMES.to_vec(),
             rows: rows.collect(),
             bars: self.names.iter().map(bar).collect(),
