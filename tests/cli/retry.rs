@@ -18,6 +18,7 @@ on_every_board!(
     canary_that_fails_as_before_keeps_the_others,
     canary_with_another_result_releases_the_others,
     canary_without_a_conductor_is_refused_or_waits_until_the_timeout,
+    canary_without_a_free_slot_names_the_reason,
     interrupted_retry_prints_the_command_for_the_remaining_jobs,
 );
 
@@ -252,6 +253,30 @@ fn canary_without_a_conductor_is_refused_or_waits_until_the_timeout(stage: &Stag
     let late = run(stage, &[&CANARY[..], &["--timeout", "3s"]].concat());
     assert_eq!(late.code, 124, "{late:?}");
     assert_eq!(trashed(stage), "3\n");
+}
+
+fn canary_without_a_free_slot_names_the_reason(stage: &Stage) {
+    let conductor = fail(stage);
+    stage.post("long", "touch began; exec sleep 600");
+    wait_until("its slot is taken", || stage.env.file("began").exists());
+    wait_until("the others wait", || {
+        let listed = stage.env.json("conductors --json");
+        listed[0]["running"] == 1
+    });
+    let late = run(stage, &[&CANARY[..], &["--timeout", "2s"]].concat());
+    assert_eq!(late.code, 124, "{late:?}");
+    let told = &late.stderr;
+    assert!(
+        told.contains("no conductor had a free slot within 2s"),
+        "{late:?}"
+    );
+    assert!(
+        told.contains("not retried: 3 jobs; `jobboard retry"),
+        "{late:?}"
+    );
+    assert!(told.contains("hint: `jobboard conductors`"), "{late:?}");
+    assert_eq!(trashed(stage), "3\n");
+    conductor.kill();
 }
 
 /// Ends a conductor, so that it leaves the registry.

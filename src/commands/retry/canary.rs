@@ -19,13 +19,13 @@ use crate::{
             task::Task,
         },
         show::find_everywhere,
-        wait::{NO_REPLY, print_news, until, within},
+        wait::{NO_REPLY, out_of_time, print_news, until, within},
     },
     context::Context,
     diagnosis::{Judged, Snapshot, signature},
     duration,
     exit::CommandError,
-    job::{Departure, Entry, Failure, History, Job, Shelf},
+    job::{Departure, Entry, Failure, History, Job, Shelf, State},
     output::{count_jobs, short},
     problem::Code,
     process::signal::Signals,
@@ -34,6 +34,8 @@ use crate::{
 
 const NO_CONDUCTOR: &str = "--timeout 10m waits for a conductor or a Python service; `jobboard help \
                             conduct` shows how to start a conductor";
+
+const NO_SLOT: &str = "no conductor had a free slot within";
 
 /// How long `doctor --fix` waits for a canary before its next question.
 const IN_DIALOG: Duration = Duration::from_secs(30);
@@ -95,13 +97,13 @@ impl CanaryArgs {
         };
         let jobs = first_task.chosen.entries().filter_map(Entry::job);
         let canaries: Vec<_> = jobs.map(Canary::of).collect();
-        self.require_run(ctx, board, &canaries).await?;
+        let is_queued = self.require_run(ctx, board, &canaries).await?;
         let trial = CanaryTrial::new(canaries, &task.chosen);
         // Subscribe before the retry, so that an early end is not missed.
         let timeout = self.timeout.or(self.patience);
         let waiter = within(timeout, NO_REPLY, Waiter::begin(board))
             .await
-            .with_context(|| ctx.trying("wait for", "the canaries"))?;
+            .with_context(|| ctx.trying("try", "the canary"))?;
         let mut signals = Signals::ending()?;
         first_task.carry_out(ctx, board).await?;
         let waiter = waiter.on_news(|news| print_news(ctx, board, news));
@@ -109,21 +111,29 @@ impl CanaryArgs {
             let look = async |board: &dyn Board| trial.outcome(board).await;
             waiter.until_known(&trial.uuids, look).await
         };
-        let what = "the canaries did not end within";
+        let what = "the canary did not end within";
         let again = |resume: Suggestion| resume.with(["--canary".to_owned(), first.to_string()]);
         let failures = until(timeout, what, ready(Ok(waiter)), outcome);
         let failures = tokio::select! {
-            failures = failures => {
-                if failures.is_err() && !task.chosen.jobs.is_empty() {
-                    let rest = task.chosen.jobs.drain(..);
-                    let (rest, resume) = remaining(task.resume.take().map(again), choice, rest);
-                    ctx.out.note(format!(
-                        "the outcome of the canaries is unknown; not retried: {rest}; `{resume}` \
-                         continues"
-                    ));
+            failures = failures => match failures {
+                Ok(failures) => failures,
+                Err(error) => {
+                    if !task.chosen.jobs.is_empty() {
+                        let rest = task.chosen.jobs.drain(..);
+                        let (rest, resume) =
+                            remaining(task.resume.take().map(again), choice, rest);
+                        ctx.out.note(format!(
+                            "the canary has no outcome yet; not retried: {rest}; `{resume}` continues"
+                        ));
+                    }
+                    let is_untried = is_queued && trial.is_untried(board).await;
+                    let error = match timeout {
+                        Some(timeout) if is_untried => out_of_time(timeout, NO_SLOT),
+                        _ => error,
+                    };
+                    return Err(error).with_context(|| ctx.trying("try", "the canary"));
                 }
-                failures.with_context(|| ctx.trying("wait for", "the canaries"))?
-            }
+            },
             signal = signals.next() => {
                 let resume = task.resume.take().map(again);
                 return Err(stopped(ctx, signal, resume, choice, task.chosen.jobs.drain(..)));
@@ -132,13 +142,14 @@ impl CanaryArgs {
         trial.judge(ctx, &failures, task.chosen.jobs.len())
     }
 
-    /// Refuses a canary that no conductor would run: its outcome may never come.
+    /// Refuses a canary that no conductor would run: its outcome may never come. Returns whether one waits for a slot.
     async fn require_run(
         &self,
         ctx: &Context,
         board: &dyn Board,
         canaries: &[Canary],
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<bool> {
+        let mut is_queued = false;
         let trying = || ctx.trying("judge", "the canaries");
         let snapshot = Snapshot::read(board, None, Utc::now()).await;
         let snapshot = snapshot.with_context(trying)?;
@@ -152,6 +163,7 @@ impl CanaryArgs {
             let about = main.about.to_string();
             let (why, hint): (_, Hint) = match main.code {
                 Code::Waiting => {
+                    is_queued = true;
                     ctx.out.note(format!(
                         "{name} waits for a free slot; Ctrl-C stops the wait and retries no more jobs"
                     ));
@@ -177,7 +189,7 @@ impl CanaryArgs {
             let message = format!("{why}, so the canary would not run; nothing changed");
             return Err(CommandError::refused(message).hint(hint).into());
         }
-        Ok(())
+        Ok(is_queued)
     }
 }
 
@@ -257,6 +269,14 @@ impl CanaryTrial {
         }
         let is_decided = failures.iter().any(|(at, it)| self.is_alike(*at, it));
         Ok((is_decided || !is_open).then_some(failures))
+    }
+
+    /// Whether every canary still waits for a conductor.
+    async fn is_untried(&self, board: &dyn Board) -> bool {
+        let found = find_everywhere(board, &references(&self.canaries)).await;
+        let is_untried =
+            |it: &Result<Entry, _>| it.as_ref().is_ok_and(|it| it.state() == State::Unclaimed);
+        found.is_ok_and(|found| found.iter().all(is_untried))
     }
 
     fn judge(&self, ctx: &Context, failures: &Failures, rest: usize) -> anyhow::Result<()> {
