@@ -53,7 +53,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long, requires = "fix")]
     dry_run: bool,
 
-    /// With --fix: reason to record on each job
+    /// With --fix: reason to record on each job, followed by the code of its problem
     #[arg(long, value_name = "TEXT", requires = "fix")]
     reason: Option<String>,
 

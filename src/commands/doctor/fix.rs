@@ -309,8 +309,10 @@ async fn run(
         Repair::Trash { reason } => reason,
         Repair::Abandon { .. } | Repair::Retry { .. } => None,
     };
-    // The operator's reason replaces the suggested one.
-    let reason = args.reason.as_deref().or(suggested).map(str::to_owned);
+    // One reason serves several steps, so the code tells their jobs apart.
+    let given = args.reason.as_ref();
+    let reason = given.map(|given| format!("{given} ({})", step.code));
+    let reason = reason.or(suggested.map(str::to_owned));
     let reason = ReasonArgs { reason };
     match step.repair {
         Repair::Abandon { now } => {

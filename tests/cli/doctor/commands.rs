@@ -49,7 +49,10 @@ fn commands_repair_claims_and_records(stage: &Stage) {
     env.load("again", &json!({"command": ["../x"]}));
     let words = "doctor --fix --yes --only invalid-command --reason 'ticket 4711'";
     env.run(words).succeeded();
-    for (name, reason) in [("wrong", "invalid-command"), ("again", "ticket 4711")] {
+    for (name, reason) in [
+        ("wrong", "invalid-command"),
+        ("again", "ticket 4711 (invalid-command)"),
+    ] {
         let trashed = env.json(format!("list --trash --filter name={name} --json"));
         assert_eq!(trashed[0]["reason"], reason, "{trashed}");
     }
