@@ -178,10 +178,14 @@ impl EventCourse {
         std::array::from_fn(|kind| minutes.clone().map(|counts| counts[kind]).collect())
     }
 
+    /// Returns the intervals since the first recorded end, and at least those of the last hour.
     pub(super) fn intervals(&self) -> Vec<Interval> {
-        let Some(first) = self.first else {
+        let is_quiet = self.levels[MINUTE_LEVEL] == [[0; KINDS.len()]; INTERVALS];
+        if self.first.is_none() && is_quiet {
             return Vec::new();
-        };
+        }
+        let hour = self.at - 59 * LENGTHS[MINUTE_LEVEL];
+        let first = self.first.map_or(hour, |first| first.min(hour));
         let back = |length: i64| (self.at.div_euclid(length) - first.div_euclid(length)).max(0);
         let fits = |length: &i64| back(*length) < INTERVALS as i64;
         let at = LENGTHS.iter().position(fits).unwrap_or(LENGTHS.len() - 1);
@@ -251,7 +255,8 @@ mod tests {
             course.reach(time);
             course.intervals().len()
         };
-        assert_eq!(add(CourseEvent::Finished, at - TimeDelta::minutes(3)), 37);
+        // The numbers of the report cover the last hour, too.
+        assert_eq!(add(CourseEvent::Finished, at - TimeDelta::minutes(3)), 60);
         assert_eq!(add(CourseEvent::Failed, at - TimeDelta::hours(4)), 49);
         course.add(CourseEvent::Posted, at - TimeDelta::hours(5));
         let [posted, finished, failed] = course.last_hour();
