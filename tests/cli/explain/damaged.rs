@@ -37,14 +37,23 @@ fn record_that_peers_delete_is_explained_on_redis() {
     assert!(told.text().contains("Python"), "{}", told.run);
     let key = "deadbeef-0000-4000-8000-000000000000";
     server.run_with(&["HSET", "taskflow:listings", key], b"\xc1");
-    let told = is(&stage, "deadbeef", "unknown-job");
-    assert_eq!(told.remedy(), ["explain", &format!("key:{key}")]);
+    is(&stage, "deadbeef", "unreadable-record");
+    let shown = stage.env.run("show deadbeef");
+    assert!(shown.succeeded().contains(key), "{shown}");
     let job = stage.env.post("resize");
     let told = explain(&stage, &job);
     assert!(!told.codes().contains("breaks-peers"), "{}", told.run);
     // A foreign value replaces the owner.
     server.run(&["LPUSH", &format!("taskflow:{job}.owned"), "x"]);
     broken_lock_is_repaired(&stage, &job);
+    // Under this key there is a readable job with another uuid.
+    let copy = "redis.call('HSET', KEYS[1], ARGV[2], redis.call('HGET', KEYS[1], ARGV[1]))";
+    let key = "cafecafe-0000-4000-8000-000000000000";
+    server.run(&["EVAL", copy, "1", "taskflow:listings", &job, key]);
+    for start in [key, "cafecafe"] {
+        let told = is(&stage, start, "unknown-job");
+        assert_eq!(told.remedy(), ["explain", &format!("key:{key}")]);
+    }
 }
 
 #[test]

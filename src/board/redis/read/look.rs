@@ -121,12 +121,10 @@ impl Redis {
             let mut scan = Scan::of(self.keys.hash(shelf));
             while let Some(page) = scan.next(&self.client).await? {
                 for (field, posting) in page {
-                    let Ok(read) = msgpack::decode(&posting, Detail::Brief, Limit::USUAL) else {
-                        continue;
-                    };
+                    let read = msgpack::decode(&posting, Detail::Brief, Limit::USUAL).ok();
                     let mut is_wanted = false;
                     for (wanted, found) in wanted.iter().zip(&mut found) {
-                        if found.len() < CANDIDATES && could_mean(wanted, &read) {
+                        if found.len() < CANDIDATES && could_mean(wanted, &field, read.as_ref()) {
                             found.push(key_of(&field));
                             is_wanted = true;
                         }
@@ -169,13 +167,14 @@ fn field_named(wanted: &JobRef) -> Option<Vec<u8>> {
     }
 }
 
-fn could_mean(wanted: &JobRef, posting: &Posting) -> bool {
+/// An unreadable record has only its key, which is usually the uuid of the job that it was.
+fn could_mean(wanted: &JobRef, field: &[u8], posting: Option<&Posting>) -> bool {
     match wanted {
-        JobRef::Uuid(beginning) if !wanted.is_exact() => posting
-            .uuid
-            .to_ascii_lowercase()
-            .starts_with(beginning.as_str()),
-        JobRef::Sequence(number) => posting.sequence == Some(*number),
+        JobRef::Uuid(beginning) if !wanted.is_exact() => {
+            let uuid = posting.map_or(field, |it| it.uuid.as_bytes());
+            uuid.to_ascii_lowercase().starts_with(beginning.as_bytes())
+        }
+        JobRef::Sequence(number) => posting.and_then(|it| it.sequence) == Some(*number),
         JobRef::Uuid(_) | JobRef::Key(_) => false,
     }
 }
