@@ -12,7 +12,7 @@ use crate::{
     conductor::policy::any_program,
     duration,
     job::{ClaimEnd, Entry, Holding, Job, Shelf, octavia},
-    output::{Text, short},
+    output::{Text, titled},
     problem::{Code, Fix, Problem},
     secret::covered_text,
     suggest::Suggestion,
@@ -45,9 +45,7 @@ pub(crate) struct Explanation {
 
 impl Explanation {
     pub(crate) fn title(&self) -> String {
-        format!("{} {}", self.name, short(&self.job))
-            .trim_start()
-            .to_owned()
+        titled(&self.name, &self.job)
     }
 
     pub(crate) fn on(mut self, program: &Suggestion) -> Self {

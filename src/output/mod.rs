@@ -36,7 +36,7 @@ pub(crate) use self::{
     chart::{shares, sparkline},
     console::{Console, Side},
     html::{Attribute, Html, element, list, tag},
-    job::{ColumnChange, JobColumns, JobView, count_jobs, rfc3339, short},
+    job::{ColumnChange, JobColumns, JobView, count_jobs, rfc3339, short, titled},
     json::line as json_line,
     page::Page,
     progress::Progress,

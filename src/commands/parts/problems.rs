@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     duration,
-    output::{Page, Text, Tone, count_jobs, short},
-    problem::{Evidence, Example, Fix, Problem, Severity},
+    output::{Page, Text, Tone, count_jobs, titled},
+    problem::{Evidence, Fix, Problem, Severity},
 };
 
 const INDENT: &str = "       ";
@@ -104,11 +104,8 @@ fn print_fix(fix: &Fix, indent: &str, page: &mut Page) {
 fn facts(problem: &Problem, now: DateTime<Utc>) -> Vec<String> {
     let mut facts = Vec::new();
     if let [first, ..] = problem.examples.as_slice() {
-        let is_nameless = |it: &Example| it.name.is_empty() || it.job.ends_with(&it.name);
-        let names = problem.examples.iter().map(|it| match is_nameless(it) {
-            true => short(&it.job).to_owned(),
-            false => format!("{} {}", it.name, short(&it.job)),
-        });
+        let names = problem.examples.iter();
+        let names = names.map(|it| titled(&it.name, &it.job));
         let more = problem.jobs > problem.examples.len() as u64;
         let names: Vec<_> = names.collect();
         let what = if names.len() > 1 { "oldest" } else { "for" };

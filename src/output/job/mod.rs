@@ -154,6 +154,14 @@ pub(crate) fn short(reference: &str) -> &str {
     }
 }
 
+/// Returns the name and the short reference of a record; an unreadable record has its key for both.
+pub(crate) fn titled(name: &str, reference: &str) -> String {
+    match name.is_empty() || reference.strip_prefix("key:").unwrap_or(reference) == name {
+        true => short(reference).to_owned(),
+        false => format!("{name} {}", short(reference)),
+    }
+}
+
 pub(crate) fn rfc3339(time: DateTime<Utc>) -> String {
     time.trunc_subsecs(6)
         .to_rfc3339_opts(SecondsFormat::AutoSi, true)

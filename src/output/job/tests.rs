@@ -426,3 +426,18 @@ fn tsv_fields_are_stable() {
     key:job0000000012-abcdef||MALFORMED|||||||its posting is no map
     ");
 }
+
+#[test]
+fn title_names_a_record_once() {
+    let uuid = "b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11";
+    let key = format!("key:{uuid}");
+    for (name, reference, title) in [
+        ("resize", uuid, "resize b7e6a1c2"),
+        ("1", uuid, "1 b7e6a1c2"),
+        ("", uuid, "b7e6a1c2"),
+        (uuid, uuid, "b7e6a1c2"),
+        (uuid, &key, &key),
+    ] {
+        assert_eq!(titled(name, reference), title);
+    }
+}

@@ -38,6 +38,11 @@ fn record_that_peers_delete_is_explained_on_redis() {
     let key = "deadbeef-0000-4000-8000-000000000000";
     server.run_with(&["HSET", "taskflow:listings", key], b"\xc1");
     is(&stage, "deadbeef", "unreadable-record");
+    let text = stage.env.run("explain deadbeef").stdout;
+    assert!(
+        text.starts_with(&format!("key:{key}  unreadable-record\n")),
+        "{text}"
+    );
     let shown = stage.env.run("show deadbeef");
     assert!(shown.succeeded().contains(key), "{shown}");
     let job = stage.env.post("resize");
