@@ -118,6 +118,11 @@ impl Snapshot {
             (Code::NoMatchingConductor | Code::Unsettled, Some(job)) => {
                 self.look_at_conductor(cause.code, job)
             }
+            (Code::Exhausted | Code::Failed, Some(job)) if !job.has_no_command() => {
+                Some(target.retry().because(
+                    "after fixing the cause; `jobboard change JOB -- COMMAND` corrects the command",
+                ))
+            }
             _ => fix(cause, target),
         };
         problem.fixed_by(fix)
@@ -134,12 +139,20 @@ impl Snapshot {
                 problem.at("paused", pause.and_then(|it| it.remark.on), self.now)
             }
             Code::UnfinishedMove => problem.seen("from", job.moved_from().unwrap_or_default()),
-            Code::ConductorRefuses | Code::InvalidCommand => match shown_command(job) {
-                Some(command) => problem.seen("command", command),
-                None => problem,
-            },
             Code::BackingOff => problem.at("until", job.history.not_before, self.now),
             _ => problem,
+        };
+        let names_command = matches!(
+            problem.code,
+            Code::BackingOff
+                | Code::ConductorRefuses
+                | Code::Exhausted
+                | Code::Failed
+                | Code::InvalidCommand
+        );
+        let problem = match shown_command(job).filter(|_| names_command) {
+            Some(command) => problem.seen("command", command),
+            None => problem,
         };
         let problem = match &job.holding {
             Some(holding) => self.with_claim(problem, job, holding),

@@ -41,7 +41,7 @@ impl FixTarget<'_> {
         Fix::run(risk, repair, &self.jobs())
     }
 
-    fn retry(self) -> Fix {
+    pub(super) fn retry(self) -> Fix {
         let canary = matches!(self, Self::All { canary: true, .. });
         self.run(Risk::Decision, Repair::Retry { canary })
     }

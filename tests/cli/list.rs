@@ -420,7 +420,10 @@ fn who_retried_a_job_did_not_end_it() {
     assert_eq!(past, ["NAME ACTION BY", "a - -"]);
     let past = stage.env.run("list --history --json").json();
     assert_eq!(past[0]["by"], json!(null));
-    assert_eq!(stage.env.ok("list --history --count --filter by=olga"), "0\n");
+    assert_eq!(
+        stage.env.ok("list --history --count --filter by=olga"),
+        "0\n"
+    );
     assert!(
         stage.env.ok("show a").contains("earlier"),
         "show keeps the retry"
