@@ -23,7 +23,8 @@ use crate::{
 ///
 /// The uuid, sequence number, creation time and attempts do not change. Claimed jobs are refused. A trashed job stays
 /// in the trash until you `retry` it. `jobboard` conductors use the new version immediately, and subscribers receive
-/// a `restored` event. A Python service that listed the job earlier may still use the old version.
+/// a `restored` event. A Python service that listed the job earlier may still use the old version. You can also give a
+/// name that only one job has.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ChangeArgs {
     /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input

@@ -70,8 +70,9 @@ use crate::{
 /// Failed jobs are retried and finally go to the trash. --board, JOBBOARD_URL or the configuration selects the
 /// board; the default is a file in your home directory.
 ///
-/// JOB is a uuid or its prefix, @SEQUENCE, key:TEXT, unique:KEY, or - for standard input; `show`, `explain` and
-/// `owner` also take a name. DURATION is 500ms, 90s, 15m, 1h30m or 2d.
+/// JOB is a uuid or its prefix, @SEQUENCE, key:TEXT, unique:KEY, or - for standard input; `show`, `explain`,
+/// `owner`, `wait`, `retry`, `restore`, `change` and `trash` also take a name. DURATION is 500ms, 90s,
+/// 15m, 1h30m or 2d.
 #[derive(clap::Parser)]
 #[command(
     name = "jobboard",

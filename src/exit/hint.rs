@@ -54,10 +54,16 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         CommandError::NoConductor(_) => "`jobboard conductors` lists the running conductors".into(),
         CommandError::NoSuchName { .. } => LIST.into(),
         CommandError::Elsewhere(shelf) => elsewhere(*shelf, verb(trying)).into(),
-        CommandError::Namesakes { verb, first, .. } => Hint::new(
-            "name one by its uuid, as in `jobboard {} {}`",
-            [&[verb], &[first]],
-        ),
+        CommandError::Namesakes {
+            verb, name, first, ..
+        } => {
+            let words: Vec<_> = verb.split(' ').collect();
+            let text = match words[0] {
+                "trash" => "`jobboard {} {}` acts on one of them, `jobboard {} --name {}` on all",
+                _ => "name one by its uuid, as in `jobboard {} {}`",
+            };
+            Hint::new(text, [&words, &[first], &words, &[name]])
+        }
         CommandError::NotKnown { .. } => {
             "check the reference and the board (`jobboard config`); `jobboard list --history` \
              lists the jobs that ended, and --gone-ok counts an unknown job as complete"

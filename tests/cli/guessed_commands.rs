@@ -306,7 +306,7 @@ fn ambiguous_name_lists_its_jobs() {
 }
 
 #[test]
-fn commands_that_harm_no_job_take_the_name_of_a_single_one() {
+fn commands_that_can_be_undone_take_the_name_of_a_single_job() {
     let env = Env::new();
     let uuid = env.post("deploy");
     let waiting = env.jobboard(&["wait", "deploy"]).spawn();
@@ -317,7 +317,8 @@ fn commands_that_harm_no_job_take_the_name_of_a_single_one() {
     for (verb, done) in [("retry", "retried"), ("restore", "restored")] {
         let run = env.run(format!("{verb} deploy"));
         assert!(run.succeeded().contains(done), "{run}");
-        env.run(format!("trash --force --yes {uuid}")).succeeded();
+        let run = env.run("trash --force --yes deploy");
+        assert!(run.succeeded().contains(&uuid.to_string()), "{run}");
     }
     let _ = env.post("deploy");
     let _ = env.post("cafe");
@@ -326,8 +327,38 @@ fn commands_that_harm_no_job_take_the_name_of_a_single_one() {
     env.run("consume --force --name cafe --yes").succeeded();
     env.run("wait cafe").succeeded();
     assert_eq!(env.run("--board redis://127.0.0.1:1/0 wait deploy").code, 5);
-    let run = env.run("retry deploy");
-    assert!(run.failed(3).contains("2 jobs are named deploy"), "{run}");
+    for (line, hint) in [
+        ("retry", "as in `jobboard retry "),
+        ("change --priority LOW", "as in `jobboard change "),
+        ("trash", "`jobboard trash --name deploy` on all"),
+        (
+            "trash --force",
+            "`jobboard trash --force --name deploy` on all",
+        ),
+    ] {
+        let run = env.run(format!("{line} deploy"));
+        let answer = run.failed(3);
+        assert!(
+            answer.contains("2 jobs are named deploy") && answer.contains(hint),
+            "{run}"
+        );
+    }
+}
+
+#[test]
+fn name_of_a_unique_job_means_the_one_on_the_board() {
+    let env = Env::new();
+    let post = "post nightly --unique night";
+    env.run(post).succeeded();
+    env.run("trash --force --yes nightly").succeeded();
+    env.run(post).succeeded();
+    let run = env.run("show nightly");
+    assert!(run.succeeded().contains("UNCLAIMED"), "{run}");
+    let run = env.run("change --priority HIGH nightly");
+    assert!(run.succeeded().contains("changed"), "{run}");
+    assert!(!run.stderr.contains("in the trash"), "{run}");
+    let run = env.run("trash --force --yes nightly");
+    assert!(run.stderr.contains("replaced a job"), "{run}");
 }
 
 #[test]
@@ -362,16 +393,15 @@ fn ended_jobs_are_found_by_name() {
 }
 
 #[test]
-fn commands_that_change_answer_a_name_with_the_uuid_of_the_job() {
+fn commands_that_end_claims_answer_a_name_with_the_uuid_of_the_job() {
     let env = stocked();
     let deploy = env.jobboard(&["list", "deploy", "-o", "uuid"]).run();
     let uuid = deploy.succeeded().trim()[..8].to_owned();
     for verb in [
-        "trash --force",
+        "consume --force",
         "claim",
         "consume",
         "abandon",
-        "change --priority HIGH",
         "extend --expiry 5m",
     ] {
         let words: Vec<_> = verb.split(' ').chain(["deploy"]).collect();
@@ -383,7 +413,7 @@ fn commands_that_change_answer_a_name_with_the_uuid_of_the_job() {
             )),
             "{run}"
         );
-        let expected = match verb.ends_with("HIGH") || verb.ends_with("5m") {
+        let expected = match verb.ends_with("5m") {
             true => format!("repeat the command with {uuid} in place of deploy"),
             false => format!("`jobboard {verb} {uuid}`"),
         };
@@ -392,16 +422,19 @@ fn commands_that_change_answer_a_name_with_the_uuid_of_the_job() {
     let purge = env.jobboard(&["purge", "backup"]).run();
     assert!(
         purge
+        let run = env.run("change --priority HIGH deploy");
+        assert!(run.succeeded().contains("changed"), "{run}");
+        assert!(run.stderr.contains("still in the trash"), "{run}");
             .failed(2)
             .contains("the job named backup has the uuid "),
         "{purge}"
     );
     let _ = env.post("deploy");
-    let run = env.jobboard(&["trash", "deploy"]).run();
+    let run = env.jobboard(&["abandon", "deploy"]).run();
     let answer = run.failed(2);
     assert!(answer.contains("2 jobs are named deploy: "), "{run}");
-    assert!(answer.contains("`jobboard trash --name deploy`"), "{run}");
-    let unknown = env.jobboard(&["trash", "nosuch"]).run();
+    assert!(answer.contains("`jobboard abandon --name deploy`"), "{run}");
+    let unknown = env.jobboard(&["abandon", "nosuch"]).run();
     assert!(
         unknown.failed(2).contains("is not a job reference"),
         "{unknown}"

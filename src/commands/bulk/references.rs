@@ -19,8 +19,8 @@ use crate::{
 
 const SAMPLE: usize = 5;
 
-/// The commands that accept a name if only one job has it, because they harm no job.
-const TAKE_NAMES: [&str; 3] = ["wait", "retry", "restore"];
+/// The commands that accept a name if only one job has it, because they harm no job or can be undone.
+const TAKE_NAMES: [&str; 5] = ["wait", "retry", "restore", "change", "trash"];
 
 /// The longest line of references in bytes: a `unique:KEY` may be long.
 const LONGEST_LINE: u64 = 64 * 1024;
@@ -44,6 +44,10 @@ impl<'a> Scope<'a> {
             has_name_option: false,
         }
     }
+
+    fn command(self) -> &'a str {
+        self.verb.split(' ').next().unwrap_or_default()
+    }
 }
 
 /// Parses references; most commands answer a name with the uuid of its job. `-` reads them from standard input.
@@ -53,7 +57,7 @@ pub(crate) async fn references(
     scope: Scope<'_>,
     typed: &[String],
 ) -> anyhow::Result<Vec<JobRef>> {
-    if TAKE_NAMES.contains(&scope.verb) {
+    if TAKE_NAMES.contains(&scope.command()) {
         let mut known = Vec::new();
         for text in typed {
             let job = job_of_name(ctx, board, scope.verb, EVERY_SHELF, NONE_PREFERRED, text).await;
@@ -84,8 +88,7 @@ pub(crate) async fn references(
 
 /// Answers a word that is often typed in place of a job.
 fn not_a_job(scope: Scope<'_>, word: &str) -> Option<anyhow::Error> {
-    let command = scope.verb.split(' ').next().unwrap_or_default();
-    let hint = answer_option(command, &format!("name={word}"), None)?;
+    let hint = answer_option(scope.command(), &format!("name={word}"), None)?;
     let message = format!("`{word}` is not a job reference");
     Some(CommandError::usage(message).hint(hint).into())
 }
@@ -245,7 +248,12 @@ impl<'a> Namesakes<'a> {
                 }
             }
         }
-        let (found, count) = if best.1 > 0 { best } else { all };
+        let (mut found, mut count) = if best.1 > 0 { best } else { all };
+        // An earlier run of a unique job in the trash has the uuid of the job on the board.
+        if count == found.len() {
+            found.dedup_by(|trashed, it| trashed.reference() == it.reference());
+            count = found.len();
+        }
         Ok(Self { name, found, count })
     }
 

@@ -228,7 +228,8 @@ fn jobs(errors: &mut Errors) {
     told.board = None;
     told.expect("ambiguous", "show twin");
     told.expect("usage", "claim free");
-    told.expect("usage", "trash --force twin");
+    told.expect("ambiguous", "trash --force twin");
+    told.expect("usage", "consume --force twin");
     told.expect("failed", &format!("trash {free} {held}"));
     told.expect("failed", &format!("owner {free} {held} abcd"));
     told.expect("failed", "trash --state UNCLAIMED --yes");
