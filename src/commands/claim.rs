@@ -82,7 +82,8 @@ pub(crate) struct ClaimArgs {
 
     /// Run this command under the claim, instead of the job's own command. JOBBOARD_JOB and the other variables in
     /// `help conducting` describe the job. Exit code 0 consumes the job, and 75 postpones it. Any other result is a
-    /// failure: the job is retried with back-off, and trashed at its retry limit
+    /// failure: the job is retried with back-off, and trashed at its retry limit. SIGTERM and Ctrl-C go to the command;
+    /// if they end it, the job is released, and the attempt does not count
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "hold")]
     command: Vec<String>,
 
