@@ -59,7 +59,9 @@ use nix::sys::prctl::set_dumpable;
 use rustix::process::{Resource, getrlimit};
 
 use crate::{
-    commands::{Cli, EarlyFormat, answer_shell, dispatch, dispatch_alone, misuse, ours},
+    commands::{
+        Cli, EarlyFormat, answer_shell, dispatch, dispatch_alone, misuse, note_on_help, ours,
+    },
     config::{Config, Environment, Flags},
     context::Context,
     exit::{CommandError, ErrorPrinter},
@@ -205,11 +207,15 @@ fn complain(error: &clap::Error, early: EarlyFormat, words: &[OsString]) -> Exit
         ..Style::default()
     });
     let printer = ErrorPrinter::new(&out, Flags::default().program(), early.command.clone());
-    if !error.use_stderr() {
-        return printer.conclude(out.help(&error.render()));
-    }
     let words = words.iter().map(|it| it.to_string_lossy().into_owned());
-    let words: Vec<_> = words.take_while(|word| word != "--").collect();
+    let words: Vec<_> = words.collect();
+    if !error.use_stderr() {
+        let printed = out.help(&error.render());
+        if let Some(note) = note_on_help(error, &early, &words) {
+            out.note(note);
+        }
+        return printer.conclude(printed);
+    }
     match misuse(error, &early, &words) {
         Some(misuse) => printer.conclude(Err(misuse.into())),
         // Without arguments, print the full help.

@@ -10,12 +10,14 @@ use super::{
         shared_trash::refuse_others,
         task::Task,
     },
-    parts::{draft, reason::ReasonArgs},
+    parts::{corrected::DASHES, draft, reason::ReasonArgs},
 };
 use crate::{
+    board::JobRef,
     context::{Consent, Context},
     exit::CommandError,
     job::{Edit, Priority},
+    suggest::Hint,
     transfer::limits,
 };
 
@@ -89,11 +91,23 @@ impl ChangeArgs {
             limits::check_size(details, max_details)?;
         }
         match edit == Edit::default() {
-            true => Err(CommandError::usage(
-                "nothing to change: use --priority, --name, --details, --set, --unset or -- COMMAND",
-            )
-            .into()),
+            true => Err(self.nothing().into()),
             false => Ok(edit),
+        }
+    }
+
+    fn nothing(&self) -> CommandError {
+        let message =
+            "nothing to change: use --priority, --name, --details, --set, --unset or -- COMMAND";
+        let words: Vec<_> = self.jobs.iter().map(String::as_str).collect();
+        let is_job = |it: &&str| it.parse::<JobRef>().is_ok();
+        let jobs = 1 + words.iter().skip(1).take_while(|it| is_job(it)).count();
+        match words.split_at(jobs) {
+            (_, []) => CommandError::usage(message),
+            (jobs, command) => {
+                let jobs = [&["change"], jobs].concat();
+                CommandError::usage(message).hint(Hint::new(DASHES, [&jobs, command]))
+            }
         }
     }
 }

@@ -50,7 +50,9 @@ use clap::{ArgMatches, Args, FromArgMatches, error::ErrorKind};
 
 pub(crate) use self::{
     completions::complete::answer_shell,
-    parts::{early_format::EarlyFormat, misuse::misuse, under_claim::ours},
+    parts::{
+        corrected::note_on_help, early_format::EarlyFormat, misuse::misuse, under_claim::ours,
+    },
 };
 use self::{
     help::guide::{PROGRAM, grammar},

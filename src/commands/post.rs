@@ -12,7 +12,7 @@ use strsim::levenshtein;
 
 use self::bulk::BulkArgs;
 use super::{
-    parts::{draft::DraftArgs, octavia::warn_of_workers},
+    parts::{corrected::as_command, draft::DraftArgs, octavia::warn_of_workers},
     wait,
 };
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
     diagnosis::is_silent,
     duration,
     job::{Book, Draft, Entry, Priority, Shelf},
-    output::{Page, Report},
+    output::{Page, Report, short},
     suggest::Hint,
     trace,
     transfer::limits,
@@ -150,7 +150,8 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
     let mut draft = args.draft.draft(&ctx.config, name, &args.command)?;
     limits::check_command(&draft.details)?;
     trace::add(&trace, &mut draft.details);
-    for hint in likely_mistakes(name, &draft.details.value()) {
+    let mistakes = likely_mistakes(name, &draft.details.value());
+    for hint in &mistakes {
         ctx.out.note(hint.to_string());
     }
     if args.dry_run {
@@ -175,6 +176,12 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
         let uuid = &report.uuid;
         format!("{name} is posted as {uuid}, but printing that failed")
     })?;
+    if !mistakes.is_empty() {
+        let remove = ctx
+            .program()
+            .with(["trash", "--force", short(&report.uuid)]);
+        ctx.out.note(format!("to remove this job: `{remove}`"));
+    }
     if args.draft.is_unique() {
         note_namesake(ctx, &*board, &report).await;
     }
@@ -220,14 +227,11 @@ fn likely_mistakes(name: &str, details: &Value) -> Vec<Hint> {
         .collect();
     match *command {
         [] if name.contains(' ') => {
-            let mut words: Vec<_> = name.split(' ').collect();
-            let first = words[0];
-            if name.contains(|it| "|&;<>()$`\\\"'*?[~".contains(it)) {
-                words = vec!["sh", "-c", name];
-            }
+            let (first, _) = name.split_once(' ').unwrap_or((name, ""));
+            let words = as_command(name);
             let hint = "this job has no command, so it needs a handler with this name; \
                 `jobboard post {} -- {}` posts a job with a command";
-            hints.push(Hint::new(hint, [&[first][..], &words]));
+            hints.push(Hint::new(hint, [&[first], &words]));
         }
         [line] if line.contains(' ') && !Path::new(line).exists() => {
             let hint = "the whole text is taken as the name of a program; for a shell command, put `sh -c` before it";

@@ -54,7 +54,9 @@ impl RetryArgs {
 
 pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()> {
     let (revival, keep_attempts) = (&args.revival, args.keep_attempts);
-    revival.selection.require()?;
+    let all = "`jobboard retry --problem failed` retries all failed jobs";
+    let required = revival.selection.require();
+    required.map_err(|error| error.hint(all))?;
     let board = revival.selection.preview.board(ctx)?;
     let (action, now) = (Action::Retry { keep_attempts }, Utc::now());
     // The task checks whether the old command has ended.

@@ -7,6 +7,7 @@ use crate::{
     board::{BoardError, JobRef, url::BoardUrl},
     job::Shelf,
     logbook::LogbookError,
+    output::can_ask,
     suggest::Hint,
 };
 
@@ -150,6 +151,12 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
     if let Some(hint) = verb_hint(error, trying) {
         return Some(hint);
     }
+    if let BoardError::Denied { board, .. } = error
+        && let Some(file) = file_of(board)
+    {
+        let text = "`ls -l {}` shows who may read and write the file of the board";
+        return Some(Hint::new(text, [&[&file]]));
+    }
     let hint = match error {
         BoardError::Ambiguous { wanted, .. }
             if wanted.parse().is_ok_and(|it: JobRef| it.is_exact()) =>
@@ -221,7 +228,7 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         (BoardError::NotClaimed, "trash" | "consume") => {
             return Some(by_force(
                 verb,
-                "`jobboard {} --force JOB` also works on an unclaimed job",
+                "`jobboard {} JOB` also works on an unclaimed job",
             ));
         }
         (BoardError::NotClaimed, "abandon") => {
@@ -232,7 +239,7 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
             return Some(by_force(
                 verb,
                 "if the claim is yours under another name, add `--who NAME`; if the owner is gone, use \
-                 `jobboard {} --force JOB`",
+                 `jobboard {} JOB`",
             ));
         }
         (BoardError::NotOwner { .. }, _) => {
@@ -242,9 +249,7 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         (BoardError::Malformed { .. }, "retry") => {
             "nothing changed; `jobboard show JOB` shows the record"
         }
-        (BoardError::Misdirected { board, .. }, _)
-            if matches!(board.parse(), Ok(BoardUrl::Embedded(_))) =>
-        {
+        (BoardError::Misdirected { board, .. }, _) if file_of(board).is_some() => {
             "correct the board's URL (--board or JOBBOARD_URL), or create the directory; `jobboard \
              config` shows where the URL is set"
         }
@@ -259,11 +264,19 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
     Some(hint.into())
 }
 
+/// Returns the file of an embedded board.
+fn file_of(board: &str) -> Option<String> {
+    let url: BoardUrl = board.parse().ok()?;
+    Some(url.file()?.to_string_lossy().into_owned())
+}
+
 fn verb(trying: Option<&Trying>) -> &'static str {
     trying.map_or("", |trying| trying.verb)
 }
 
 fn by_force(verb: &str, text: &'static str) -> Hint {
-    let words: Vec<_> = verb.split(' ').collect();
+    // Without a terminal, the next refusal would ask for --yes.
+    let yes = (!can_ask()).then_some("--yes");
+    let words: Vec<_> = verb.split(' ').chain(["--force"]).chain(yes).collect();
     Hint::new(text, [&words])
 }

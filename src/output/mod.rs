@@ -42,7 +42,7 @@ pub(crate) use self::{
     progress::Progress,
     prometheus::{Exposition, timestamp},
     rows::{Report, Row, Rows},
-    stderr::{complain, complain_json, complain_of},
+    stderr::{can_ask, complain, complain_json, complain_of},
     style::{ColorChoice, Format, Pieces, Style, Tone, Verbosity, width},
     table::{ABSENT, Cell, Column, Fit, laid_out},
     text::{Text, ends},

@@ -49,13 +49,9 @@ impl Output {
         Progress::new(what, total, is_wanted)
     }
 
-    pub(crate) fn can_ask(&self) -> bool {
-        io::stdin().is_terminal() && io::stderr().is_terminal()
-    }
-
     /// Asks a person; `None` without a terminal.
     pub(crate) fn ask(&self, question: impl Into<Text>, answers: &str) -> Option<String> {
-        if !self.can_ask() {
+        if !can_ask() {
             return None;
         }
         let mut stderr = io::stderr();
@@ -89,6 +85,10 @@ fn wrapped(question: Text, answers: &str, columns: usize) -> String {
     question.truncate(question.trim_end().len());
     question += if is_full { "\n    " } else { " " };
     question + answers
+}
+
+pub(crate) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Writes a line to stderr. A failure cannot be reported anywhere.

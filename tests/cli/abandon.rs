@@ -186,7 +186,7 @@ fn other_users_cannot_abandon() {
     --- stdout
     --- stderr
     error: cannot abandon @1 on sqlite:ROOT/state/jobboard/board.db: the job belongs to ada, not to bob
-    hint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, use `jobboard abandon --force @1`
+    hint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, use `jobboard abandon --force --yes @1`
     ");
 }
 

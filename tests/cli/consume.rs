@@ -47,7 +47,7 @@ fn unclaimed_job_must_be_claimed_first() {
     --- stdout
     --- stderr
     error: cannot consume @1 on sqlite:ROOT/state/jobboard/board.db: the job is not claimed
-    hint: `jobboard consume --force @1` also works on an unclaimed job
+    hint: `jobboard consume --force --yes @1` also works on an unclaimed job
     ");
 }
 

@@ -116,8 +116,12 @@ fn unreadable_file_is_denied() {
 
 #[test]
 fn unreadable_board_is_no_empty_list() {
-    let run = Guarded::new(0o755, 0o000).run(&["list"]);
+    let guarded = Guarded::new(0o755, 0o000);
+    let run = guarded.run(&["list"]);
     run.failed(5);
+    let hint = run.error()["hint"].to_string();
+    let listing = format!("`ls -l {}`", guarded.board.display());
+    assert!(hint.contains(&listing), "{run}");
 }
 
 #[test]

@@ -172,6 +172,9 @@ fn guessed_options_are_answered() {
         ("cancel --all", "`jobboard trash --force --name '*'`"),
         ("wait --all", "`jobboard wait --empty`"),
         ("conduct -n 2", "`jobboard conduct --jobs 2`"),
+        ("conduct -p 2", "`jobboard conduct --jobs 2`"),
+        ("retry", "`jobboard retry --problem failed`"),
+        ("retry --dry-run", "`jobboard retry --problem failed`"),
         ("conduct --workers", "`jobboard conduct --jobs N`"),
         ("conduct --once", "`jobboard conduct --drain`"),
         ("post a --delay 5m", "cron"),
@@ -196,7 +199,8 @@ fn options_of_other_programs_are_answered() {
         ("list --page 2", "`jobboard list --limit N`"),
         ("list --state completed", "`jobboard list --history`"),
         ("list --state ready", "`jobboard list --unclaimed`"),
-        ("show deploy -o yaml", "`--format json`"),
+        ("show deploy -o yaml", "did you mean `-o json`?"),
+        ("show deploy --format yaml", "`--format json`"),
         ("wait --until-done", "`jobboard wait --empty`"),
         ("post a -e A=b", "env:="),
         ("post --cmd 'echo hi'", "`jobboard post NAME -- COMMAND`"),
@@ -233,6 +237,101 @@ fn options_of_other_programs_are_answered() {
         ("--board zk1:2181/taskflow list", "zk://zk1:2181/taskflow"),
     ] {
         is_answered(&env, line, answer);
+    }
+}
+
+#[test]
+fn forgotten_dashes_are_answered_with_the_corrected_line() {
+    let env = Env::new();
+    for (line, answer) in [
+        ("post ls -la", "`jobboard post ls -- ls -la`"),
+        ("add ls -la", "`jobboard post ls -- ls -la`"),
+        ("post x --- ls", "`jobboard post x -- ls`"),
+        (
+            "post x k=v --priority HIGH --- ls",
+            "`jobboard post x k=v --priority HIGH -- ls`",
+        ),
+        (
+            "post head -5 /etc/hosts",
+            "`jobboard post head -- head -5 /etc/hosts`",
+        ),
+        (
+            "post x --who ada ls -l",
+            "`jobboard post x --who ada -- ls -l`; if the name is the program, `jobboard post x --who ada -- x ls -l`",
+        ),
+        ("run tail -f log", "`jobboard run tail -- tail -f log`"),
+        (
+            "run echo hi",
+            "`jobboard run echo -- hi`; if the name is the program, `jobboard run echo -- echo hi`",
+        ),
+        (
+            "-q --who ada post ls -l",
+            "`jobboard -q --who ada post ls -- ls -l`",
+        ),
+        ("claim 3f9a ls -l", "`jobboard claim 3f9a -- ls -l`"),
+        ("claim 3f9a ls", "`jobboard claim 3f9a -- ls`"),
+        ("claim --next ls -l", "`jobboard claim --next -- ls -l`"),
+        ("change 3f9a ls /tmp", "`jobboard change 3f9a -- ls /tmp`"),
+        ("change 3f9a @2 ls -l", "`jobboard change 3f9a @2 -- ls -l`"),
+        (
+            "change 3f9a --command 'ls /tmp'",
+            "`jobboard change 3f9a -- ls /tmp`",
+        ),
+        (
+            "change 3f9a --command 'ls *'",
+            "`jobboard change 3f9a -- sh -c 'ls *'`",
+        ),
+        ("post -- sleep 1", "`jobboard post sleep -- sleep 1`"),
+        (
+            "post --priority HIGH -- /bin/sleep 1",
+            "`jobboard post sleep --priority HIGH -- /bin/sleep 1`",
+        ),
+        ("post -- 'sleep 1'", "`jobboard post sleep -- sleep 1`"),
+        ("run -- date", "`jobboard run date -- date`"),
+        ("-j2 conduct --drain", "`jobboard conduct -j2 --drain`"),
+        ("-q -n 5 list", "`jobboard list -q -n 5`"),
+        (
+            "--unique k run x -- ls",
+            "`jobboard run --unique k x -- ls`",
+        ),
+    ] {
+        let run = env.run(line);
+        assert!(run.failed(2).contains(answer), "{line}: {run}");
+    }
+    for line in [
+        "post x --priorty LOW",
+        "claim 3f9a --bogus",
+        "post a --bogus -- true",
+        "post mysql --password x",
+    ] {
+        let run = env.run(line);
+        assert!(!run.failed(2).contains("after `--`"), "{line}: {run}");
+    }
+}
+
+#[test]
+fn help_of_a_command_in_a_job_is_noted_with_the_corrected_line() {
+    let env = Env::new();
+    for (line, note) in [
+        (
+            "post df -h",
+            "nothing was posted; put the command after `--`: `jobboard post df -- df -h`",
+        ),
+        (
+            "run ls --help",
+            "nothing was run; put the command after `--`: `jobboard run ls -- ls --help`",
+        ),
+        (
+            "change 3f9a df -h",
+            "nothing was changed; put the command after `--`: `jobboard change 3f9a -- df -h`",
+        ),
+        ("post -h", ""),
+        ("change 3f9a -h", ""),
+        ("list df -h", ""),
+    ] {
+        let run = env.run(line);
+        assert!(run.succeeded().contains("Usage:"), "{line}: {run}");
+        assert_eq!(run.stderr.trim_end(), note, "{line}: {run}");
     }
 }
 
@@ -288,6 +387,13 @@ fn post_of_a_command_line_as_a_name_shows_how_to_post_a_command() {
         run.stderr.contains("`jobboard post echo -- echo hi`"),
         "{run}"
     );
+    let (_, remove) = run
+        .stderr
+        .split_once("to remove this job: `jobboard ")
+        .unwrap();
+    env.run(format!("{} --yes", remove.trim_end().trim_matches('`')))
+        .succeeded();
+    assert_eq!(env.run("list").succeeded(), "");
     let run = env.run("post 'echo hi' -- echo hi");
     run.succeeded();
     assert_eq!(run.stderr, "");
@@ -315,6 +421,9 @@ fn commands_that_can_be_undone_take_the_name_of_a_single_job() {
     let waited = waiting.ended();
     assert_eq!(waited.code, 9, "{waited}");
     for (verb, done) in [("retry", "retried"), ("restore", "restored")] {
+        let run = env.run("change --priority HIGH deploy");
+        assert!(run.succeeded().contains("changed"), "{run}");
+        assert!(run.stderr.contains("still in the trash"), "{run}");
         let run = env.run(format!("{verb} deploy"));
         assert!(run.succeeded().contains(done), "{run}");
         let run = env.run("trash --force --yes deploy");
@@ -422,9 +531,6 @@ fn commands_that_end_claims_answer_a_name_with_the_uuid_of_the_job() {
     let purge = env.jobboard(&["purge", "backup"]).run();
     assert!(
         purge
-        let run = env.run("change --priority HIGH deploy");
-        assert!(run.succeeded().contains("changed"), "{run}");
-        assert!(run.stderr.contains("still in the trash"), "{run}");
             .failed(2)
             .contains("the job named backup has the uuid "),
         "{purge}"

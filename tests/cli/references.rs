@@ -131,9 +131,9 @@ fn each_of_several_jobs_is_reported_and_possible_changes_happen() {
     00000001-0000-0000-0000-000000000000	job-0	consumed
     --- stderr
     error: cannot consume @2 on sqlite:ROOT/state/jobboard/board.db: the job belongs to bob, not to ada
-    hint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, use `jobboard consume --force @2`
+    hint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, use `jobboard consume --force --yes @2`
     error: cannot consume @3 on sqlite:ROOT/state/jobboard/board.db: the job is not claimed
-    hint: `jobboard consume --force @3` also works on an unclaimed job
+    hint: `jobboard consume --force --yes @3` also works on an unclaimed job
     error: cannot consume @99 on sqlite:ROOT/state/jobboard/board.db: the job does not exist
     hint: `jobboard list` shows the jobs on the board; add `--trash` or `--history` for jobs that left it
     error: failed for 3 of 4 jobs

@@ -149,6 +149,6 @@ fn hint_names_the_board_and_the_job() {
     --- stdout
     --- stderr
     error: cannot trash @1 on sqlite:it's.db: the job is not claimed
-    hint: `jobboard --board 'sqlite:it'"'"'s.db' trash --force @1` also works on an unclaimed job
+    hint: `jobboard --board 'sqlite:it'"'"'s.db' trash --force --yes @1` also works on an unclaimed job
     "#);
 }

@@ -16,7 +16,7 @@ use crate::{
     diagnosis::{ProblemSelector, Snapshot, surroundings},
     exit::CommandError,
     job::{Entry, Shelf, State, octavia},
-    output::{count_jobs, short},
+    output::{can_ask, count_jobs, short},
 };
 
 const SAMPLE: usize = 5;
@@ -141,15 +141,15 @@ impl Chosen {
 
 impl Selection {
     /// Rejects an empty selection, so that it does not mean all jobs.
-    pub(crate) fn require(&self) -> anyhow::Result<()> {
+    pub(crate) fn require(&self) -> Result<(), CommandError> {
         self.require_by("--state, --name, --filter or --problem")
     }
 
     /// Rejects an empty selection; `options` names the ways to select.
-    pub(crate) fn require_by(&self, options: &str) -> anyhow::Result<()> {
+    pub(crate) fn require_by(&self, options: &str) -> Result<(), CommandError> {
         if self.jobs.is_empty() && self.filters().is_empty() && self.problem.is_none() {
             let message = format!("no job given: name one or use {options}");
-            return Err(CommandError::usage(message).into());
+            return Err(CommandError::usage(message));
         }
         Ok(())
     }
@@ -303,7 +303,7 @@ pub(crate) fn confirm(
         return Ok(());
     }
     // Programs that read the output have no use for it.
-    if ctx.out.can_ask() || !ctx.out.is_json() {
+    if can_ask() || !ctx.out.is_json() {
         for entry in found.iter().take(SAMPLE) {
             ctx.out.note(format!("  {}", describe(entry)));
         }

@@ -12,6 +12,8 @@ pub(crate) struct EarlyFormat {
     pub(crate) format: Option<Format>,
     pub(crate) color: ColorChoice,
     pub(crate) command: Option<String>,
+    /// The position of the command among all words; the first is the name of the program.
+    pub(crate) at: usize,
     /// The position of an unknown word in place of the command, and the word after it.
     pub(crate) unknown: Option<(usize, Option<String>)>,
 }
@@ -40,9 +42,11 @@ impl EarlyFormat {
                     let asked = choice(value.or_else(|| Some(arguments.next()?.1)));
                     early.color = asked.unwrap_or_default();
                 }
-                word if value.is_none() && takes_value(word, program) => drop(arguments.next()),
+                word if value.is_none() && takes_next(program, word) == Some(true) => {
+                    drop(arguments.next())
+                }
                 word if early.command.is_none() && Command::named(word).is_some() => {
-                    early.command = Some(name);
+                    (early.command, early.at) = (Some(name), at + 1);
                 }
                 word if early.command.is_none() && !word.starts_with('-') => {
                     let mut next = || arguments.peek().map(|(_, word)| word.clone());
@@ -55,12 +59,17 @@ impl EarlyFormat {
     }
 }
 
-fn takes_value(word: &str, program: &clap::Command) -> bool {
-    let mut options = program.get_arguments();
-    word.strip_prefix("--").is_some_and(|word| {
-        let option = options.find(|option| option.get_long() == Some(word));
-        option.is_some_and(|option| option.get_action().takes_values())
-    })
+/// Whether the next word is the value of this option; `None` unless the grammar has the option.
+pub(super) fn takes_next(grammar: &clap::Command, word: &str) -> Option<bool> {
+    let name = word.split('=').next().filter(|it| it.starts_with('-'))?;
+    let (long, short) = (name.strip_prefix("--"), name.chars().nth(1)?);
+    let mut options = grammar.get_arguments();
+    let option = options.find(|it| match long {
+        Some(long) => it.get_long() == Some(long),
+        None => it.get_short() == Some(short),
+    })?;
+    let has_value = word.contains('=') || long.is_none() && name.len() > 2;
+    Some(option.get_action().takes_values() && !has_value)
 }
 
 fn choice<T: ValueEnum>(value: Option<String>) -> Option<T> {

@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use strsim::levenshtein;
 
 use super::{
+    corrected::TypedLine,
     early_format::EarlyFormat,
     synonyms::{answer, answer_option},
 };
@@ -24,6 +25,8 @@ pub(crate) fn misuse(
     early: &EarlyFormat,
     words: &[String],
 ) -> Option<CommandError> {
+    let typed = TypedLine::of(early, words);
+    let words = words.split(|word| word == "--").next().unwrap_or_default();
     let grammar = early.command.as_deref().and_then(Command::named);
     // An alias has the answers of its command.
     let command = grammar.map(|grammar| grammar().get_name().to_owned());
@@ -31,6 +34,7 @@ pub(crate) fn misuse(
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return None;
     }
+    let argument = text(error, ContextKind::InvalidArg).unwrap_or_default();
     let message = match (error.kind(), source(error)) {
         (ErrorKind::InvalidSubcommand, _) => match text(error, ContextKind::InvalidSubcommand) {
             Some(word) => format!("no command `{word}`"),
@@ -40,9 +44,13 @@ pub(crate) fn misuse(
         (ErrorKind::ValueValidation, Some(reason)) => of_value(error, &reason),
         (ErrorKind::MissingRequiredArgument, _) => missing(error, command, words),
         (ErrorKind::UnknownArgument, _) => negative(error, words).unwrap_or_else(|| folded(error)),
+        (ErrorKind::InvalidValue, _) if is_short_format(&argument, words) => {
+            folded(error).replacen("--format", "-o", 1)
+        }
         _ => folded(error),
     };
-    if let Some(hint) = command.and_then(|it| guessed(error, it, words)) {
+    let hint = typed.as_ref().and_then(|it| corrected(error, &message, it));
+    if let Some(hint) = hint.or_else(|| guessed(error, command?, words)) {
         return Some(CommandError::usage(message).hint(hint));
     }
     // The message says which value or option fits.
@@ -61,8 +69,16 @@ pub(crate) fn misuse(
     {
         return Some(CommandError::usage(message).hint(hint));
     }
+    let hint = general(error, command, typed.as_ref());
+    Some(CommandError::usage(message).hint(hint))
+}
+
+fn general(error: &clap::Error, command: Option<&str>, typed: Option<&TypedLine>) -> Hint {
     let word = suggestion(error);
-    let hint = match (word.as_deref(), command) {
+    if let (None, Some(hint)) = (&word, typed.and_then(TypedLine::with_dashes)) {
+        return hint;
+    }
+    match (word.as_deref(), command) {
         (None, None) => "`jobboard help` lists the commands".into(),
         (None, Some(command)) => match example(error, command) {
             Some(words) => Hint::new(
@@ -79,8 +95,22 @@ pub(crate) fn misuse(
             "did you mean `{}`? `jobboard help {}` lists the options",
             [&[word], &[command]],
         ),
-    };
-    Some(CommandError::usage(message).hint(hint))
+    }
+}
+
+fn corrected(error: &clap::Error, message: &str, typed: &TypedLine) -> Option<Hint> {
+    match error.kind() {
+        ErrorKind::MissingRequiredArgument if message == "NAME is missing" => typed.with_name(),
+        ErrorKind::MissingRequiredArgument => typed.with_dashes(),
+        // `tail -f` and others: the general answers to these options are unlikely to fit.
+        ErrorKind::UnknownArgument => typed.with_options_behind().or_else(|| {
+            let option = text(error, ContextKind::InvalidArg)?;
+            typed
+                .with_dashes()
+                .filter(|_| ["-b", "-f", "-w"].contains(&&*option))
+        }),
+        _ => None,
+    }
 }
 
 fn example(error: &clap::Error, command: &str) -> Option<Vec<&'static str>> {
@@ -115,11 +145,10 @@ fn guessed(error: &clap::Error, command: &str, words: &[String]) -> Option<Hint>
         }
         ErrorKind::ValueValidation | ErrorKind::InvalidValue => {
             let value = text(error, ContextKind::InvalidValue)?;
-            answer_option(
-                command,
-                &format!("{argument}={}", value.to_lowercase()),
-                None,
-            )
+            let value = value.to_lowercase();
+            let answer = |name| answer_option(command, &format!("{name}={value}"), None);
+            let short = is_short_format(argument, words).then(|| answer("-o"));
+            short.flatten().or_else(|| answer(argument))
         }
         ErrorKind::MissingRequiredArgument if command == "run" => {
             let name = words.iter().skip_while(|word| *word != command).nth(1)?;
@@ -131,6 +160,11 @@ fn guessed(error: &clap::Error, command: &str, words: &[String]) -> Option<Hint>
         }
         _ => None,
     }
+}
+
+/// Whether the user typed the output format as `-o`.
+fn is_short_format(argument: &str, words: &[String]) -> bool {
+    argument.starts_with("--format") && !words.iter().any(|it| it.starts_with("--format"))
 }
 
 fn missing(error: &clap::Error, command: Option<&str>, words: &[String]) -> String {

@@ -1,5 +1,6 @@
 //! Parts that commands share: drafts, Octavia resources, notes, problems, metrics, and commands under a claim.
 
+pub(super) mod corrected;
 pub(super) mod draft;
 pub(super) mod early_format;
 pub(super) mod logbook;
