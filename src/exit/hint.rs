@@ -70,19 +70,12 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
              lists the jobs that ended, and --gone-ok counts an unknown job as complete"
                 .into()
         }
-        CommandError::NotAllDone { job: Some(_), .. } => {
-            "`jobboard explain JOB` shows the reason".into()
-        }
-        CommandError::NotAllDone {
-            has_failed: true, ..
-        } => "`jobboard doctor` shows the reasons".into(),
-        CommandError::NotAllDone { .. } => {
-            "without -q, `jobboard conduct` logs each skipped job with its reason".into()
-        }
         CommandError::Canary { .. } => "`jobboard show --output JOB` prints its output".into(),
-        CommandError::JobFailed { job: Some(_), .. } => {
+        CommandError::JobFailed { job: Some(_), .. }
+        | CommandError::NotAllDone { job: Some(_), .. } => {
             "`jobboard explain JOB` shows the reason and the fix".into()
         }
+        CommandError::NotAllDone { has_failed, .. } => not_all_done(*has_failed).into(),
         CommandError::JobFailed { job: None, .. } => {
             "`jobboard list --trash` and `jobboard list --history` show how the jobs ended".into()
         }
@@ -110,6 +103,13 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         _ => {}
     }
     Some(way_out)
+}
+
+fn not_all_done(has_failed: bool) -> &'static str {
+    match has_failed {
+        true => "`jobboard doctor` shows the reasons",
+        false => "without -q, `jobboard conduct` logs each skipped job with its reason",
+    }
 }
 
 fn elsewhere(shelf: Shelf, verb: &str) -> &'static str {

@@ -181,7 +181,7 @@ fn quiet_conductor_names_the_failed_jobs() {
     let (job, short) = (job.trim(), &job[..8]);
     let told = format!(
         "error: 1 job failed: bad {short}\n\
-         hint: `jobboard explain {job}` shows the reason\n"
+         hint: `jobboard explain {job}` shows the reason and the fix\n"
     );
     assert_eq!((run.code, run.stderr), (7, told));
     stage.env.ok("post worse -- false");
