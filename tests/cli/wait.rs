@@ -317,7 +317,7 @@ fn suggested_way_to_give_a_job_up_works() {
     assert!(
         refused
             .stderr
-            .contains(&format!("consume --failed --force {job}")),
+            .contains(&format!("consume --failed --force --yes {job}")),
         "{}",
         refused.stderr
     );
