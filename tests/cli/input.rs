@@ -267,10 +267,10 @@ fn invalid_book_or_uuid() {
 fn invalid_reference() {
     let env = Env::new();
     let forms = ["`resize`", "uuid", "@SEQUENCE", "key:TEXT"];
-    for verb in ["claim", "consume", "trash"] {
+    for verb in ["claim", "consume", "abandon"] {
         is_refused(&env, &[verb, "resize"], &forms);
     }
-    for verb in ["wait", "restore", "retry"] {
+    for verb in ["wait", "restore", "retry", "trash"] {
         let run = env.jobboard(&[verb, "resize"]).run();
         assert!(run.failed(3).contains("the uuid or name resize"), "{run}");
     }
