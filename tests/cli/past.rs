@@ -141,7 +141,10 @@ fn earlier_action_is_not_taken_for_the_cause_of_the_end(stage: &Stage) {
     stage.env.ok(format!("consume {job} --who ben"));
     let listed = stage.env.run("list --history -o table");
     let listed = listed.succeeded();
-    assert!(!listed.contains("olga") && !listed.contains("ada is ill"), "{listed}");
+    assert!(
+        !listed.contains("olga") && !listed.contains("ada is ill"),
+        "{listed}"
+    );
     let shown = stage.env.run(format!("show {job} -o table"));
     let shown = shown.succeeded();
     let earlier = shown.lines().find(|line| line.starts_with("earlier"));
