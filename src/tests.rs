@@ -150,6 +150,18 @@ fn imports_are_found_in_paths_and_groups() {
 }
 
 #[test]
+fn drawing_has_the_order_of_the_modules() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let drawn = text.split("```").nth(1).unwrap().lines();
+    let drawn = drawn.filter_map(|line| line.split_whitespace().next()?.strip_suffix('/'));
+    let drawn: Vec<_> = drawn.collect();
+    let down = ORDER.iter().rev().filter(|it| drawn.contains(it));
+    assert_eq!(drawn, down.copied().collect::<Vec<_>>());
+    assert!(drawn.len() > 8, "{drawn:?}");
+}
+
+#[test]
 fn no_module_imports_one_above_it() {
     let floor = |path: &str| {
         ORDER
