@@ -45,7 +45,7 @@ pub(crate) struct PostArgs {
     #[command(flatten)]
     draft: DraftArgs,
 
-    /// Command that performs the job; stored as `command` in the details
+    /// Command to run; stored as `command` in the details
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 

@@ -48,7 +48,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DURATION", value_parser = lease)]
     lease: Option<Duration>,
 
-    /// Command that performs the job
+    /// Command to run
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
 }

@@ -21,9 +21,9 @@ use crate::{
 /// Show the board at a glance
 ///
 /// Shows the number of jobs by state and by problem, the jobs that ended in the last 24 hours, the oldest unclaimed
-/// job and the longest claim. Also lists the most frequent names (FAILING counts jobs that failed since their last retry) and the
-/// owners with the most claims (HELD is the longest claim, EXPIRES the next expiry, NEVER the number of claims
-/// without expiry). `doctor` shows the causes and the fixes.
+/// job and the longest claim. Also lists the most frequent names (FAILING counts jobs that failed since their last
+/// retry) and the owners with the most claims (HELD is the longest claim, EXPIRES the next expiry, NEVER the number
+/// of claims without expiry). `doctor` shows the causes and the fixes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatusArgs {
     /// Explain these jobs instead, as `explain` does.

@@ -193,7 +193,7 @@ impl Snapshot {
         }
     }
 
-    /// Adds what each conductor answers; for a queued job, also how busy those are that accept it.
+    /// Adds each conductor's answer. For a queued job, also adds the load of the conductors that accept it.
     fn with_answers(&self, mut problem: Problem, case: &ExplainedJob<'_>, job: &Job) -> Problem {
         let mut accepting = Vec::new();
         let is_any_alive = self.runners_alive().next().is_some();

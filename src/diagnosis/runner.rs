@@ -78,7 +78,7 @@ impl RunnerAnswer {
     }
 }
 
-/// The most conductors whose load is shown.
+/// Maximum number of conductors whose load is shown.
 const NAMED: usize = 3;
 
 /// The limit for the patterns of all conductors together: about ten thousand.
@@ -205,7 +205,7 @@ impl Runner {
     }
 }
 
-/// Returns the loads of these conductors in words; a long list is cut.
+/// Describes the load of these conductors, and counts those beyond the first few.
 pub(super) fn loads(runners: &[&Runner], now: DateTime<Utc>) -> String {
     let named = runners.iter().take(NAMED).map(|it| it.load(now));
     let named = named.collect::<Vec<_>>().join("; ");

@@ -153,7 +153,7 @@ impl Snapshot {
         publishing.map(|it| it.free() as u64).sum()
     }
 
-    /// Returns the loads of the conductors without a free slot in words.
+    /// Describes the load of the conductors that have no free slot.
     pub(crate) fn busy(&self) -> String {
         let busy = self.runners_staying();
         let busy: Vec<_> = busy.filter(|it| it.conductor.free() == 0).collect();

@@ -154,7 +154,7 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
     if let BoardError::Denied { board, .. } = error
         && let Some(file) = file_of(board)
     {
-        let text = "`ls -l {}` shows who may read and write the file of the board";
+        let text = "`ls -l {}` shows who may read and write the board file";
         return Some(Hint::new(text, [&[&file]]));
     }
     let hint = match error {
@@ -275,7 +275,7 @@ fn verb(trying: Option<&Trying>) -> &'static str {
 }
 
 fn by_force(verb: &str, text: &'static str) -> Hint {
-    // Without a terminal, the next refusal would ask for --yes.
+    // Without a terminal, the command with --force would be refused for lack of --yes.
     let yes = (!can_ask()).then_some("--yes");
     let words: Vec<_> = verb.split(' ').chain(["--force"]).chain(yes).collect();
     Hint::new(text, [&words])

@@ -53,7 +53,7 @@ fn misspelt_command_suggests_similar_ones() {
     exit code 2
     --- stdout
     --- stderr
-    error: no command `clam`
+    error: unknown command `clam`
     hint: did you mean `claim`? `jobboard help` lists the commands
     ");
 }

@@ -271,7 +271,7 @@ fn canary_without_a_free_slot_names_the_reason(stage: &Stage) {
         "{late:?}"
     );
     assert!(
-        told.contains("not retried: 3 jobs; `jobboard retry"),
+        told.contains("not retried: 3 jobs; to continue: `jobboard retry"),
         "{late:?}"
     );
     assert!(told.contains("hint: `jobboard conductors`"), "{late:?}");
@@ -312,7 +312,7 @@ fn interrupted_retry_prints_the_command_for_the_remaining_jobs(stage: &Stage) {
         assert_eq!(stopped.code, 128 + signal.as_raw(), "{stopped:?}");
         let filters = "--filter 'name=a-*' --filter state=TRASHED";
         let told = format!(
-            "stopped with {left} jobs remaining; `jobboard retry {filters} {resume}` continues"
+            "stopped with {left} jobs remaining; to continue: `jobboard retry {filters} {resume}`"
         );
         assert!(stopped.stderr.contains(&told), "{stopped:?}");
         assert_eq!(trashed(stage), format!("{left}\n"));

@@ -169,7 +169,7 @@ pub(crate) fn stopped(
 ) -> anyhow::Error {
     let (left, resume) = remaining(resume, choice, rest);
     ctx.out.note(format!(
-        "stopped with {left} remaining; `{resume}` continues"
+        "stopped with {left} remaining; to continue: `{resume}`"
     ));
     CommandError::Command(code_of(None, Some(signal.as_raw()))).into()
 }

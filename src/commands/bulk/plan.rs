@@ -120,7 +120,7 @@ impl Expected {
     }
 }
 
-/// A plan by the engine that carries it out.
+/// A plan, with a variant for each engine that carries out plans.
 pub(crate) enum Planned {
     Move(PlannedMove),
     Bulk(PlannedBulk),
@@ -265,7 +265,7 @@ impl Plan {
 }
 
 impl PlannedBulk {
-    /// Takes out the jobs that are still as the plan saw them, and reports for the others.
+    /// Empties the plan. Returns the jobs that have not changed since then, and a result for each of the others.
     pub(crate) async fn look_up(
         &mut self,
         ctx: &Context,

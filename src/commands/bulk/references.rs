@@ -19,7 +19,7 @@ use crate::{
 
 const SAMPLE: usize = 5;
 
-/// The commands that accept a name if only one job has it, because they harm no job or can be undone.
+/// Commands that accept a name if only one job has it. They are harmless or can be undone.
 const TAKE_NAMES: [&str; 5] = ["wait", "retry", "restore", "change", "trash"];
 
 /// The longest line of references in bytes: a `unique:KEY` may be long.
@@ -134,7 +134,7 @@ fn parsed(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
 
 pub(crate) const EVERY_SHELF: &[Shelf] = &[Shelf::Board, Shelf::Trash, Shelf::History];
 
-/// Of several jobs with a name, none is preferred.
+/// Prefers none of several jobs with the same name.
 pub(crate) const NONE_PREFERRED: fn(&Entry) -> bool = |_| false;
 
 /// Parses references or names for a command that only reads; also returns how many names it reported as unknown.
@@ -249,7 +249,7 @@ impl<'a> Namesakes<'a> {
             }
         }
         let (mut found, mut count) = if best.1 > 0 { best } else { all };
-        // An earlier run of a unique job in the trash has the uuid of the job on the board.
+        // A trashed run of a unique job has the same uuid as the job on the board.
         if count == found.len() {
             found.dedup_by(|trashed, it| trashed.reference() == it.reference());
             count = found.len();

@@ -55,9 +55,9 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Claim jobs and run their commands until stopped
 ///
 /// A conductor runs each job whose details contain a `command` (an array of strings), and each job that has a
-/// handler with the same name. It skips all other jobs. With COMMAND, it runs that for each job. Exit code 0
-/// consumes the job and 75 postpones it. Any other result is a failure: the conductor retries the job with
-/// increasing back-off, and trashes it once it reaches its retry limit.
+/// handler with the same name. It skips all other jobs. With COMMAND, it runs COMMAND for each job instead.
+/// Exit code 0 consumes the job and 75 postpones it. Any other result is a failure: the conductor retries the
+/// job with increasing back-off, and trashes it once it reaches its retry limit.
 ///
 /// SIGTERM, SIGINT and SIGQUIT stop the conductor when its jobs are done, or after --grace; a second signal
 /// stops it immediately. SIGUSR1 toggles claiming. SIGUSR2 logs the conductor's state and the skipped jobs,
@@ -224,7 +224,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
     Ok(())
 }
 
-/// Without a log, the error alone says what is wrong.
+/// With -q there is no log, so the error names the jobs and the reasons.
 fn not_all_done(done: &WorkSummary) -> anyhow::Error {
     let names = failed_jobs(done);
     let most_skipped = done.skipped.iter().max_by_key(|(_, jobs)| **jobs);
@@ -254,7 +254,7 @@ fn not_all_done(done: &WorkSummary) -> anyhow::Error {
     .into()
 }
 
-/// Names the first failed jobs. Jobs of one name differ by the uuid only.
+/// Names the first failed jobs, with uuids because several jobs may have the same name.
 fn failed_jobs(done: &WorkSummary) -> Vec<String> {
     let names = done.failed_jobs.iter();
     let names = names.map(|job| format!("{} {}", job.name, short(&job.uuid)));
@@ -325,7 +325,7 @@ fn settings(ctx: &Context, args: &ConductArgs, reporter: &Reporter) -> anyhow::R
     let owner =
         Owner::new(&name).map_err(|error| CommandError::usage(format!("--name: {error}")))?;
     if args.filter.is_empty() && args.policy.needs_filter(&ctx.config) {
-        let message = "without --filter, the command would run for every job of a shared board";
+        let message = "without --filter, the command would run for every job on a shared board";
         let hint = "select the jobs, for example with --filter 'name=resize-*'";
         return Err(CommandError::refused(message).hint(hint).into());
     }

@@ -35,8 +35,8 @@ pub(super) struct PolicyArgs {
 
     /// Run this command for each job instead of the job's own; it gets the details on standard input
     ///
-    /// Variables describe the job (`help conducting`). TaskFlow flows are skipped. On a network board, --filter
-    /// must select the jobs.
+    /// Environment variables describe the job (`help conducting`). TaskFlow flows are skipped. On a network board,
+    /// --filter is required.
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["handlers", "allow", "allow_any", "allow_env"])]
     command: Vec<OsString>,
 }
@@ -60,7 +60,7 @@ impl PolicyArgs {
         self.handlers.is_some() || self.allow_any || has_commands
     }
 
-    /// Whether a command would run for the jobs of every other client of a network board.
+    /// Whether --filter is required, so that COMMAND does not run for the jobs of other clients.
     pub(super) fn needs_filter(&self, config: &Config) -> bool {
         !self.command.is_empty() && config.board.value.url.file().is_none()
     }

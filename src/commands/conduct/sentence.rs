@@ -1,4 +1,4 @@
-//! Words a conductor's log as sentences for people.
+//! Words a conductor's log as human-readable sentences.
 
 use std::time::Duration;
 

@@ -21,7 +21,7 @@ pub(super) enum LogFormat {
     /// text on a terminal, otherwise logfmt; json if --json is given
     #[default]
     Auto,
-    /// Sentences for people
+    /// Human-readable sentences
     Text,
     /// One JSON object per event; with some --output values, mixed with command output
     Json,

@@ -1,4 +1,4 @@
-//! `doctor --fix`: a plan, the safest step first, and a question before each step.
+//! `doctor --fix`: a plan, canaries and then the safest step first, and a question before each step.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::{
             select::{PreviewArgs, Selection},
         },
         parts::{problems::scope, reason::ReasonArgs},
-        retry::{self, RetryArgs},
+        retry::{self, NO_SLOT, RetryArgs},
         trash::{self, TrashArgs},
     },
     context::{Consent, Context},
@@ -43,6 +43,21 @@ pub(super) struct FixStep {
     was_asked: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<Value>,
+}
+
+impl FixStep {
+    fn has_canary(&self) -> bool {
+        matches!(self.repair, Repair::Retry { canary: true })
+    }
+
+    /// Retries all jobs of the step immediately.
+    fn drop_canary(&mut self) {
+        self.repair = Repair::Retry { canary: false };
+        let words = self.command.words().iter().cloned();
+        let words = words.take_while(|word| word != "--canary");
+        self.command = Suggestion::default().with(words);
+        self.advice += "; without a canary, because no conductor has a free slot";
+    }
 }
 
 pub(super) struct Fixed {
@@ -105,10 +120,12 @@ impl FixPlan {
                 message: None,
             })
         });
-        let mut plan: Vec<_> = steps.collect();
-        // A canary may wait long, so the other questions come first.
-        let may_wait = |it: &FixStep| matches!(it.repair, Repair::Retry { canary: true });
-        plan.sort_by_key(|it| (it.risk, may_wait(it)));
+        Self::sorted(steps.collect())
+    }
+
+    fn sorted(mut plan: Vec<FixStep>) -> Self {
+        // The other steps release jobs, which may take the slots that a canary needs.
+        plan.sort_by_key(|it| (!it.has_canary(), it.risk));
         Self { plan }
     }
 }
@@ -129,7 +146,7 @@ impl Report for FixPlan {
     }
 }
 
-/// The longest heading, in columns: three lines with room for their word borders.
+/// Maximum width of a heading: three lines, less the columns that word wrap may leave empty.
 const HEADING: usize = 270;
 
 const ANSWERS: &str = "[y]es [n]o [a]ll safe [s]how [q]uit";
@@ -207,7 +224,11 @@ async fn perform_all(
     let is_agreed = args.consent.yes || ctx.config.yes.value || is_confirmed;
     let (mut all, total) = (false, plan.len());
     plan.iter_mut().for_each(|step| step.state = "skipped");
+    let mut is_full = false;
     for (step, number) in plan.iter_mut().zip(1..) {
+        if is_full && step.has_canary() {
+            step.drop_canary();
+        }
         let (code, heading) = (step.code, heading(step, number, total));
         if is_agreed && step.risk > Risk::Safe && !args.only.contains(&ChosenCheck::Code(code)) {
             let command = step.command.clone().with(["--yes"]);
@@ -232,7 +253,7 @@ async fn perform_all(
             StepAnswer::Quit => break,
             StepAnswer::Yes | StepAnswer::All => {
                 step.was_asked = !is_agreed;
-                perform(ctx, args, step).await;
+                is_full |= perform(ctx, args, step).await;
             }
             StepAnswer::No | StepAnswer::Show => {}
         }
@@ -259,7 +280,8 @@ async fn decide(
     }
 }
 
-async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep) {
+/// Returns whether no conductor had a free slot for the canary.
+async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep) -> bool {
     let is_document = ctx.out.format() == Format::Json;
     if is_document {
         ctx.out.keep_aside();
@@ -268,19 +290,22 @@ async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep) {
     step.message = serde_json::from_slice(&ctx.out.take_aside()).ok();
     let Err(error) = done else {
         step.state = "done";
-        return;
+        return false;
     };
-    step.state = match error.downcast_ref() {
-        // Ctrl-C stopped the command, which then named the remaining jobs.
-        Some(CommandError::Command(_)) => "stopped",
-        reason => {
-            ctx.print_error(&error);
-            match reason {
-                Some(CommandError::TimedOut(_)) => "stopped",
-                _ => "failed",
-            }
-        }
+    let reason = error.downcast_ref();
+    // Ctrl-C stopped the command, which then named the remaining jobs.
+    if !matches!(reason, Some(CommandError::Command(_))) {
+        ctx.print_error(&error);
+    }
+    step.state = match reason {
+        Some(CommandError::Command(_) | CommandError::TimedOut(_)) => "stopped",
+        _ => "failed",
     };
+    let is_full = matches!(reason, Some(CommandError::TimedOut(text)) if text.starts_with(NO_SLOT));
+    if is_full {
+        step.drop_canary();
+    }
+    is_full
 }
 
 async fn run(
@@ -309,7 +334,7 @@ async fn run(
         Repair::Trash { reason } => reason,
         Repair::Abandon { .. } | Repair::Retry { .. } => None,
     };
-    // One reason serves several steps, so the code tells their jobs apart.
+    // All steps record the same reason, so the code shows which step acted on a job.
     let given = args.reason.as_ref();
     let reason = given.map(|given| format!("{given} ({})", step.code));
     let reason = reason.or(suggested.map(str::to_owned));
@@ -333,5 +358,50 @@ async fn run(
             };
             retry::run(ctx, RetryArgs::of(revival, canary, step.was_asked)).await
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(repair: Repair, risk: Risk, command: &'static str) -> FixStep {
+        FixStep {
+            code: Code::Failed,
+            risk,
+            jobs: 2,
+            summary: "failed: 2 jobs".to_owned(),
+            command: Suggestion::of(command),
+            state: "planned",
+            repair,
+            selector: "failed".to_owned(),
+            advice: "after fixing the cause".to_owned(),
+            was_asked: false,
+            message: None,
+        }
+    }
+
+    #[test]
+    fn canary_takes_its_slot_before_jobs_are_released() {
+        let release = Repair::Abandon { now: false };
+        let canary = Repair::Retry { canary: true };
+        let plan = FixPlan::sorted(vec![
+            step(release, Risk::Safe, "abandon --problem owner-dead"),
+            step(canary, Risk::Decision, "retry --problem failed --canary 1"),
+            step(Repair::Retry { canary: false }, Risk::Decision, "retry"),
+        ]);
+        let first: Vec<_> = plan.plan.iter().map(|it| &it.command.words()[0]).collect();
+        assert_eq!(first, ["retry", "abandon", "retry"]);
+        assert!(plan.plan[0].has_canary());
+    }
+
+    #[test]
+    fn retry_without_a_slot_needs_no_canary() {
+        let canary = Repair::Retry { canary: true };
+        let mut step = step(canary, Risk::Decision, "retry --problem failed --canary 1");
+        step.drop_canary();
+        assert!(!step.has_canary());
+        assert_eq!(step.command.to_string(), "retry --problem failed");
+        assert!(step.advice.contains("no conductor has a free slot"));
     }
 }

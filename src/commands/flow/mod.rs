@@ -16,7 +16,7 @@ use crate::{board::BoardError, context::Context, exit::CommandError};
 /// Show the progress of a TaskFlow job: its tasks and failures
 ///
 /// A TaskFlow job is a flow of tasks, and its engine records the progress of each task in a database. The
-/// database does not record which tasks depend on which.
+/// database does not record the dependencies between tasks.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FlowArgs {
     /// Job: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read one from standard input

@@ -97,7 +97,7 @@ impl Guide {
         shown
     }
 
-    /// The codes that do not mean the same for every command.
+    /// Lists 0 and the codes whose meaning differs from the general one.
     fn codes(&self, header: Style) -> String {
         let mut shown = format!("{header}Exit codes:{header:#}");
         for ExitCode { code, meaning } in &self.codes {

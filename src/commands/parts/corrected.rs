@@ -1,4 +1,4 @@
-//! Corrected command lines: with a missing `--` or NAME, or with an option in its place.
+//! Corrects command lines with a missing `--`, a missing NAME or an option before the command.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ const WITH_COMMAND: [(&str, &str); 4] = [
     ("claim", "claimed"),
 ];
 
-/// A command line without secrets, which hints may repeat.
+/// A command line without secrets, so that hints may repeat it.
 pub(super) struct TypedLine<'a> {
     /// The grammar of the command, with the global options.
     grammar: clap::Command,
@@ -98,13 +98,13 @@ impl<'a> TypedLine<'a> {
         Some(Hint::new(text, [&line, &[name], options, &command]))
     }
 
-    /// Moves the options of the command behind it.
+    /// Moves options of the command that were typed before it to the place after it.
     pub(super) fn with_options_behind(&self) -> Option<Hint> {
         let global = GlobalArgs::augment_args(clap::Command::default());
         self.before.iter().find(|it| {
             takes_next(&global, it).is_none() && takes_next(&self.grammar, it).is_some()
         })?;
-        let text = "the options of a command follow it: `jobboard {} {} {}`";
+        let text = "put the options of a command after it: `jobboard {} {} {}`";
         Some(Hint::new(
             text,
             [&[self.grammar.get_name()], &self.before, &self.after],
@@ -112,7 +112,7 @@ impl<'a> TypedLine<'a> {
     }
 }
 
-/// Splits a command line into words, or lets `sh` do it.
+/// Splits a command line into words, or wraps it in `sh -c` if it contains shell syntax.
 pub(in crate::commands) fn as_command(line: &str) -> Vec<&str> {
     match line.contains(|it| "|&;<>()$`\\\"'*?[~".contains(it)) {
         true => vec!["sh", "-c", line],
@@ -120,7 +120,7 @@ pub(in crate::commands) fn as_command(line: &str) -> Vec<&str> {
     }
 }
 
-/// Returns a note on help that was wanted from another program, as in `post df -h`.
+/// Returns a note if `-h` was probably meant for another program, as in `post df -h`.
 pub(crate) fn note_on_help(
     error: &clap::Error,
     early: &EarlyFormat,

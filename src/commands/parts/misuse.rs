@@ -37,7 +37,7 @@ pub(crate) fn misuse(
     let argument = text(error, ContextKind::InvalidArg).unwrap_or_default();
     let message = match (error.kind(), source(error)) {
         (ErrorKind::InvalidSubcommand, _) => match text(error, ContextKind::InvalidSubcommand) {
-            Some(word) => format!("no command `{word}`"),
+            Some(word) => format!("unknown command `{word}`"),
             None => folded(error),
         },
         (ErrorKind::MissingSubcommand, _) => "no command given".to_owned(),

@@ -35,7 +35,7 @@ use crate::{
 const NO_CONDUCTOR: &str = "--timeout 10m waits for a conductor or a Python service; `jobboard help \
                             conduct` shows how to start a conductor";
 
-const NO_SLOT: &str = "no conductor had a free slot within";
+pub(in crate::commands) const NO_SLOT: &str = "no conductor had a free slot within";
 
 /// How long `doctor --fix` waits for a canary before its next question.
 const IN_DIALOG: Duration = Duration::from_secs(30);
@@ -123,7 +123,7 @@ impl CanaryArgs {
                         let (rest, resume) =
                             remaining(task.resume.take().map(again), choice, rest);
                         ctx.out.note(format!(
-                            "the canary has no outcome yet; not retried: {rest}; `{resume}` continues"
+                            "the canary has no outcome yet; not retried: {rest}; to continue: `{resume}`"
                         ));
                     }
                     let is_untried = is_queued && trial.is_untried(board).await;
@@ -142,7 +142,7 @@ impl CanaryArgs {
         trial.judge(ctx, &failures, task.chosen.jobs.len())
     }
 
-    /// Refuses a canary that no conductor would run: its outcome may never come. Returns whether one waits for a slot.
+    /// Refuses a canary that no conductor would run, because it might never end. Returns whether one of them is queued.
     async fn require_run(
         &self,
         ctx: &Context,

@@ -102,7 +102,7 @@ fn course(facts: &ReportFacts) -> Html {
     let length = (first.to - first.from).to_std().unwrap_or_default();
     let each = duration::exact(length);
     let remark = format!(
-        "one bar per {each}; rows have separate scales; jobs that failed into the trash count as failed"
+        "one bar per {each}; rows have separate scales; jobs trashed after a failure count as failed"
     );
     let mut drawn = svg::course("course-figure", TITLE, &facts.course);
     let numbers = table(&facts.course_table());
