@@ -324,7 +324,7 @@ impl ExecutionPolicy {
         }
     }
 
-    fn handler(&self, job: &Job) -> Result<Option<Handler>, Forbidden> {
+    fn handler(&self, job: &Job) -> Result<Option<HandlerCommand>, Forbidden> {
         let program = match &self.handlers {
             Some(Handlers::ForEach { .. }) if job.book.is_some() => return Err(Forbidden::Flow),
             Some(Handlers::ForEach {
@@ -339,7 +339,7 @@ impl ExecutionPolicy {
                 let (program, argv) = (program.clone(), argv.clone());
                 return match problem {
                     Some(problem) => Err(Forbidden::Refused(problem)),
-                    None => Ok(Some(Handler { program, argv })),
+                    None => Ok(Some(HandlerCommand { program, argv })),
                 };
             }
             Some(handlers) if handlers::is_name(&job.name) => handlers.find(&job.name)?,
@@ -347,7 +347,7 @@ impl ExecutionPolicy {
         };
         Ok(program.map(|program| {
             let argv = vec![program.clone().into_os_string()];
-            Handler { program, argv }
+            HandlerCommand { program, argv }
         }))
     }
 }
@@ -374,12 +374,12 @@ fn why_not(program: &Path) -> Option<String> {
 }
 
 /// The operator's program for a job, and its arguments.
-struct Handler {
+struct HandlerCommand {
     program: PathBuf,
     argv: Vec<OsString>,
 }
 
-fn handled(handler: Handler, job: &Job) -> Result<ExecutionPlan, Forbidden> {
+fn handled(handler: HandlerCommand, job: &Job) -> Result<ExecutionPlan, Forbidden> {
     let details = job.details();
     let details = details.as_deref();
     Ok(ExecutionPlan {

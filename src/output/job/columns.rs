@@ -4,7 +4,7 @@ use std::{borrow::Cow, time::Duration};
 
 use chrono::{DateTime, Utc};
 
-use self::Source::{Computed, Field};
+use self::CellSource::{Computed, Field};
 use super::JobView;
 use crate::{
     duration,
@@ -21,11 +21,11 @@ pub(super) struct JobColumn {
     pub(super) name: &'static str,
     /// The table column; its title may be shorter than its name.
     pub(super) shape: Column,
-    source: Source,
+    source: CellSource,
 }
 
 #[derive(Debug)]
-enum Source {
+enum CellSource {
     Field(JobField),
     Computed(for<'a> fn(JobView<'a>) -> Fact<'a>),
 }
@@ -123,7 +123,7 @@ const fn column(
     title: &'static str,
     fit: Fit,
     falls: Option<u8>,
-    source: Source,
+    source: CellSource,
 ) -> JobColumn {
     let shape = Column::new(title, fit).falling(falls);
     JobColumn {
