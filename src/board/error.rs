@@ -105,7 +105,7 @@ impl BoardError {
         Self::Unreachable { board, source }
     }
 
-    /// A board whose claims end with their holder's session, not at a time.
+    /// For boards whose claims end with the session of their owner.
     pub(crate) fn no_expiring_claims() -> Self {
         Self::Unsupported {
             board: "a ZooKeeper board",

@@ -150,7 +150,7 @@ impl Snapshot {
                 | Code::Failed
                 | Code::InvalidCommand
         );
-        let problem = match shown_command(job).filter(|_| names_command) {
+        let problem = match names_command.then(|| shown_command(job)).flatten() {
             Some(command) => problem.seen("command", command),
             None => problem,
         };

@@ -78,7 +78,7 @@ impl RunnerAnswer {
     }
 }
 
-/// Maximum number of conductors whose load is shown.
+/// Loads are shown for this many conductors.
 const NAMED: usize = 3;
 
 /// The limit for the patterns of all conductors together: about ten thousand.

@@ -92,7 +92,7 @@ impl Job {
             "abandoned",
             "changed",
             "restored",
-            "retried",
+            AuditEntry::RETRIED,
             AuditEntry::RECEIVED,
         ];
         let is_earlier = |action: &str| self.ended.is_some() && EARLIER.contains(&action);

@@ -406,7 +406,7 @@ fn command_that_never_runs_is_noted() {
 }
 
 #[test]
-fn who_retried_a_job_did_not_end_it() {
+fn ended_job_is_not_attributed_to_an_earlier_retry() {
     let stage = Stage::embedded().unwrap();
     let mended = stage.env.file("mended");
     let test = ["post", "a", "max_attempts:=1", "--", "test", "-e"];

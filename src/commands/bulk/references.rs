@@ -19,7 +19,7 @@ use crate::{
 
 const SAMPLE: usize = 5;
 
-/// Commands that accept a name if only one job has it. They are harmless or can be undone.
+/// These commands accept a name that only one job has, because their effect is harmless or can be undone.
 const TAKE_NAMES: [&str; 5] = ["wait", "retry", "restore", "change", "trash"];
 
 /// The longest line of references in bytes: a `unique:KEY` may be long.
@@ -209,7 +209,7 @@ struct Namesakes<'a> {
 }
 
 impl<'a> Namesakes<'a> {
-    /// Finds the jobs with this name: only the preferred ones if there are any, and in the history only the last.
+    /// Finds the jobs with this name: the preferred ones, or else all; in the history, the last one.
     async fn find(
         board: &dyn Board,
         shelves: &[Shelf],

@@ -224,7 +224,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
     Ok(())
 }
 
-/// With -q there is no log, so the error names the jobs and the reasons.
+/// Names the jobs and the reasons, which -q keeps out of the log.
 fn not_all_done(done: &WorkSummary) -> anyhow::Error {
     let names = failed_jobs(done);
     let most_skipped = done.skipped.iter().max_by_key(|(_, jobs)| **jobs);

@@ -97,7 +97,7 @@ impl Guide {
         shown
     }
 
-    /// Lists 0 and the codes whose meaning differs from the general one.
+    /// Lists 0 and each code with a special meaning for the command.
     fn codes(&self, header: Style) -> String {
         let mut shown = format!("{header}Exit codes:{header:#}");
         for ExitCode { code, meaning } in &self.codes {

@@ -178,7 +178,7 @@ impl EventCourse {
         std::array::from_fn(|kind| minutes.clone().map(|counts| counts[kind]).collect())
     }
 
-    /// Returns the intervals since the first recorded end, and at least those of the last hour.
+    /// Returns the intervals since the first recorded end, one hour at least.
     pub(super) fn intervals(&self) -> Vec<Interval> {
         let is_quiet = self.levels[MINUTE_LEVEL] == [[0; KINDS.len()]; INTERVALS];
         if self.first.is_none() && is_quiet {

@@ -4,7 +4,6 @@ use std::{borrow::Cow, time::Duration};
 
 use chrono::{DateTime, Utc};
 
-use self::CellSource::{Computed, Field};
 use super::JobView;
 use crate::{
     duration,
@@ -33,104 +32,46 @@ enum CellSource {
 impl JobColumn {
     pub(super) fn read<'a>(&self, view: JobView<'a>) -> Fact<'a> {
         match self.source {
-            Field(field) => Fact::of(field, view),
-            Computed(read) => read(view),
+            CellSource::Field(field) => Fact::of(field, view),
+            CellSource::Computed(read) => read(view),
         }
     }
 }
 
-pub(super) static COLUMNS: &[JobColumn] = &[
-    column("uuid", "uuid", Fit::Id, None, Computed(reference)),
-    column("name", "name", Fit::Shrinks, None, Computed(name)),
-    column("state", "state", Fit::Whole, Some(9), Computed(state)),
-    column(
-        "priority",
-        "priority",
-        Fit::Whole,
-        Some(1),
-        Field(JobField::Priority),
-    ),
-    column("age", "age", Fit::Number, Some(2), Field(JobField::Age)),
-    column("owner", "owner", Fit::KeepsEnds, Some(6), Computed(owner)),
-    column("held", "held", Fit::Number, Some(5), Computed(held)),
-    column(
-        "expires",
-        "expires",
-        Fit::Number,
-        Some(0),
-        Computed(expires),
-    ),
-    column(
-        "attempts",
-        "tries",
-        Fit::Number,
-        Some(4),
-        Field(JobField::Attempts),
-    ),
-    column("note", "note", Fit::Shrinks, Some(8), Computed(note)),
-    column("key", "key", Fit::KeepsEnds, Some(3), Computed(key)),
-    column(
-        "sequence",
-        "sequence",
-        Fit::Number,
-        Some(3),
-        Field(JobField::Sequence),
-    ),
-    column("size", "size", Fit::Number, Some(3), Field(JobField::Size)),
-    column(
-        "trashed",
-        "trashed",
-        Fit::Number,
-        Some(5),
-        Field(JobField::Trashed),
-    ),
-    column("outcome", "outcome", Fit::Whole, Some(9), Computed(outcome)),
-    column(
-        "ended",
-        "ended",
-        Fit::Number,
-        Some(7),
-        Field(JobField::Ended),
-    ),
-    column(
-        "waited",
-        "waited",
-        Fit::Number,
-        Some(2),
-        Field(JobField::Waited),
-    ),
-    column("took", "took", Fit::Number, Some(4), Field(JobField::Took)),
-    column("by", "by", Fit::KeepsEnds, Some(6), Field(JobField::By)),
-    column(
-        "action",
-        "action",
-        Fit::Whole,
-        Some(7),
-        Field(JobField::Action),
-    ),
-    column("reason", "reason", Fit::Shrinks, Some(8), Computed(reason)),
-    column(
-        "exit_code",
-        "exit_code",
-        Fit::Number,
-        Some(3),
-        Field(JobField::ExitCode),
-    ),
-];
+/// Lists the columns: name, title, fit, the order in which they leave a narrow table (if at all), and source.
+macro_rules! columns {
+    ($($name:literal $title:literal $fit:ident ($($falls:literal)?) $source:ident($of:path);)*) => {
+        pub(super) static COLUMNS: &[JobColumn] = &[$(JobColumn {
+            name: $name,
+            shape: Column::new($title, Fit::$fit)$(.falling(Some($falls)))?,
+            source: CellSource::$source($of),
+        },)*];
+    };
+}
 
-const fn column(
-    name: &'static str,
-    title: &'static str,
-    fit: Fit,
-    falls: Option<u8>,
-    source: CellSource,
-) -> JobColumn {
-    let shape = Column::new(title, fit).falling(falls);
-    JobColumn {
-        name,
-        shape,
-        source,
-    }
+columns! {
+    "uuid"      "uuid"      Id        ()  Computed(reference);
+    "name"      "name"      Shrinks   ()  Computed(name);
+    "state"     "state"     Whole     (9) Computed(state);
+    "priority"  "priority"  Whole     (1) Field(JobField::Priority);
+    "age"       "age"       Number    (2) Field(JobField::Age);
+    "owner"     "owner"     KeepsEnds (6) Computed(owner);
+    "held"      "held"      Number    (5) Computed(held);
+    "expires"   "expires"   Number    (0) Computed(expires);
+    "attempts"  "tries"     Number    (4) Field(JobField::Attempts);
+    "note"      "note"      Shrinks   (8) Computed(note);
+    "key"       "key"       KeepsEnds (3) Computed(key);
+    "sequence"  "sequence"  Number    (3) Field(JobField::Sequence);
+    "size"      "size"      Number    (3) Field(JobField::Size);
+    "trashed"   "trashed"   Number    (5) Field(JobField::Trashed);
+    "outcome"   "outcome"   Whole     (9) Computed(outcome);
+    "ended"     "ended"     Number    (7) Field(JobField::Ended);
+    "waited"    "waited"    Number    (2) Field(JobField::Waited);
+    "took"      "took"      Number    (4) Field(JobField::Took);
+    "by"        "by"        KeepsEnds (6) Field(JobField::By);
+    "action"    "action"    Whole     (7) Field(JobField::Action);
+    "reason"    "reason"    Shrinks   (8) Computed(reason);
+    "exit_code" "exit_code" Number    (3) Field(JobField::ExitCode);
 }
 
 fn reference(view: JobView<'_>) -> Fact<'_> {

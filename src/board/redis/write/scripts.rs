@@ -231,7 +231,7 @@ impl Reply {
         String::from_utf8_lossy(self.fact(at)).into_owned()
     }
 
-    /// What the script did is not known.
+    /// The script may or may not have changed the jobs.
     pub(super) fn unexpected(client: &RedisClient) -> BoardError {
         let error = client.error(WRITE, ServerCause::UnexpectedReply);
         RequestFailure::Lost(error).into_unknown(client.name())
