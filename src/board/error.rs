@@ -1,9 +1,14 @@
 //! Board errors, grouped by the caller's next step.
 
-use std::{error::Error as StdError, io, path::PathBuf};
+use std::{
+    error::Error as StdError,
+    io,
+    path::{Path, PathBuf},
+};
 
 use thiserror::Error;
 
+use super::url::BoardUrl;
 use crate::job::{Conductor, Decision, JobKey, Malformed, Owner};
 use crate::suggest::Hint;
 
@@ -162,6 +167,12 @@ impl BoardError {
             | Self::Failed { board, .. } => Some(board),
             _ => None,
         }
+    }
+
+    /// Returns the file of the board, if the error names a board in a file.
+    pub(crate) fn board_file(&self) -> Option<PathBuf> {
+        let url: BoardUrl = self.board()?.parse().ok()?;
+        url.file().map(Path::to_owned)
     }
 
     pub(crate) fn is_about_the_claim(&self) -> bool {

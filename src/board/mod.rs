@@ -19,7 +19,6 @@ pub(crate) mod open;
 pub(crate) mod reference;
 pub(crate) mod scratch;
 pub(crate) mod url;
-mod verify_stored;
 pub(crate) mod wait;
 
 mod cached_job;
@@ -47,8 +46,7 @@ pub(crate) use self::{
     query::{Detail, Order, Query, Which},
     reference::{JobRef, uuid_of},
     registration::REFRESH,
-    verify_stored::contradiction,
-    wire::json::oversized_integer,
+    wire::{json::oversized_integer, verify_stored::contradiction},
 };
 use crate::job::{
     AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, Fence, JobKey,
@@ -57,9 +55,17 @@ use crate::job::{
 
 pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The differences between backends that callers must know; a backend without one has `false` or `None`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Capabilities {
+    /// Whether a claim can end at a given time ([`Term::For`]), which `renew` moves.
     pub(crate) has_expiring_claims: bool,
+    /// Whether a lease ends one term after the server last heard from the session of its client.
+    ///
+    /// After a failover this is the contact before the last confirmed one.
+    pub(crate) has_session_leases: bool,
+    /// Whether [`Board::conductors`] also returns the conductors of TaskFlow itself.
+    pub(crate) lists_peer_conductors: bool,
     /// Whether [`Board::find`] looks up a uuid directly. Otherwise it reads the whole board.
     pub(crate) finds_by_uuid: bool,
     /// The order in which TaskFlow's own readers list this kind of board, if they support it.

@@ -40,7 +40,7 @@ use crate::{
     job::{MOVER, Owner},
     lease::{Keeper, USUAL_LEASE},
     output::count_jobs,
-    transfer::loader::Loader,
+    transfer::{loader::Loader, record::Conversion},
 };
 
 /// Copy or move all jobs, including trashed ones, to another board
@@ -266,7 +266,7 @@ async fn between(
         filters: Filters::new(args.filter.clone()),
         is_fresh: args.fresh,
         is_dry: args.dry_run,
-        kinds: (Some(from), to),
+        conversion: Conversion::between(from, to),
         is_move: is_move || args.plan.is_some(),
         unreadable: Cell::default(),
         planned,

@@ -18,7 +18,7 @@ use crate::{
         dump::header,
         lines::{LineReader, source, weight},
         loader::{Loaded, Loader},
-        record::{self, Loadable},
+        record::{self, Conversion, Loadable},
         sealed::{self, SealedKind},
     },
 };
@@ -194,8 +194,7 @@ async fn load(
 struct DumpLines<'a> {
     lines: LineReader,
     first: Option<Vec<u8>>,
-    /// The kind of the dumped board, `None` for a listing, and that of the target board.
-    kinds: (Option<BoardKind>, BoardKind),
+    conversion: Conversion,
     total: Option<u64>,
     args: &'a LoadArgs,
     filters: Filters,
@@ -206,7 +205,7 @@ impl<'a> DumpLines<'a> {
     /// Verifies a dump as a whole first.
     async fn open(
         mut lines: LineReader,
-        kind: BoardKind,
+        to: BoardKind,
         args: &'a LoadArgs,
     ) -> anyhow::Result<Self> {
         let first = sealed::first(&mut lines).await?;
@@ -221,7 +220,7 @@ impl<'a> DumpLines<'a> {
         Ok(Self {
             lines,
             first,
-            kinds: (from, kind),
+            conversion: Conversion { from, to },
             total,
             args,
             filters: Filters::new(args.filter.clone()),
@@ -233,7 +232,7 @@ impl<'a> DumpLines<'a> {
         if line.trim_ascii().is_empty() {
             return Ok(None);
         }
-        let mut record = record::read(line, self.kinds).map_err(CommandError::usage)?;
+        let mut record = record::read(line, self.conversion).map_err(CommandError::usage)?;
         if !self.filters.matches(&record.entry, Utc::now()) {
             return Ok(None);
         }
@@ -247,7 +246,7 @@ impl<'a> DumpLines<'a> {
                 self.left_out += 1;
                 return Ok(None);
             }
-            if self.kinds.0 != Some(self.kinds.1) || malformed.raw.is_empty() {
+            if !self.conversion.keeps_bytes() || malformed.raw.is_empty() {
                 let message = "an unreadable record can only go to the same kind of board";
                 return Err(CommandError::refused(message).into());
             }

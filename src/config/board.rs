@@ -10,7 +10,7 @@ use super::{
     file::{ConfigFiles, FoundTable},
     octavia::{Expiry, Octavia},
 };
-use crate::board::url::{BoardUrl, embedded::EmbeddedUrl};
+use crate::board::url::BoardUrl;
 
 #[derive(Debug, Clone)]
 pub(crate) struct BoardChoice {
@@ -48,10 +48,8 @@ impl<'a> ChosenTable<'a> {
         files: &'a ConfigFiles,
     ) -> anyhow::Result<Self> {
         let Some(choice) = choice(flags, env, files)? else {
-            let url = BoardUrl::Embedded(EmbeddedUrl {
-                makes_folder: true,
-                ..EmbeddedUrl::new(env.default_board()?)
-            });
+            let mut url = BoardUrl::of_file(env.default_board()?);
+            url.allow_folder();
             return Ok(Self::by_url(Sourced::default(url), files, env));
         };
         let Sourced { value, source } = choice;

@@ -127,7 +127,7 @@ impl Config {
         let table = chosen.table;
         let from = named.map_or(Source::Default, |named| named.source);
         let password = password::choose(&flags, env, table, &chosen.board.value)?;
-        let is_server = chosen.board.value.url.file().is_none();
+        let is_server = chosen.board.value.url.is_network();
         if let Some(table) = table.filter(|_| is_server && password.value != Password::None) {
             table.require_ours("the server that gets the password")?;
         }

@@ -92,7 +92,7 @@ impl Snapshot {
             sees_conductors: true,
             octavia_expiry,
             peers: capabilities.peer_order,
-            sees_peers: !capabilities.has_expiring_claims,
+            sees_peers: capabilities.lists_peer_conductors,
             ..Self::default()
         }
     }

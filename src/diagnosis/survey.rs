@@ -277,8 +277,7 @@ mod tests {
     fn dropped_rare_owners_are_noted() {
         let capabilities = Capabilities {
             has_expiring_claims: true,
-            finds_by_uuid: true,
-            peer_order: None,
+            ..Capabilities::default()
         };
         let mut surveyor = Surveyor::new(Snapshot::new(capabilities, None, Utc::now()));
         let mut job = Job::named("resize");

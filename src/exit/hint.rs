@@ -4,7 +4,7 @@
 
 use super::{CommandError, Trying};
 use crate::{
-    board::{BoardError, JobRef, url::BoardUrl},
+    board::{BoardError, JobRef},
     job::Shelf,
     logbook::LogbookError,
     output::can_ask,
@@ -151,9 +151,8 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
     if let Some(hint) = verb_hint(error, trying) {
         return Some(hint);
     }
-    if let BoardError::Denied { board, .. } = error
-        && let Some(file) = file_of(board)
-    {
+    if let (BoardError::Denied { .. }, Some(file)) = (error, error.board_file()) {
+        let file = file.to_string_lossy();
         let text = "`ls -l {}` shows who may read and write the board file";
         return Some(Hint::new(text, [&[&file]]));
     }
@@ -249,7 +248,7 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         (BoardError::Malformed { .. }, "retry") => {
             "nothing changed; `jobboard show JOB` shows the record"
         }
-        (BoardError::Misdirected { board, .. }, _) if file_of(board).is_some() => {
+        (BoardError::Misdirected { .. }, _) if error.board_file().is_some() => {
             "correct the board's URL (--board or JOBBOARD_URL), or create the directory; `jobboard \
              config` shows where the URL is set"
         }
@@ -262,12 +261,6 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         _ => return None,
     };
     Some(hint.into())
-}
-
-/// Returns the file of an embedded board.
-fn file_of(board: &str) -> Option<String> {
-    let url: BoardUrl = board.parse().ok()?;
-    Some(url.file()?.to_string_lossy().into_owned())
 }
 
 fn verb(trying: Option<&Trying>) -> &'static str {

@@ -70,7 +70,7 @@ impl Ledger {
     pub(super) fn of(board: &dyn Board) -> Self {
         // The server that ends sessions may not have heard of the last request, if the server between them has died. It
         // knows of the one before, and of each contact that is a quarter of a session old.
-        let has_session = !board.capabilities().has_expiring_claims;
+        let has_session = board.capabilities().has_session_leases;
         Self {
             entries: Mutex::default(),
             next: AtomicU64::new(0),

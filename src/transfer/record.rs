@@ -92,13 +92,31 @@ pub(crate) struct Loadable {
     pub(crate) line: u64,
 }
 
-/// Parses a line. `kinds` are the kind of the board that its stored bytes come from, if known, and of the target.
-pub(crate) fn read(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result<Loadable, String> {
-    // An invalid value may be long.
-    loadable(line, kinds).map_err(|words| shortened(&words))
+/// Between which kinds of boards jobs are transferred.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Conversion {
+    /// `None` if the stored bytes are missing, as in a listing, or of an unknown kind.
+    pub(crate) from: Option<BoardKind>,
+    pub(crate) to: BoardKind,
 }
 
-fn loadable(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result<Loadable, String> {
+impl Conversion {
+    pub(crate) fn between(from: BoardKind, to: BoardKind) -> Self {
+        let from = Some(from);
+        Self { from, to }
+    }
+
+    pub(crate) fn keeps_bytes(self) -> bool {
+        self.from == Some(self.to)
+    }
+}
+
+pub(crate) fn read(line: &[u8], conversion: Conversion) -> Result<Loadable, String> {
+    // An invalid value may be long.
+    loadable(line, conversion).map_err(|words| shortened(&words))
+}
+
+fn loadable(line: &[u8], conversion: Conversion) -> Result<Loadable, String> {
     let members = json::object(line)?;
     let line: ListedJob =
         serde_json::from_value(members.into()).map_err(|error| error.to_string())?;
@@ -111,7 +129,7 @@ fn loadable(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result<Loadab
         _ => Shelf::Board,
     };
     // A listing may cut the bytes.
-    let raw = match (&line.raw, kinds.0) {
+    let raw = match (&line.raw, conversion.from) {
         (Some(raw), Some(_)) => BASE64
             .decode(raw)
             .map_err(|error| format!("`raw`: {error}"))?,
@@ -122,7 +140,7 @@ fn loadable(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result<Loadab
         Some("MALFORMED") => malformed(line, shelf, raw),
         _ => {
             let job = job(line, shelf)?;
-            let draft = draft(&job, raw, kinds.0, kinds.1)?;
+            let draft = draft(&job, raw, conversion)?;
             (Entry::Job(Box::new(job)), draft)
         }
     };
@@ -135,14 +153,9 @@ fn loadable(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result<Loadab
 }
 
 /// Returns the draft of a job with its stored bytes, as [`read`] does for a line.
-pub(crate) fn draft(
-    job: &Job,
-    raw: Vec<u8>,
-    from: Option<BoardKind>,
-    to: BoardKind,
-) -> Result<Draft, String> {
+pub(crate) fn draft(job: &Job, raw: Vec<u8>, conversion: Conversion) -> Result<Draft, String> {
     let uuid = Uuid::try_parse(&job.uuid).map_err(|_| format!("`{}` is not a uuid", job.uuid))?;
-    let is_stored = from == Some(to) && !raw.is_empty();
+    let is_stored = conversion.keeps_bytes() && !raw.is_empty();
     let details = match (&job.details, is_stored) {
         (Some(details), _) => details.clone(),
         (None, true) => Value::Null.into(),
@@ -167,7 +180,8 @@ pub(crate) fn draft(
         details,
         former: Some(Box::new(Former::of(job, raw.clone()))),
     };
-    match is_stored.then(|| contradiction(to, &raw, &draft)).flatten() {
+    let misread = is_stored.then(|| contradiction(conversion.to, &raw, &draft));
+    match misread.flatten() {
         Some(contradiction) => Err(contradiction),
         None => Ok(draft),
     }
@@ -259,6 +273,11 @@ mod tests {
         r#"{"kind":"job","state":"MALFORMED","key":"bad","raw":"AP8=","problem":"it is empty"}"#,
     ];
 
+    const FROM_LISTING: Conversion = Conversion {
+        from: None,
+        to: BoardKind::Redis,
+    };
+
     #[test]
     fn unstorable_records_are_refused() {
         let long = format!(r#""name":"{}""#, "é".repeat(10_001));
@@ -279,7 +298,7 @@ mod tests {
             let end = if members.ends_with('"') { "" } else { "\"" };
             let uuid = "3f9a12cd-0000-4000-8000-000000000001";
             let line = format!(r#"{{"uuid":"{uuid}","name":"a",{members}{end}}}"#);
-            match (read(line.as_bytes(), (None, BoardKind::Redis)), why) {
+            match (read(line.as_bytes(), FROM_LISTING), why) {
                 (Ok(loaded), None) => {
                     let kinds = BoardKind::ALL.iter();
                     let misread = kinds.filter_map(|kind| misread(*kind, &loaded.draft));
@@ -298,7 +317,6 @@ mod tests {
 
     #[test]
     fn untrusted_lines_are_loaded_as_they_would_be_dumped() {
-        let kinds = (None, BoardKind::Redis);
         let bounds = Bounds {
             longest: 100_000,
             inputs: 1000,
@@ -306,12 +324,12 @@ mod tests {
         };
         let lines = LINES.map(|line| line.replace('\n', " "));
         Corpus::of(bounds, lines).hold(|input| {
-            let loaded = match read(input, kinds) {
+            let loaded = match read(input, FROM_LISTING) {
                 Ok(loaded) => loaded,
                 Err(words) => return refused(&words),
             };
             let line = dumped(&loaded);
-            let again = read(&line, kinds)?;
+            let again = read(&line, FROM_LISTING)?;
             let lines = [line, dumped(&again)].map(|it| String::from_utf8(it).unwrap());
             same("dumped again", &lines[0], &lines[1])?;
             if loaded.entry.job().is_none() {

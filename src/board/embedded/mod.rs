@@ -79,7 +79,7 @@ impl Board for Embedded {
         Capabilities {
             has_expiring_claims: true,
             finds_by_uuid: true,
-            peer_order: None,
+            ..Capabilities::default()
         }
     }
 

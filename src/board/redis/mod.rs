@@ -84,6 +84,7 @@ impl Board for Redis {
             has_expiring_claims: true,
             finds_by_uuid: true,
             peer_order: Some(PeerOrder::NewestOfTheMostUrgent),
+            ..Capabilities::default()
         }
     }
 

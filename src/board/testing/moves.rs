@@ -371,7 +371,7 @@ impl Board for MoveBoard {
         Capabilities {
             has_expiring_claims: true,
             finds_by_uuid: true,
-            peer_order: None,
+            ..Capabilities::default()
         }
     }
 

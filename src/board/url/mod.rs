@@ -63,6 +63,10 @@ impl BoardUrl {
         }
     }
 
+    pub(crate) fn of_file(path: PathBuf) -> Self {
+        Self::Embedded(EmbeddedUrl::new(path))
+    }
+
     /// Returns the file of an embedded board.
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {

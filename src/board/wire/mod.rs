@@ -8,6 +8,7 @@ pub(crate) mod msgpack;
 pub(crate) mod past;
 pub(crate) mod posting;
 pub(crate) mod sidecar;
+pub(crate) mod verify_stored;
 
 use serde_json::{Number, Value, json};
 

@@ -88,9 +88,10 @@ impl Board for ZooKeeper {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            has_expiring_claims: false,
-            finds_by_uuid: false,
+            has_session_leases: true,
+            lists_peer_conductors: true,
             peer_order: Some(PeerOrder::OldestOfTheLeastUrgent),
+            ..Capabilities::default()
         }
     }
 

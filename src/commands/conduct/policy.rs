@@ -62,7 +62,7 @@ impl PolicyArgs {
 
     /// Whether --filter is required, so that COMMAND does not run for the jobs of other clients.
     pub(super) fn needs_filter(&self, config: &Config) -> bool {
-        !self.command.is_empty() && config.board.value.url.file().is_none()
+        !self.command.is_empty() && config.board.value.url.is_network()
     }
 
     fn of(Sourced { value, source }: &Sourced<MayRun>) -> anyhow::Result<Self> {

@@ -6,13 +6,13 @@ use chrono::Utc;
 use futures_util::StreamExt;
 
 use crate::{
-    board::{Board, Detail, Order, Query, filter::Filters, url::BoardKind},
+    board::{Board, Detail, Order, Query, filter::Filters},
     commands::bulk::{plan::PlannedMove, shared_trash::SharedArgs},
     exit::CommandError,
     job::{Draft, Entry, Shelf},
     transfer::{
         batches::{Batches, NextRecord, RecordSource, Unusable},
-        record,
+        record::{self, Conversion},
     },
 };
 
@@ -26,7 +26,7 @@ pub(super) struct CopyChoice<'a> {
     pub(super) filters: Filters,
     pub(super) is_fresh: bool,
     pub(super) is_dry: bool,
-    pub(super) kinds: (Option<BoardKind>, BoardKind),
+    pub(super) conversion: Conversion,
     pub(super) is_move: bool,
     pub(super) unreadable: Cell<u64>,
     pub(super) planned: Option<PlannedMove>,
@@ -73,7 +73,7 @@ impl<'a> CopyChoice<'a> {
         if self.is_move && job.is_misnamed {
             return Err("another record has the same uuid".to_owned());
         }
-        let mut draft = record::draft(job, job.raw.clone(), self.kinds.0, self.kinds.1)?;
+        let mut draft = record::draft(job, job.raw.clone(), self.conversion)?;
         if let (Some(former), true) = (&mut draft.former, self.is_fresh) {
             former.begin_anew();
         }

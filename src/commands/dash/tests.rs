@@ -74,8 +74,7 @@ pub(super) fn trashed(mut job: Job) -> Job {
 pub(super) fn surroundings(conductors: Vec<Conductor>) -> Snapshot {
     let capabilities = Capabilities {
         has_expiring_claims: true,
-        finds_by_uuid: true,
-        peer_order: None,
+        ..Capabilities::default()
     };
     Snapshot::new(capabilities, None, now()).with_conductors(conductors)
 }

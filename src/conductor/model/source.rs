@@ -58,7 +58,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/embedded/write/settle.rs",
         &["settle"],
-        "dd49d418",
+        "2f185487",
     ),
     (
         "a claim or a settlement is permitted",

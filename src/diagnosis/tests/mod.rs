@@ -32,8 +32,8 @@ fn ago(seconds: i64) -> DateTime<Utc> {
 fn board(has_peers: bool) -> Snapshot {
     let capabilities = Capabilities {
         has_expiring_claims: true,
-        finds_by_uuid: true,
         peer_order: has_peers.then_some(PeerOrder::NewestOfTheMostUrgent),
+        ..Capabilities::default()
     };
     Snapshot::new(capabilities, None, now())
 }

@@ -26,7 +26,10 @@ use crate::{
     job::{MOVER, Owner, Shelf},
     lease::Keeper,
     process::host_name,
-    transfer::{loader::Loader, record},
+    transfer::{
+        loader::Loader,
+        record::{self, Conversion},
+    },
 };
 
 const A: usize = 0;
@@ -71,10 +74,12 @@ async fn act(world: Arc<MoveWorld>, role: Role, number: usize) {
             let loader = Loader::new(&*to, false).await.unwrap();
             let listed = from.entries(Query::all(Shelf::Board, Detail::Stored));
             let listed: Vec<_> = listed.try_collect().await.unwrap_or_default();
-            let kinds = (None, BoardKind::Redis);
+            let conversion = Conversion {
+                from: None,
+                to: BoardKind::Redis,
+            };
             let batch = listed.into_iter().map(|entry| {
-                let draft =
-                    record::draft(entry.job().unwrap(), Vec::new(), kinds.0, kinds.1).unwrap();
+                let draft = record::draft(entry.job().unwrap(), Vec::new(), conversion).unwrap();
                 (entry, draft)
             });
             let _ = mover.pass(&loader, batch.collect()).await;

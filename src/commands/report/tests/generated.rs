@@ -101,8 +101,7 @@ impl<'a> Strangers<'a> {
 pub(super) fn surveyor(conductors: Vec<Conductor>) -> Surveyor {
     let capabilities = Capabilities {
         has_expiring_claims: true,
-        finds_by_uuid: true,
-        peer_order: None,
+        ..Capabilities::default()
     };
     Surveyor::new(Snapshot::new(capabilities, None, at()).with_conductors(conductors))
 }

@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use super::{
-    Detail,
-    url::BoardKind,
-    wire::{
-        json, msgpack,
-        posting::{Limit, Posting},
-    },
+    json, msgpack,
+    posting::{Limit, Posting},
 };
-use crate::job::Draft;
+use crate::{
+    board::{Detail, url::BoardKind},
+    job::Draft,
+};
 
+/// Returns how a board of this kind would read the stored bytes differently from the draft.
 pub(crate) fn contradiction(kind: BoardKind, raw: &[u8], said: &Draft) -> Option<String> {
     let differs = match kind {
         BoardKind::Embedded => match serde_json::from_slice::<Value>(raw) {
