@@ -148,42 +148,49 @@ pub(crate) struct Health {
 
 /// A place where jobs are posted, claimed and finished.
 ///
-/// Every mutating call is atomic for each job. An `Err` around a list of results means that the exchange failed. No
-/// job is known to have changed; each may have if the error is [`BoardError::Unknown`] or [`BoardError::Failed`].
+/// Each change of a job is one atomic step. Of concurrent changes one wins; the others find its result and succeed or
+/// fail by it. Answers come in the order of the arguments, and one job's failure affects no other job. An `Err` around
+/// a list of results means that the exchange failed. No job is known to have changed; each may have if the error is
+/// [`BoardError::Unknown`] or [`BoardError::Failed`].
+///
+/// A read changes and creates nothing, and a board that does not exist yet is empty. No verb changes the bytes of a
+/// malformed record, except that an edit may replace all its details.
 #[async_trait]
 pub(crate) trait Board: Send + Sync {
-    /// Returns a display name without secrets.
+    /// Returns the board's URL without secrets; errors repeat it.
     fn name(&self) -> &str;
 
+    /// Returns the same each time, without a connection.
     fn capabilities(&self) -> Capabilities;
 
-    /// Posts new jobs in this order; each is posted whole or gets its own error.
+    /// Posts jobs in this order, each with a greater number than all before; `Exists` if its uuid is on the board.
     ///
-    /// With a claimant, the same step claims them and counts an attempt. A namesake in the trash is no obstacle.
+    /// With a claimant, the same step claims the job and counts an attempt. A namesake in the trash stays there.
     ///
-    /// A job from another board keeps its state and location; a claimant's claim then counts no attempt. If its uuid
-    /// is on the board or in the trash, the job exists.
+    /// A job from another board ([`Draft::former`]) keeps its state and location, and its number if no greater one was
+    /// given. A claimant's claim then counts no attempt. The job also exists if its uuid is in the trash.
     async fn post(
         &self,
         drafts: &[Draft],
         claimant: Option<&Claimant>,
     ) -> Result<Vec<Result<Posted>>>;
 
-    /// Streams the records of a query, each once, with bounded memory.
+    /// Streams the records of a query, each once, with bounded memory; an error ends the stream.
     ///
-    /// Malformed records are ordinary items and stay in place. An error ends the stream. Reading changes nothing.
+    /// Records that change meanwhile may be listed or not. Malformed records are ordinary items.
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>>;
 
-    /// Returns the whole records that each reference could mean.
+    /// Returns the whole records that each reference could mean, and none if it means no record.
     ///
-    /// A few candidates suffice for an ambiguous reference.
+    /// A few candidates suffice for an ambiguous reference. Sees every change that any client knew of before.
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>>;
 
     /// Claims the first `most` of these jobs that are unclaimed, in this order, in as few exchanges as possible.
     ///
-    /// Returns a result for each job tried, in order. Jobs after the last one claimed are not tried, nor jobs that
-    /// would make the reply too large. Claiming one's own job again is refused and changes nothing. The results
-    /// contain the current jobs.
+    /// Returns a result for each job tried. Jobs after the last one claimed are not tried, nor jobs that would make the
+    /// reply too large. One claimant wins a job, with a fence greater than all before. The others, and its owner again,
+    /// get `AlreadyClaimed` and change nothing. Other refusals are `NoSuchJob`, `Malformed`, `Unclaimable` for an
+    /// unreadable sidecar that the claim needs, and `Postponed`. The results contain the current jobs.
     async fn claim(
         &self,
         keys: &[JobKey],
@@ -192,29 +199,45 @@ pub(crate) trait Board: Send + Sync {
         rules: ClaimRules,
     ) -> Result<Vec<Result<Claimed>>>;
 
-    /// Prepares for leases and returns the lease duration: `wanted`, or the nearest that the server grants.
+    /// Prepares for [`Term::Kept`] and returns its duration: `wanted`, or the nearest that the server grants.
+    ///
+    /// Call this before claiming, since a connection may have to begin again for another duration.
     async fn lease_term(&self, wanted: Duration) -> Result<Duration> {
         Ok(wanted)
     }
 
-    /// Renews the claims that are still ours, in one exchange; never revives a lost claim.
+    /// Renews the claims that are still ours, in one exchange, from now on; never revives a lost claim.
+    ///
+    /// [`BoardError::is_about_the_claim`] means that the claim is lost; after another error it is as it was, or renewed.
+    /// A claim with a session lease is only verified. One without a fence belongs to its owner's name and gets this
+    /// term; `Unsupported` without expiring claims.
     async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>>;
 
-    /// Abandons, consumes or trashes jobs, each by its own authority.
+    /// Abandons, consumes or trashes jobs, each if its authority covers the job in this step.
     ///
-    /// A namesake in the trash is replaced. Only an override acts on a malformed record.
+    /// Otherwise nothing changes: `NotClaimed`, `NotOwner`, or `Changed` for another claim or state than expected. A
+    /// malformed record cannot be claimed, so only an override acts on one, or the owner of an older claim.
+    ///
+    /// An abandoned job is unclaimed and keeps its delay unless it gets a new one. A trashed job keeps its stored bytes
+    /// and replaces a namesake. A consumed job is gone, and in the history if [`Settlement::job`] is known. The history
+    /// never prevents an end: [`Settled::forgotten`] has its error.
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>>;
 
-    /// Retries trashed or delayed jobs now and records an audit entry.
+    /// Restores trashed jobs, retries delayed or counted jobs of the board now, or edits unclaimed or trashed jobs.
     ///
-    /// The jobs become unclaimed and ready, and subscribers get events. A job on the board is refused if it is
-    /// claimed or not delayed. An edited job stays delayed; readers see the whole edit or none of it.
+    /// All record an audit entry. A restored or retried job is unclaimed and ready, keeps its failures and bytes, and
+    /// subscribers get an event. An edit changes the posting alone, so a delay stays; readers see all of it or nothing.
+    /// Refusals change nothing: `Exists` for a namesake on the board, `AlreadyClaimed`, `NotHeldBack`, `Malformed` for an
+    /// edit that the record does not allow, and `Changed` if another client edited it first.
     async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>>;
 
-    /// Deletes trashed jobs for good and adds them to the history.
+    /// Deletes trashed jobs, also malformed ones, and adds them to the history as [`Self::settle`] does.
     async fn purge(&self, jobs: &[Purge]) -> Result<Vec<Result<Settled>>>;
 
     /// Subscribes; after this returns, no later event is missed.
+    ///
+    /// Each change by a jobboard has its event, in the order of the changes of its job. A read after an event shows its
+    /// effect. The stream ends with an error when the connection breaks.
     async fn events(&self) -> Result<Events<'_>>;
 
     /// Subscribes as [`Self::events`] does, and yields each unclaimed record once at the start.
@@ -228,24 +251,29 @@ pub(crate) trait Board: Send + Sync {
 
     /// Registers a conductor until this board closes; its heartbeat follows at least every ten seconds.
     ///
-    /// Fails with [`BoardError::NameTaken`] while another process has registered its name.
+    /// One process has a name at a time; the others get [`BoardError::NameTaken`] until its entry is removed or expires.
     async fn register(&self, conductor: &Conductor) -> Result<()>;
 
-    /// Renews the heartbeat and the status of this process; does nothing if it is not registered.
+    /// Renews the heartbeat and replaces the status of the conductor that this board registered, also after its entry
+    /// expired. Does nothing without a registration, or if another process has the name now.
     async fn publish(&self, report: &ConductorReport) -> Result<()>;
 
     /// Returns the registered conductors, and those that ended without notice while their claims may last.
+    ///
+    /// Skips unreadable entries; [`BoardError::Crowded`] if there are too many to return all.
     async fn conductors(&self) -> Result<Vec<Conductor>>;
 
-    /// Pauses jobs by name for clients that read [`Self::pauses`]; replaces an earlier pause of these names.
+    /// Stores a pause for clients that read [`Self::pauses`]; the last one for the same names wins.
+    ///
+    /// The board itself still grants claims of paused jobs.
     async fn pause(&self, pause: &Pause) -> Result<()>;
 
-    /// Ends the pause of exactly these names; false if there is none.
+    /// Ends the pause of exactly these names, also an unreadable one; false if there is none.
     ///
     /// The event, if the backend sends one, contains the remark.
     async fn resume(&self, names: &str, remark: &AuditEntry) -> Result<bool>;
 
-    /// Returns all pauses, including ended and unreadable ones.
+    /// Returns all pauses, including ended and unreadable ones; see [`Pause::bounded`] for too many.
     async fn pauses(&self) -> Result<Vec<Pause>>;
 
     /// Records that jobs are about to move to another board; the owner identifies the move.
@@ -253,21 +281,24 @@ pub(crate) trait Board: Send + Sync {
 
     /// Returns the moves begun on this board, and the jobs that they consumed (see [`Settlement::commit`]).
     ///
-    /// Reads at most [`MOST_RECORDS`](crate::job::MOST_RECORDS).
+    /// Sees every record that any client wrote before. Skips unreadable records, and reads at most
+    /// [`MOST_RECORDS`](crate::job::MOST_RECORDS).
     async fn moves(&self) -> Result<Vec<MoveRecord>>;
 
-    /// Deletes move records; ignores missing ones.
+    /// Deletes move records, by owner and job; ignores missing ones.
     async fn end_moves(&self, records: &[MoveRecord]) -> Result<()>;
 
-    /// Returns the board's health without reading jobs.
+    /// Returns the board's health by counts alone, without reading jobs.
     async fn health(&self) -> Result<Health>;
 
-    /// Looks for problems in a part of the board; changes nothing.
+    /// Looks for problems in a part of the board; changes nothing. [`Examined::unseen`] lists refused looks.
     async fn examine(&self, part: Part) -> Result<Examined>;
 
-    /// Tests the right to read and write the history as far as possible without writing.
+    /// Tests the right to read and write the history as far as possible without writing; an error is the refusal.
     async fn check_history(&self) -> Result<()>;
 
-    /// Ends the connection, and with it session-bound registrations and claims.
+    /// Ends the connection, and with it the registration and claims that are bound to a session; other claims stay.
+    ///
+    /// Cannot fail: a registration that cannot be removed expires. A later call connects again.
     async fn close(&self);
 }
