@@ -291,6 +291,31 @@ pub(crate) async fn only_the_holder_of_a_claim_can_renew_it(board: &Subject) {
     assert!(answers[3].is_ok(), "{answers:?}");
 }
 
+pub(crate) async fn lease_has_the_term_that_the_board_grants(board: &Subject) {
+    let granted = board.lease_term(LONG).await.unwrap();
+    let has_sessions = board.capabilities().has_session_leases;
+    assert!(granted == LONG || has_sessions && granted < LONG);
+    let key = post_one(board, "resize").await;
+    let by = claimant("ada", Term::Kept(granted));
+    let claimed = claim_one(board, &key, &by).await.unwrap();
+    let holding = on_board(board, &key).await.holding.unwrap();
+    match has_sessions {
+        true => assert_eq!(
+            (holding.lease, holding.outlives),
+            (ClaimEnd::Session, Some(granted))
+        ),
+        false => {
+            assert_eq!(holding.lease, ClaimEnd::Timed);
+            let left = holding.expires_in.unwrap();
+            assert!(left <= granted && left > granted / 2, "{left:?}");
+        }
+    }
+    assert_eq!(board.lease_term(granted).await.unwrap(), granted);
+    renew(board, &claim(&claimed, "ada", granted))
+        .await
+        .unwrap();
+}
+
 pub(crate) async fn renewal_does_not_revive_an_expired_claim(board: &Subject) {
     if !board.capabilities().has_expiring_claims {
         return;

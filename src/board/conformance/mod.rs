@@ -15,6 +15,7 @@ pub(crate) mod posting;
 pub(crate) mod registry;
 pub(crate) mod retrying;
 pub(crate) mod settling;
+pub(crate) mod stored;
 pub(crate) mod trash;
 
 use std::{sync::Arc, time::Duration};
@@ -32,8 +33,8 @@ use crate::job::{
 
 /// Creates a test for each function; `$open` opens a separate board, and `$again` opens the same one again.
 ///
-/// Its second value is dropped after the board and tears down the server. It returns `None` on a machine without the
-/// backend.
+/// Its second value is the board's [`stored::Storage`]. It is dropped after the board and tears down the server. `$open`
+/// returns `None` on a machine without the backend.
 macro_rules! keeps_its_promises {
     ($open:path, $again:expr) => {
         #[test]
@@ -74,6 +75,7 @@ macro_rules! keeps_its_promises {
             claiming::only_the_holder_of_a_claim_can_renew_it,
             claiming::renewal_does_not_revive_an_expired_claim,
             claiming::manual_claim_can_be_given_an_expiry,
+            claiming::lease_has_the_term_that_the_board_grants,
             settling::only_the_owner_can_settle_by_name,
             settling::unclaimed_job_cannot_be_settled_by_name,
             settling::same_name_gets_a_new_fence_for_each_claim,
@@ -99,6 +101,9 @@ macro_rules! keeps_its_promises {
             retrying::only_unclaimed_delayed_jobs_can_be_retried,
             retrying::restored_job_can_keep_its_attempts,
             retrying::twenty_retries_of_a_job_one_succeeds,
+            retrying::edited_job_keeps_its_delay,
+            retrying::refused_edit_changes_nothing,
+            retrying::concurrent_edits_leave_one_of_them_whole,
             moving::copied_job_is_posted_claimed_and_counts_no_attempt,
             moving::jobs_with_and_without_their_state_are_posted_together,
             moving::move_record_is_written_together_with_the_end_of_the_job,
@@ -124,7 +129,13 @@ macro_rules! keeps_its_promises {
             registry::conductors_register_and_leave,
             registry::status_of_a_conductor_is_stored_with_its_name,
             registry::name_of_a_running_conductor_is_taken,
+            registry::publishing_without_a_registration_does_nothing,
             registry::health_counts_jobs,
+        }
+
+        $crate::board::conformance::keeps_its_promises! { $open, storage =>
+            stored::malformed_record_stays_until_it_is_overridden,
+            stored::reads_and_examinations_change_nothing,
         }
     };
     ($open:path => $($topic:ident::$promise:ident,)*) => {
@@ -135,6 +146,18 @@ macro_rules! keeps_its_promises {
                     return;
                 };
                 $crate::board::conformance::$topic::$promise(&board).await;
+                board.close().await;
+            }
+        )*
+    };
+    ($open:path, storage => $($topic:ident::$promise:ident,)*) => {
+        $(
+            #[tokio::test]
+            async fn $promise() {
+                let Some((board, storage)) = $open() else {
+                    return;
+                };
+                $crate::board::conformance::$topic::$promise(&board, &storage).await;
                 board.close().await;
             }
         )*

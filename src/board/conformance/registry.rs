@@ -87,6 +87,15 @@ pub(crate) async fn status_of_a_conductor_is_stored_with_its_name(board: &Subjec
     board.close().await;
 }
 
+pub(crate) async fn publishing_without_a_registration_does_nothing(board: &Subject) {
+    board.publish(&leased()).await.unwrap();
+    assert_eq!(registered(board).await, []);
+    board.register(&conductor("night")).await.unwrap();
+    board.close().await;
+    board.publish(&leased()).await.unwrap();
+    assert_eq!(registered(board).await, []);
+}
+
 pub(crate) async fn name_of_a_running_conductor_is_taken(board: &Subject) {
     board.register(&conductor("night")).await.unwrap();
     let refused = board.register(&conductor("night")).await;

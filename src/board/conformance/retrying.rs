@@ -1,6 +1,6 @@
 //! The contract of retries.
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 
 use super::{
     events::{all_of, next, next_event},
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     board::{BoardError, EventKind},
-    job::{Restore, State},
+    job::{Edit, Restore, State},
 };
 
 async fn retry(board: &Subject, key: &JobKey, keeps_attempts: bool) -> Result<()> {
@@ -119,6 +119,99 @@ pub(crate) async fn restored_job_can_keep_its_attempts(board: &Subject) {
         (after.state(), after.history.attempts),
         (State::Unclaimed, 1)
     );
+}
+
+fn edit(key: &JobKey, edit: Edit) -> Restore {
+    Restore {
+        shelf: Shelf::Board,
+        edit: Some(edit),
+        ..Restore::from_trash(key.clone(), remark("renamed"))
+    }
+}
+
+/// An edit of the name, and of a member of the details.
+fn numbered(number: usize) -> Edit {
+    Edit {
+        name: Some(format!("job{number}")),
+        set: vec![("size".to_owned(), number.into())],
+        ..Edit::default()
+    }
+}
+
+pub(crate) async fn edited_job_keeps_its_delay(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    fail(board, &key).await;
+    let before = on_board(board, &key).await;
+    let mut events = board.events().await.unwrap().stream;
+    let change = Edit {
+        priority: Some(Priority::High),
+        ..numbered(7)
+    };
+    let edited = board.restore(&[edit(&key, change)]).await.unwrap();
+    assert_matches!(edited.as_slice(), [Ok(())]);
+    let told = next(&mut events, 1).await;
+    assert_eq!(told, all_of("job7", &[EventKind::Restored]));
+    let after = on_board(board, &key).await;
+    assert_eq!((&*after.name, after.priority), ("job7", Priority::High));
+    let details = json!({"size": 7, "note": "héllo ☃"});
+    assert_eq!(after.details, Some(details.into()));
+    let kept = |job: &Job| {
+        let history = job.history.clone();
+        let failures = (history.attempts, history.not_before, history.failures);
+        (job.sequence, job.created_on, job.state(), failures)
+    };
+    assert_eq!(kept(&after), kept(&before));
+    assert!(after.history.not_before.is_some());
+    assert_eq!(after.history.remark, remark("renamed"));
+    let refused = board.claim_one(&key, &bob(), ATTEMPT).await;
+    assert_matches!(refused, Err(BoardError::Postponed { .. }));
+}
+
+pub(crate) async fn refused_edit_changes_nothing(board: &Subject) {
+    let list = Draft {
+        details: json!([1]).into(),
+        ..draft("list")
+    };
+    let (odd, held) = (post(board, list).await, post_one(board, "held").await);
+    claim_one(board, &held, &ada()).await.unwrap();
+    let before = (on_board(board, &odd).await, on_board(board, &held).await);
+    let gone = JobKey::new("gone");
+    let edits = [&odd, &held, &gone].map(|key| edit(key, numbered(7)));
+    let refused = board.restore(&edits).await.unwrap();
+    assert_matches!(
+        refused.as_slice(),
+        [
+            Err(BoardError::Malformed { .. }),
+            Err(BoardError::AlreadyClaimed { .. }),
+            Err(BoardError::NoSuchJob)
+        ]
+    );
+    let after = (on_board(board, &odd).await, on_board(board, &held).await);
+    assert_eq!(after.0, before.0);
+    let unlike = |job: Job| Job {
+        holding: None,
+        ..job
+    };
+    assert_eq!(unlike(after.1), unlike(before.1));
+}
+
+pub(crate) async fn concurrent_edits_leave_one_of_them_whole(board: &Subject) {
+    let key = post_one(board, "job12").await;
+    let read = async || {
+        let job = on_board(board, &key).await;
+        let size = job.details.unwrap().value()["size"].clone();
+        assert_eq!(job.name, format!("job{size}"));
+    };
+    let edits = (0..20).map(|number| {
+        let edit = edit(&key, numbered(number));
+        async move { board.restore(&[edit]).await.unwrap().remove(0) }
+    });
+    let reads = (0..20).map(|_| read());
+    let (answers, _) = join(join_all(edits), join_all(reads)).await;
+    assert!(answers.iter().any(Result::is_ok), "{answers:?}");
+    let is_right = |it: &Result<()>| matches!(it, Ok(()) | Err(BoardError::Changed));
+    assert!(answers.iter().all(is_right), "{answers:?}");
+    read().await;
 }
 
 /// Twenty clients retry a job and one claims it; each result is correct.

@@ -11,11 +11,11 @@ use crate::{
         BoardError, BoardExt, EventKind,
         conformance::{
             ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, claim_one, claimant, histories,
-            keeps_its_promises, on_board, owner, past, post_one, registry,
+            keeps_its_promises, on_board, owner, past, post_one, registry, stored::Storage,
         },
         wire::posting::Limit,
     },
-    job::{Aftermath, Authority, Decision, Entry, ExpectedState, HISTORY, Shelf, Term},
+    job::{Aftermath, Authority, Decision, Entry, ExpectedState, HISTORY, JobKey, Shelf, Term},
 };
 
 fn board_in(folder: &tempfile::TempDir) -> Subject {
@@ -54,6 +54,38 @@ fn some() -> Option<(Subject, tempfile::TempDir)> {
 }
 
 keeps_its_promises!(some, board_in);
+
+impl Storage for tempfile::TempDir {
+    async fn spoil(&self, key: &JobKey) {
+        let sql = "UPDATE job SET details = 'nonsense' WHERE uuid = ?1";
+        let file = sqlite(self);
+        file.execute_batch("PRAGMA ignore_check_constraints = 1")
+            .unwrap();
+        file.execute(sql, [key.text()]).unwrap();
+    }
+
+    async fn all(&self) -> Vec<String> {
+        if !options(self).path.exists() {
+            return Vec::new();
+        }
+        let file = sqlite(self);
+        let rows = |sql: &str| -> Vec<String> {
+            let mut statement = file.prepare(sql).unwrap();
+            let columns = statement.column_count();
+            let row = |row: &rusqlite::Row<'_>| {
+                let values = (0..columns).map(|at| row.get_ref(at).unwrap());
+                Ok(format!("{:?}", values.collect::<Vec<_>>()))
+            };
+            let rows = statement.query_map([], row).unwrap();
+            rows.map(Result::unwrap).collect()
+        };
+        let tables = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name";
+        let mut tables = file.prepare(tables).unwrap();
+        let names = tables.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        let all = names.flat_map(|name| rows(&format!("SELECT * FROM {}", name.unwrap())));
+        all.collect()
+    }
+}
 
 /// The model detects a board that loses data, and shows it in a handful of acts.
 #[test]

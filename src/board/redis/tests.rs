@@ -16,7 +16,7 @@ use crate::{
         BoardError, BoardExt, ClaimRules, Detail, JobRef, Query, Result,
         conformance::{
             ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, by_name, claim_one, claimant, draft,
-            get, keeps_its_promises, post_one, release, until_free, urgent,
+            get, keeps_its_promises, post_one, release, stored::Storage, until_free, urgent,
         },
         testing::needs::size,
         wire::posting::Limit,
@@ -49,6 +49,17 @@ fn board_of(server: &Server, user: Option<&str>) -> Subject {
 }
 
 keeps_its_promises!(open, |server: &Server| board_of(server, None));
+
+impl Storage for Server {
+    async fn spoil(&self, key: &JobKey) {
+        self.run::<()>(&["HSET", "taskflow:listings", &key.text(), "nonsense"]);
+    }
+
+    async fn all(&self) -> Vec<String> {
+        let all = everything(self).into_iter();
+        all.map(|entry| format!("{entry:?}")).collect()
+    }
+}
 
 fn everything(server: &Server) -> Vec<(String, Vec<u8>, i64)> {
     let mut keys: Vec<String> = server.run(&["KEYS", "*"]);

@@ -34,6 +34,7 @@ use crate::{
         conformance::{
             ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, bob, by_name, claim_one, claimant,
             draft, get, keeps_its_promises, list, on_board, owner, post, post_one, release,
+            stored::Storage,
         },
     },
     job::{
@@ -96,6 +97,18 @@ impl Site {
     async fn nodes(&self) -> Nodes {
         let server = format!("127.0.0.1:{}", self.port);
         Nodes(zookeeper_client::Client::connect(&server).await.unwrap())
+    }
+}
+
+impl Storage for Site {
+    async fn spoil(&self, key: &JobKey) {
+        self.nodes().await.put(&self.job(key), "nonsense").await;
+    }
+
+    async fn all(&self) -> Vec<String> {
+        let (parent, _) = self.path.rsplit_once('/').unwrap();
+        let all = self.nodes().await.below(parent).await.into_iter();
+        all.map(|node| format!("{node:?}")).collect()
     }
 }
 
