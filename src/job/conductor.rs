@@ -6,14 +6,12 @@ use chrono::{DateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 use serde_json::{Value, json};
 
-use super::{Owner, from_json};
+use super::Owner;
 
 pub(crate) const MOST_RUNS: usize = 32;
 
 /// A conductor is silent after this long. Its heartbeat comes every ten seconds.
 const OVERDUE: Duration = Duration::from_secs(15);
-
-const LONGEST_REPORT: usize = 64 * 1024;
 
 pub(crate) const MOST_HANDLERS: usize = 200;
 
@@ -189,47 +187,4 @@ pub(crate) struct Unsettled {
     pub(crate) uuid: String,
     pub(crate) name: String,
     pub(crate) reason: String,
-}
-
-impl ConductorReport {
-    /// Reads a stored report. An unreadable one counts as empty.
-    pub(crate) fn read(text: &[u8]) -> Self {
-        if text.len() > LONGEST_REPORT {
-            return Self::default();
-        }
-        // Earlier versions stored only their unsettled jobs.
-        let earlier = |_| {
-            from_json(text).map(|unsettled| Self {
-                unsettled,
-                ..Self::default()
-            })
-        };
-        from_json(text).or_else(earlier).unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
-
-    #[test]
-    fn untrusted_conductor_status_is_rejected_or_round_trips() {
-        let report = [
-            r#"{"version":"0.2.0","slots":4,"lease":30.5,"course":"draining","running":1,"runs":[{"uuid":
-                "u","name":"a","since":"2026-01-01T00:00:00Z","attempt":1}],"done":7,"failed":1}"#,
-            r#"{"takes":{"filters":["name=a*"],"programs":null,"search":["/bin"],"variables":[],"handlers":
-                {"a":null,"b":"it is no program"},"more_handlers":2,"command":{"program":"/bin/a"},"max_attempts":3},"later":[[1]]}"#,
-            r#"{"passed_over":[{"reason":"r","jobs":2,"such_as":"a","job":"@1"}],"unsettled":[]}"#,
-            r#"[{"uuid":"u","name":"a","reason":"it is away"}]"#,
-        ];
-        Corpus::of(Bounds::STORED, report).hold(|input| {
-            let report = ConductorReport::read(input);
-            if report == ConductorReport::default() {
-                return refused("it tells nothing");
-            }
-            let again = serde_json::to_vec(&report).map_err(|it| it.to_string())?;
-            same("told again", &report, &ConductorReport::read(&again)).and(Ok(Answer::Read))
-        });
-    }
 }

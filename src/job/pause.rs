@@ -6,7 +6,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use regex::{RegexSet, RegexSetBuilder};
 use serde::{Deserialize, Serialize};
 
-use super::{AuditEntry, LONGEST_TEXT, from_json, shortened};
+use super::AuditEntry;
 use crate::glob::translate;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,31 +50,10 @@ impl Pause {
         first
     }
 
-    fn of_all(reason: &str) -> Self {
+    /// A pause of all jobs, for a reason other than an operator's.
+    pub(crate) fn of_all(reason: &str) -> Self {
         let remark = AuditEntry::now("paused", "jobboard", Some(reason));
         Self::new("*".to_owned(), None, remark)
-    }
-
-    /// Reads a pause as stored. Only by the name that it is stored under can it be ended.
-    pub(crate) fn read(stored: &[u8], pause: &[u8]) -> Self {
-        let names = std::str::from_utf8(stored).ok();
-        let names = names.filter(|it| it.len() <= LONGEST_TEXT && translate(it).is_ok());
-        match names.and_then(|names| Some((names, from_json::<Self>(pause).ok()?))) {
-            Some((names, pause)) => Self {
-                names: names.to_owned(),
-                ..pause
-            },
-            None => Self {
-                is_unreadable: true,
-                names: Self::shown(stored),
-                ..Self::of_all("the pause cannot be read")
-            },
-        }
-    }
-
-    /// Returns the name of a pause that is stored under any bytes.
-    pub(crate) fn shown(stored: &[u8]) -> String {
-        shortened(&String::from_utf8_lossy(stored))
     }
 
     pub(crate) fn is_over(&self, now: DateTime<Utc>) -> bool {
@@ -203,23 +182,6 @@ mod tests {
         assert_eq!(names("old", soon), None);
         assert_eq!(names("backup-7", soon), Some("backup-*"));
         assert_eq!(pauses.first_end(), Some(soon));
-    }
-
-    #[test]
-    fn unreadable_pause_has_a_name_and_pauses_no_job() {
-        let text = br#"{"names":"x","until":null,"by":"olga"}"#;
-        let names = [&b"back*"[..], b"[", b"\xff", &[b'a'; 2000]];
-        let shown = ["back*", "[", "\u{fffd}", &format!("{}…", "a".repeat(1024))];
-        for (names, shown) in names.into_iter().zip(shown) {
-            for text in [&text[..], b"nonsense"] {
-                let pause = Pause::read(names, text);
-                let is_readable = shown == "back*" && text != b"nonsense";
-                assert_eq!(pause.names, shown);
-                assert_eq!(pause.is_unreadable, !is_readable, "{pause}");
-                let pauses = Pauses::new(vec![pause], Utc::now());
-                assert_eq!(pauses.all().count(), usize::from(is_readable));
-            }
-        }
     }
 
     #[test]

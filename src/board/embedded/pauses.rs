@@ -4,7 +4,7 @@ use rusqlite::params;
 
 use super::store::transaction::{BoardView, Change};
 use crate::{
-    board::{EventKind, wire::as_json},
+    board::EventKind,
     job::{AuditEntry, LONGEST_RECORD, LONGEST_TEXT, MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause},
 };
 
@@ -15,7 +15,7 @@ pub(super) const MOVES: &str =
 impl Change<'_> {
     pub(super) fn pause(&self, pause: &Pause) -> rusqlite::Result<()> {
         let sql = "INSERT OR REPLACE INTO pause (names, pause) VALUES (?1, ?2)";
-        self.run(sql, params![pause.names, as_json(pause)])?;
+        self.run(sql, params![pause.names, pause.write()])?;
         self.log_names(EventKind::Paused, &pause.names, &pause.remark)
     }
 

@@ -7,13 +7,13 @@ use redis::{Cmd, Pipeline};
 
 use super::{Redis, events::message::announcement, link::WRITE};
 use crate::{
-    board::{EventKind, Result, wire::as_json},
+    board::{EventKind, Result},
     job::{AuditEntry, MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause},
 };
 
 impl Redis {
     pub(super) async fn put_pause(&self, pause: &Pause) -> Result<()> {
-        let set = Cmd::hset(self.keys.paused(), &pause.names, as_json(pause));
+        let set = Cmd::hset(self.keys.paused(), &pause.names, pause.write());
         let (names, remark) = (pause.names.as_str(), Some(&pause.remark));
         self.change_pause(EventKind::Paused, set, names, remark)
             .await

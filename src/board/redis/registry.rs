@@ -8,11 +8,9 @@ use std::{
 };
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use parking_lot::Mutex;
 use redis::{Pipeline, Value, cmd};
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
@@ -25,23 +23,12 @@ use crate::{
     board::{
         BoardError, EventKind, Result,
         registration::{LIFE, MOST_CONDUCTORS, Registered, crowded, kept},
-        wire::as_json,
+        wire::{as_json, conductor::RegistryEntry},
     },
     job::{Conductor, ConductorReport, Owner, from_json, shortened},
 };
 
 const DOING: RequestKind = RequestKind::once("register with");
-
-#[derive(Debug, Serialize, Deserialize)]
-struct RegistryEntry {
-    name: String,
-    host: String,
-    pid: u32,
-    since: DateTime<Utc>,
-    owner: String,
-    /// Distinguishes two processes of the same name.
-    token: String,
-}
 
 /// Keeps or removes an entry in one step, by its token.
 const REGISTER: &str = include_str!("write/scripts/register.lua");

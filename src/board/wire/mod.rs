@@ -1,11 +1,16 @@
-//! The records of network boards, byte for byte as TaskFlow stores them.
+//! Stored records and messages, byte for byte as TaskFlow and jobboard write them.
 //!
-//! Converts between bytes and jobs. Contacts no server, and reads only time zone files.
+//! Contacts no server, and reads only time zone files.
 
+pub(crate) mod conductor;
 pub(crate) mod json;
+pub(crate) mod marker;
 mod members;
+pub(crate) mod message;
+mod moves;
 pub(crate) mod msgpack;
 pub(crate) mod past;
+mod pause;
 pub(crate) mod posting;
 pub(crate) mod sidecar;
 pub(crate) mod verify_stored;

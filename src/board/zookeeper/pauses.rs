@@ -8,7 +8,7 @@ use super::{
     paths::{NodeKind, escape, unescape},
 };
 use crate::{
-    board::{Result, wire::as_json},
+    board::Result,
     job::{MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause},
 };
 
@@ -17,7 +17,7 @@ impl BoardSession<'_> {
         self.make_folder(&self.paths.folder(NodeKind::Pause))
             .await?;
         let path = self.paths.node(NodeKind::Pause, &pause.names);
-        self.put(&path, as_json(pause).as_bytes()).await
+        self.put(&path, pause.write().as_bytes()).await
     }
 
     pub(super) async fn resume(&self, names: &str) -> Result<bool> {

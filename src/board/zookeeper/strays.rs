@@ -6,10 +6,9 @@ use super::{
     board_session::BoardSession,
     link::nodes::Node,
     paths::{NodeKind, locked_by},
-    write::marker::MarkerRecord,
 };
 use crate::{
-    board::Result,
+    board::{Result, wire::marker::MarkerRecord},
     job::{JobKey, Shelf},
 };
 
@@ -54,7 +53,8 @@ impl BoardSession<'_> {
         let is_stray = |name: &String| !known.contains(&JobKey::new(name.as_str()));
         let recorded = recorded.into_iter().filter(|(name, _)| is_stray(name));
         let recorded = recorded.map(|(name, node)| (format!("{sides}/{name}"), node));
-        let is_void = |node: &Node| !node.is_denied() && MarkerRecord::read(node).is_void(&known);
+        let is_void =
+            |node: &Node| !node.is_denied() && MarkerRecord::read(&node.data).is_void(&known);
         let marked = marked.into_iter();
         let marked = marked.filter(|(_, node)| node.as_ref().is_some_and(is_void));
         let marked = marked.map(|(name, node)| (format!("{markers}/{name}"), node));

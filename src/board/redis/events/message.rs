@@ -1,10 +1,7 @@
-//! Decodes pushed messages: events on the board's channel, and names of changed keys.
-
-use std::collections::BTreeMap;
+//! Interprets pushed messages: events on the board's channel, and names of changed keys.
 
 use chrono::Utc;
 use redis::{Cmd, Value};
-use serde::Deserialize;
 use serde_bytes::ByteBuf;
 
 use super::super::keys::{KeyPart, Keys, key_of};
@@ -12,44 +9,20 @@ use crate::{
     board::{
         Event, EventKind,
         event::Subject,
-        wire::{as_json, sidecar::text_of},
+        wire::message::{self, Message},
     },
     job::{AuditEntry, Fence, JobKey, Owner, Priority, Rank, from_json, shortened},
 };
 
-/// Maximum nesting, also of members from later releases: a deeper message could overflow our stack.
-const DEEPEST: usize = 32;
-
-/// Maximum length of a message: its events take many times the memory.
-const LONGEST: usize = 1 << 20;
-
-#[derive(Debug, Deserialize)]
-struct Message {
-    event: String,
-    time: String,
-    field: Option<ByteBuf>,
-    uuid: Option<ByteBuf>,
-    name: Option<ByteBuf>,
-    priority: Option<ByteBuf>,
-    sequence: Option<i64>,
-    owner: Option<ByteBuf>,
-    fence: Option<String>,
-    names: Option<ByteBuf>,
-    outcome: Option<String>,
-    remark: Option<ByteBuf>,
-}
-
 /// Reads a channel message; a foreign one means a resync.
 pub(super) fn events(message: Option<Value>) -> Vec<Event> {
-    let message = match message {
-        Some(Value::BulkString(message)) if message.len() <= LONGEST => message,
-        _ => return vec![Event::resync()],
+    let messages = match message {
+        Some(Value::BulkString(message)) => message::read(&message),
+        _ => None,
     };
-    let mut reader = rmp_serde::Deserializer::from_read_ref(&message);
-    reader.set_max_depth(DEEPEST);
-    match Vec::<Message>::deserialize(&mut reader) {
-        Ok(messages) => messages.into_iter().map(Event::from).collect(),
-        Err(_) => vec![Event::resync()],
+    match messages {
+        Some(messages) => messages.into_iter().map(Event::from).collect(),
+        None => vec![Event::resync()],
     }
 }
 
@@ -98,14 +71,7 @@ pub(crate) fn announcement(
     about: (&'static str, &str),
     remark: Option<&AuditEntry>,
 ) -> Option<Cmd> {
-    let time = text_of(Utc::now());
-    let mut event = BTreeMap::from([
-        ("event", ByteBuf::from(kind.name())),
-        ("time", ByteBuf::from(time.as_str())),
-        (about.0, ByteBuf::from(about.1)),
-    ]);
-    event.extend(remark.map(|remark| ("remark", ByteBuf::from(as_json(remark)))));
-    let message = rmp_serde::to_vec_named(&[event]).ok()?;
+    let message = message::announcement(kind, about, remark)?;
     Some(Cmd::publish(keys.events(), message))
 }
 

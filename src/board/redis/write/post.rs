@@ -7,7 +7,6 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use redis::cmd;
-use serde::Serialize;
 
 use super::{
     change::life,
@@ -21,7 +20,7 @@ use crate::{
             Redis,
             link::{RedisClient, RequestFailure, WRITE},
         },
-        wire::{msgpack, posting::Limit, sidecar::text_of},
+        wire::{message, msgpack, posting::Limit, sidecar::text_of},
     },
     job::{Claimant, Draft, Fence, JobKey},
 };
@@ -108,7 +107,7 @@ impl Redis {
                 end = last
                     .saturating_add_unsigned(drafts.len() as u64)
                     .to_string();
-                message = announcement(drafts, &fields, &text_of(now), last);
+                message = message::posted(drafts, &fields, now, last);
             }
             call.arg("foreseen", end).arg("message", message);
         } else {
@@ -273,34 +272,4 @@ fn complete(postings: &mut [Vec<u8>], last: i64) {
     for (number, posting) in (last + 1..).zip(postings) {
         posting.extend(msgpack::sequence(number.unsigned_abs()));
     }
-}
-
-/// Builds the message that announces the posts under the predicted numbers.
-fn announcement(drafts: &[Draft], fields: &[String], time: &str, last: i64) -> Vec<u8> {
-    let events: Vec<_> = drafts
-        .iter()
-        .zip(fields)
-        .zip(last + 1..)
-        .map(|((draft, field), sequence)| PostedMessage {
-            event: "posted",
-            time,
-            field,
-            uuid: field,
-            name: &draft.name,
-            priority: draft.priority.name(),
-            sequence,
-        })
-        .collect();
-    msgpack::bytes(&events)
-}
-
-#[derive(Serialize)]
-struct PostedMessage<'a> {
-    event: &'static str,
-    time: &'a str,
-    field: &'a str,
-    uuid: &'a str,
-    name: &'a str,
-    priority: &'static str,
-    sequence: i64,
 }

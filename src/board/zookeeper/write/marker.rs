@@ -2,14 +2,13 @@
 
 use std::collections::HashSet;
 
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use zookeeper_client::Error;
 
 use crate::{
     board::{
         Detail, Result,
-        wire::{as_json, json, posting::Limit},
+        wire::{json, marker::MarkerRecord, posting::Limit},
         zookeeper::{
             board_session::BoardSession,
             link::{
@@ -23,25 +22,7 @@ use crate::{
     job::{JobKey, Shelf},
 };
 
-const VERSION: u32 = 1;
-
-/// Where the job of a uuid is; empty for a location that lost it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct MarkerRecord {
-    v: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) job: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) trashed: Option<String>,
-}
-
 impl MarkerRecord {
-    pub(crate) fn read(node: &Node) -> Self {
-        // An unreadable marker protects no uuid; the next post replaces it.
-        serde_json::from_slice(&node.data).unwrap_or_default()
-    }
-
     pub(crate) fn on(&self, shelf: Shelf) -> Option<JobKey> {
         let name = match shelf {
             Shelf::Board => &self.job,
@@ -55,7 +36,7 @@ impl MarkerRecord {
     /// Whether it names none of these jobs; a later version may contain more.
     pub(crate) fn is_void(&self, jobs: &HashSet<JobKey>) -> bool {
         let mut named = Shelf::LIVE.into_iter().filter_map(|shelf| self.on(shelf));
-        self.v <= VERSION && !named.any(|key| jobs.contains(&key))
+        self.is_of_known_version() && !named.any(|key| jobs.contains(&key))
     }
 }
 
@@ -91,7 +72,7 @@ impl Mark {
     }
 
     fn set(&self, transaction: &mut Transaction<'_>, places: (Option<&JobKey>, Option<&JobKey>)) {
-        let record = record(places.0, places.1);
+        let record = MarkerRecord::of(places.0, places.1).write();
         transaction.set(NodeKind::Marker, self.uuid, &record, self.version);
     }
 }
@@ -99,15 +80,6 @@ impl Mark {
 pub(crate) fn uuid_of(posting: &Node) -> Option<Uuid> {
     let posting = json::decode(&posting.data, Detail::Brief, Limit::USUAL).ok()?;
     Uuid::try_parse(&posting.uuid).ok()
-}
-
-pub(crate) fn record(job: Option<&JobKey>, trashed: Option<&JobKey>) -> Vec<u8> {
-    as_json(&MarkerRecord {
-        v: VERSION,
-        job: job.map(JobKey::to_string),
-        trashed: trashed.map(JobKey::to_string),
-    })
-    .into_bytes()
 }
 
 impl BoardSession<'_> {
@@ -123,7 +95,7 @@ impl BoardSession<'_> {
         if node.is_denied() {
             return Err(self.session.refusal(READING, &Error::NoAuth));
         }
-        let whereabouts = MarkerRecord::read(&node);
+        let whereabouts = MarkerRecord::read(&node.data);
         let other = |shelf| whereabouts.on(shelf).filter(|key| *key != record.key);
         let (on_board, in_trash) = (other(Shelf::Board), other(Shelf::Trash));
         Ok(Some(Mark {

@@ -14,14 +14,14 @@ use zookeeper_client::Error;
 
 use super::{
     claim::{mode, session_of},
-    marker::{self, MarkerRecord, uuid_of},
+    marker::uuid_of,
 };
 use crate::{
     backoff::jittered,
     board::{
         BoardError, Posted, Result,
         net::failure::RequestFailure,
-        wire::{json, sidecar::Sidecar},
+        wire::{json, marker::MarkerRecord, sidecar::Sidecar},
         zookeeper::{
             board_session::BoardSession,
             link::{
@@ -100,7 +100,9 @@ impl BoardSession<'_> {
             .collect();
         let mut markers = self.session.read(&paths).await?;
         let named = chosen.zip(&markers).map(|((draft, _), marker)| {
-            let known = marker.as_ref().map(MarkerRecord::read).unwrap_or_default();
+            let known = (marker.as_ref())
+                .map(|node| MarkerRecord::read(&node.data))
+                .unwrap_or_default();
             let shelves = match draft.former {
                 Some(_) => &Shelf::LIVE[..],
                 None => &[Shelf::Board],
@@ -204,13 +206,13 @@ impl BoardSession<'_> {
         };
         match marker {
             None => {
-                let record = marker::record(job, trashed);
+                let record = MarkerRecord::of(job, trashed).write();
                 transaction.create(NodeKind::Marker, draft.uuid, &record);
             }
             Some(node) => {
                 // The marker keeps a namesake in the trash.
-                let namesake = MarkerRecord::read(node).on(Shelf::Trash);
-                let record = marker::record(job, trashed.or(namesake.as_ref()));
+                let namesake = MarkerRecord::read(&node.data).on(Shelf::Trash);
+                let record = MarkerRecord::of(job, trashed.or(namesake.as_ref())).write();
                 transaction.set(NodeKind::Marker, draft.uuid, &record, node.stat.version);
             }
         }
