@@ -1,10 +1,10 @@
--- Puts jobs on the board, or in the trash, that were on a board before, each as it was there; with an owner ("" for none),
--- claimed, which counts no attempt.
--- Of each job: is_trashed, "1" for the trash; field; head and tail, its posting but for its number; wanted, the number that
--- it had ("" for none), and stored, how that is to be stored; side, the record beside it ("" for none). is_malformed, "1"
--- for a record that has no number, which is all in head.
--- A number is kept if none was given out that is greater; in the trash in any case.
--- Returns for each job {"ok", number, fence or ""} or {"exists"}.
+-- Posts jobs of another board on the board or in the trash, in their former state. A claim counts no attempt.
+-- Keys       listings, trash, sequence, fences; of each job: owned, modified, sidecar
+-- Arguments  channel, time, now, life, owner ("" to claim none); of each job: field; head and tail, its posting around
+--            its number; wanted, its former number, and stored, the bytes of that; side, its sidecar; flags: is_trashed;
+--            is_malformed, for a record without a number, which is all in head
+-- Replies    for each job: ok (number, fence or ""), exists, failed
+-- A job keeps its number if no greater one was given, and in the trash in any case.
 permit({ "HSET", "HEXISTS" }, listings, "field", "value")
 permit({ "HSET", "HEXISTS" }, trash, "field", "value")
 permit({ "GET" }, sequence)

@@ -1,6 +1,7 @@
--- Posts jobs, each with the next number, or says that its field is taken; with an owner ("" for none), claimed.
--- Of each job: field and posting up to the value of its sequence.
--- Returns for each job {"ok", number, fence or ""} or {"exists"}.
+-- Posts jobs, each with the next number. A claim counts an attempt.
+-- Keys       listings, sequence, fences; of each job: owned, modified, sidecar
+-- Arguments  channel, time, now, life, owner ("" to claim none); of each job: field; posting up to its number
+-- Replies    for each job: ok (number, fence or ""), exists, failed
 permit({ "HSET", "HEXISTS" }, listings, "field", "value")
 permit({ "INCRBY" }, sequence, "1")
 turn_to(1)

@@ -1,8 +1,8 @@
--- Posts jobs whose fields nobody else can have chosen, unclaimed, each with the next number.
--- foreseen: what the last of the numbers may be, and message: what tells of the jobs in that case; both "", if that is not
--- known. Of each job: field and posting up to the value of its sequence; if a last number is foreseen, with that value.
--- There are no more than 1000 jobs.
--- Returns {"all", first number} if the numbers were foreseen, and otherwise for each job {"ok", number}.
+-- Posts at most 1000 unclaimed jobs whose fields no other client can have chosen, each with the next number.
+-- Keys       listings, sequence
+-- Arguments  channel, time; foreseen, the probable number of the last job, and message, which announces the jobs in that
+--            case, both "" if unknown; of each job: field; posting up to its number, and with it if it is foreseen
+-- Replies    all (first number), once, if the numbers were foreseen; else for each job: ok (number), failed
 permit({ "HSET", "HEXISTS" }, listings, "field", "value")
 permit({ "INCRBY" }, sequence, "1")
 

@@ -1,9 +1,31 @@
--- Starts every script that changes jobs. `Call` (scripts.rs) puts sidecar.lua and the argument names before it, and
--- `turn_to`, which loads the arguments of one job. The names that several scripts have:
---   keys    listings, trash (hashes); sequence, fences (counters); of each job: owned, modified, sidecar
---   values  channel; now (msgpack), time (text) of the change; life, the time to live of a claim in ms, "" for none;
---           of each job: field
---           past (stream), history (its length); of each job: remembered, its history entry, "" for none
+-- Starts every script that changes jobs. `Call` (scripts.rs) puts these before it:
+--   local NAME      for each name below that the script's header lists, from KEYS and ARGV
+--   turn_to(job)    sets the names that each job has
+--   first, jobs     the place in ARGV of the first job's arguments; the number of jobs
+--   MOST_FAILURES   how many failures a sidecar keeps
+--   sidecar.lua     with SIDE_LIFE and LARGEST_SIDE, limits of a sidecar in ms and bytes
+--
+-- Names that several scripts have, with the same meaning. A flag is "1" or "0", and "" stands for none:
+--   listings, trash              hashes: field to posting
+--   sequence, fences             counters: the last number and the last fence
+--   owned, modified, sidecar     of each job: its owner, the time of its last change, its sidecar
+--   channel                      where the events are published
+--   now, time                    the time of the change, as msgpack and as text
+--   life                         how long a claim lasts, in ms; "" for one that never expires
+--   past, history, remembered    the stream of the history, its length, and of each job its entry
+--   field                        of each job, in the hashes
+--   owner, fence                 of the claim; the fence "" for any claim of that owner
+--   remark                       the audit entry, as JSON
+--
+-- Each reply for a job is a list: a word, which `Reply::done` (scripts.rs) reads, and its values:
+--   ok ...                       the values that the script's header lists
+--   no-such-job, exists          the hashes lack the field, or have it already
+--   already-claimed OWNER        as not-owner OWNER; the owner is "" if unreadable
+--   not-claimed, changed         there is no claim, or another claim or posting than expected
+--   postponed TIME               the delay of the job
+--   not-held-back                there is no delay to end
+--   unreadable SIDE              the sidecar, which cannot be read
+--   failed WHY                   an error that concerns this job alone
 
 -- Before Redis 7, replicas may run the script again unless told to copy its effects; this script reads the clock.
 if redis.replicate_commands then redis.replicate_commands() end

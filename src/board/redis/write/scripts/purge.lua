@@ -1,5 +1,7 @@
--- Removes trashed jobs for good. Of each job: remark (JSON, "" for none).
--- Returns for each job {"ok", why nothing is remembered of it}, {"no-such-job"} or {"failed", why}.
+-- Deletes trashed jobs for good.
+-- Keys       listings, trash; of each job: owned, modified, sidecar
+-- Arguments  channel, time, now, past, history; of each job: field, remark, remembered
+-- Replies    for each job: ok (why the history lacks it), no-such-job, failed
 permit({ "HEXISTS" }, listings, "field")
 permit({ "HGET", "HDEL" }, trash, "field")
 turn_to(1)

@@ -1,29 +1,35 @@
--- Renews the entry of a conductor, or removes it. An entry of another process with the same name stays.
--- KEYS[1]  entry; [2] copy of the entry, kept while claims may last; [3] status, kept as long
--- ARGV[1]  token of the process; [2] the entry ("" to remove it); [3] its time to live in ms;
---     [4] the status; [5] time to live of KEYS[2] and KEYS[3] in ms
--- Returns "entered", "kept", "removed", "gone" or "other".
-local function put(key, text, life)
+-- Renews the entry of a conductor, or removes it. An entry of another process with the same name stays. Runs
+-- without the prelude.
+-- Keys       entry; copy of the entry, kept while claims may last; status, kept as long
+-- Arguments  token of the process; text of the entry, "" to remove it; entry_life in ms; report, the text of the status;
+--            copy_life in ms, also of the status
+-- Replies    entered, kept, removed, gone or other
+local entry, copy, status = unpack(KEYS)
+local token, text, entry_life, report, copy_life = unpack(ARGV)
+
+local function put(key, value, life)
   -- An unchanged value is not written again, so that subscribers are not notified.
-  if redis.pcall("GET", key) == text then
+  if redis.pcall("GET", key) == value then
     redis.call("PEXPIRE", key, life)
   else
-    redis.call("SET", key, text, "PX", life)
+    redis.call("SET", key, value, "PX", life)
   end
 end
-local function is_ours(text)
-  local is_read, entry = pcall(cjson.decode, text)
-  return is_read and type(entry) == "table" and entry.token == ARGV[1]
+
+local function is_ours(stored)
+  local is_read, decoded = pcall(cjson.decode, stored)
+  return is_read and type(decoded) == "table" and decoded.token == token
 end
-local present = redis.pcall("GET", KEYS[1])
+
+local present = redis.pcall("GET", entry)
 if present and not is_ours(present) then return "other" end
-if ARGV[2] == "" then
-  if is_ours(redis.pcall("GET", KEYS[2])) then redis.call("DEL", KEYS[2], KEYS[3]) end
+if text == "" then
+  if is_ours(redis.pcall("GET", copy)) then redis.call("DEL", copy, status) end
   if not present then return "gone" end
-  redis.call("DEL", KEYS[1], KEYS[3])
+  redis.call("DEL", entry, status)
   return "removed"
 end
-put(KEYS[1], ARGV[2], ARGV[3])
-put(KEYS[2], ARGV[2], ARGV[5])
-put(KEYS[3], ARGV[4], ARGV[5])
+put(entry, text, entry_life)
+put(copy, text, copy_life)
+put(status, report, copy_life)
 return present and "kept" or "entered"

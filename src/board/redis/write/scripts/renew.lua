@@ -1,7 +1,7 @@
--- Prolongs claims that are still ours, and never revives one.
--- Of each claim: owner; fence ("" for any); life, its new time to live in ms.
--- Returns for each claim {"ok"}, {"no-such-job"}, {"not-claimed"}, {"not-owner", owner}, {"changed"}
--- or {"failed", why}.
+-- Renews claims that are still ours, and never revives one.
+-- Keys       listings; of each claim: owned, modified, sidecar
+-- Arguments  channel, time; of each claim: field, owner, fence, life
+-- Replies    for each claim: ok, no-such-job, not-claimed, not-owner, changed, failed
 permit({ "HEXISTS", "HGET" }, listings, "field")
 turn_to(1)
 permit({ "GET" }, owned)

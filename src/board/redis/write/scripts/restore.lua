@@ -1,9 +1,9 @@
 -- Returns trashed jobs to the board, makes delayed unclaimed jobs ready now, or edits unclaimed or trashed jobs.
--- Of each job: is_trashed, "1" if it is in the trash; keeps_attempts, "1" to keep the number of attempts (failures are always
--- kept); remark (JSON, "" for none); wanted, the new posting of a job whose posting is still seen, "" for no edit. An edit
--- changes nothing else; in the trash, it publishes no event.
--- Returns for each job {"ok"}, {"no-such-job"}, {"exists"}, {"already-claimed", owner}, {"unreadable", side},
--- {"not-held-back"}, {"changed"} or {"failed", why}.
+-- Keys       listings, trash; of each job: owned, modified, sidecar
+-- Arguments  channel, time, now; of each job: field, remark; wanted, the new posting of a job whose posting is still
+--            seen, both "" for no edit; flags: is_trashed; keeps_attempts, since failures always stay
+-- Replies    for each job: ok, no-such-job, exists, already-claimed, unreadable, not-held-back, changed, failed
+-- An edit changes nothing else; in the trash, it publishes no event.
 permit({ "HGET", "HDEL" }, trash, "field")
 permit({ "HGET", "HSET", "HEXISTS" }, listings, "field", "value")
 turn_to(1)

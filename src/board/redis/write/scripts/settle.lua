@@ -1,11 +1,12 @@
 -- Abandons, consumes or trashes jobs, each by its own authority.
--- Of each job: outcome, "abandon", "consume", "give-up" or "trash"; authority, "owner" (of that name), "seen" (claimed by that owner)
--- or "free" (seen unclaimed); owner; fence ("" for any); not_before ("" for none); by how many attempts and postponed to
--- change the counts; failure (JSON, "" for none); remark (JSON, "" for none); commit, the field of a record in the hash
--- moves that is written with the end of the job ("" for none).
--- The past is no key that is declared: who may not write to it settles jobs all the same.
--- Returns for each job {"ok", "1" if a namesake had to leave the trash, why nothing is remembered of it}, {"no-such-job"},
--- {"not-claimed"}, {"not-owner", owner}, {"changed"} or {"failed", why}.
+-- Keys       listings, trash; of each job: owned, modified, sidecar
+-- Arguments  channel, time, now, past, history; moves, the hash of the moves; of each job: field, owner, fence, remark,
+--            remembered; outcome, "abandon", "consume", "give-up" or "trash"; authority, "owner" (of that name), "seen"
+--            (claimed by that owner) or "free" (seen unclaimed); not_before (text); attempts and postponed, by how many
+--            to change the counts; failure (JSON); commit, the field to write in moves with the end of the job
+-- Replies    for each job: ok ("1" if a namesake left the trash, why the history lacks the job), no-such-job,
+--            not-claimed, not-owner, changed, failed
+-- past is no declared key: a user without the right to write to it can still settle jobs.
 permit({ "HGET", "HDEL" }, listings, "field")
 permit({ "HSET", "HEXISTS" }, trash, "field", "value")
 turn_to(1)
