@@ -162,8 +162,8 @@ mod tests {
                     .to_string()
                     .contains("not a regular")
             );
-            let told = file_or_pipe(path, LARGEST, LONG).unwrap_err().to_string();
-            assert!(told.contains("more than 1048576 bytes"), "{told}");
+            let message = file_or_pipe(path, LARGEST, LONG).unwrap_err().to_string();
+            assert!(message.contains("more than 1048576 bytes"), "{message}");
         }
         assert_eq!(
             to_end(io::repeat(0)).unwrap_err().kind(),

@@ -115,7 +115,7 @@ impl Context {
         let name = board.name();
         let is_new = self.config.board.value.url.is_missing_file();
         if is_new && !self.config.is_board_chosen {
-            self.out.remark(format!("using the board {name}"));
+            self.out.note_at_terminal(format!("using the board {name}"));
         } else {
             self.out
                 .detail(format!("using the board {name} ({chosen}) as {who}"));
@@ -257,7 +257,7 @@ impl Context {
             let url = &choice.url;
             let asked = format!("{question} {url} is protected;");
             match (self.out).ask(asked, "type the name of the board to continue:") {
-                Some(said) if said == name => {}
+                Some(typed) if typed == name => {}
                 Some(_) => {
                     return Err(refusal(
                         "the typed name is not the name of the board",

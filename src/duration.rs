@@ -297,7 +297,7 @@ mod tests {
         Corpus::of(Bounds::TYPED, texts).hold_for_text(|text| match parse(text) {
             Ok(duration) => {
                 let _ = brief(duration);
-                same("told again", &Ok(duration), &parse(&exact(duration))).and(Ok(Answer::Read))
+                same("printed again", &Ok(duration), &parse(&exact(duration))).and(Ok(Answer::Read))
             }
             Err(invalid) => refused(&invalid),
         });

@@ -253,18 +253,18 @@ impl ErrorPrinter {
     }
 
     pub(crate) fn print_error(&self, error: &anyhow::Error) {
-        let told = self.worded(error);
+        let printed = self.worded(error);
         if self.is_json {
-            complain_json(&serde_json::json!({ "error": told }));
+            complain_json(&serde_json::json!({ "error": printed }));
             return;
         }
         let mark = match error.downcast_ref() {
             // The code marks our own errors; the kind names them.
-            Some(CommandError::OwnError(_)) => format!("error ({}):", told.kind),
+            Some(CommandError::OwnError(_)) => format!("error ({}):", printed.kind),
             _ => "error:".to_owned(),
         };
-        complain_of(Tone::Bad, &mark, &told.message, self.is_coloured);
-        if let Some(hint) = told.hint {
+        complain_of(Tone::Bad, &mark, &printed.message, self.is_coloured);
+        if let Some(hint) = printed.hint {
             complain_of(Tone::Strong, "hint:", &hint, self.is_coloured);
         }
     }

@@ -86,7 +86,7 @@ pub(crate) struct AttemptContext<'a> {
     pub(crate) max_attempts: Option<u32>,
     pub(crate) conductor: &'a Owner,
     /// Reads the end of the command's output, only after a failure.
-    pub(crate) said: &'a (dyn Fn() -> CapturedOutput + Sync),
+    pub(crate) output: &'a (dyn Fn() -> CapturedOutput + Sync),
 }
 
 impl RetryPolicy {
@@ -178,7 +178,7 @@ fn failure(reason: String, ended: Option<Ended>, case: AttemptContext<'_>) -> Fa
         Some(Ended::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
-    let CapturedOutput { stdout, stderr } = (case.said)();
+    let CapturedOutput { stdout, stderr } = (case.output)();
     Failure {
         exit_code,
         signal,
@@ -228,7 +228,7 @@ mod tests {
             history: &history,
             max_attempts: None,
             conductor: &Owner::new("ada").unwrap(),
-            said: &|| CapturedOutput {
+            output: &|| CapturedOutput {
                 stdout: "ah".to_owned(),
                 stderr: "oh".to_owned(),
             },

@@ -205,7 +205,7 @@ mod tests {
         let texts = [PARENT_OF_ALL, &later];
         Corpus::of(Bounds::TYPED, texts).hold_for_text(|text| match text.parse::<SpanContext>() {
             Ok(context) => {
-                same("told again", &Ok(context), &context.to_string().parse())?;
+                same("printed again", &Ok(context), &context.to_string().parse())?;
                 Ok(Answer::Read)
             }
             Err(NoContext) => refused("it is none"),

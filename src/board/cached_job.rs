@@ -28,7 +28,7 @@ pub(super) struct CachedJob {
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Extras {
     not_before: Option<DateTime<Utc>>,
-    remark: Option<AuditEntry>,
+    audit: Option<AuditEntry>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl CachedJob {
                 is_job: true,
                 modified: job.last_modified.map_or(Modified::Never, Modified::At),
                 claim,
-                extras: Extras::of(job.history.not_before, job.history.remark.clone()),
+                extras: Extras::of(job.history.not_before, job.history.audit.clone()),
             },
             Entry::Malformed(_) => Self {
                 uuid: Some("".into()),
@@ -126,13 +126,13 @@ impl CachedJob {
         }
     }
 
-    pub(super) fn remark_since(&self, later: &Self) -> Option<AuditEntry> {
-        let remark = later.remark();
-        remark.filter(|_| self.remark() != remark).cloned()
+    pub(super) fn audit_since(&self, later: &Self) -> Option<AuditEntry> {
+        let audit = later.audit();
+        audit.filter(|_| self.audit() != audit).cloned()
     }
 
-    pub(super) fn remark(&self) -> Option<&AuditEntry> {
-        self.extras.as_ref()?.remark.as_ref()
+    pub(super) fn audit(&self) -> Option<&AuditEntry> {
+        self.extras.as_ref()?.audit.as_ref()
     }
 
     pub(super) fn has_fence(&self) -> bool {
@@ -163,8 +163,8 @@ impl CachedJob {
 }
 
 impl Extras {
-    fn of(not_before: Option<DateTime<Utc>>, remark: Option<AuditEntry>) -> Option<Box<Self>> {
-        let extras = Self { not_before, remark };
+    fn of(not_before: Option<DateTime<Utc>>, audit: Option<AuditEntry>) -> Option<Box<Self>> {
+        let extras = Self { not_before, audit };
         (extras != Self::default()).then(|| Box::new(extras))
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct Event {
     pub(crate) owner: Option<Owner>,
     pub(crate) fence: Option<Fence>,
     pub(crate) departure: Option<Departure>,
-    pub(crate) remark: Option<AuditEntry>,
+    pub(crate) audit: Option<AuditEntry>,
 }
 
 impl Event {
@@ -56,7 +56,7 @@ impl Event {
             owner: None,
             fence: None,
             departure: None,
-            remark: None,
+            audit: None,
         }
     }
 

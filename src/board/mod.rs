@@ -270,8 +270,8 @@ pub(crate) trait Board: Send + Sync {
 
     /// Ends the pause of exactly these names, also an unreadable one; false if there is none.
     ///
-    /// The event, if the backend sends one, contains the remark.
-    async fn resume(&self, names: &str, remark: &AuditEntry) -> Result<bool>;
+    /// The event, if the backend sends one, contains the audit entry.
+    async fn resume(&self, names: &str, audit: &AuditEntry) -> Result<bool>;
 
     /// Returns all pauses, including ended and unreadable ones; see [`Pause::bounded`] for too many.
     async fn pauses(&self) -> Result<Vec<Pause>>;

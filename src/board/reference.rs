@@ -163,7 +163,7 @@ mod tests {
                     .to_string()
                     .parse()
                     .map_err(|it: NotAReference| it.to_string());
-                same("told again", &Ok(reference), &again).and(Ok(Answer::Read))
+                same("printed again", &Ok(reference), &again).and(Ok(Answer::Read))
             }
             Err(wrong) => refused(&wrong),
         });

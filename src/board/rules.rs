@@ -101,8 +101,8 @@ impl Sidecar {
             Decision::GiveUp(failure) => self.add_failure(failure),
         }
         self.not_before = settlement.decision.not_before().or(self.not_before);
-        if settlement.remark.is_some() {
-            self.remark.clone_from(&settlement.remark);
+        if settlement.audit.is_some() {
+            self.audit.clone_from(&settlement.audit);
         }
     }
 
@@ -131,7 +131,7 @@ impl Sidecar {
             first_claimed_on: before.first_claimed_on,
             failures: self.failures,
             created_on: self.created_on,
-            remark: restore.remark.clone(),
+            audit: restore.audit.clone(),
             ..Self::default()
         }
     }

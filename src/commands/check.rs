@@ -99,13 +99,13 @@ pub(crate) async fn run(ctx: &mut Context, args: CheckArgs) -> anyhow::Result<()
         return Err(CommandError::TimedOut(message).into());
     };
     let verdict = looked?;
-    let told = match ctx.out.is_json() {
+    let printed = match ctx.out.is_json() {
         true => answer_json(&verdict),
         false => answer(&verdict.lines(is_verbose)),
     };
     match verdict.state {
         // An `OK` that could not be printed is an error.
-        PluginState::Ok => told,
+        PluginState::Ok => printed,
         _ => Err(CommandError::Command(verdict.code).into()),
     }
 }
@@ -197,7 +197,7 @@ fn judge(
         state,
         command: command((look, false)),
     };
-    let mut remarks = Vec::new();
+    let mut findings = Vec::new();
     for it in problems {
         let state = match it.code {
             Code::BlocksPosters => PluginState::Critical,
@@ -205,7 +205,7 @@ fn judge(
             _ => PluginState::Warning,
         };
         let look = Suggestion::of("doctor --only").with([it.code.name()]);
-        remarks.push(finding(state, scope(&it), look));
+        findings.push(finding(state, scope(&it), look));
     }
     let unused = "no job was ever posted on this board".to_owned();
     let unseen = measured.unseen.iter();
@@ -213,8 +213,8 @@ fn judge(
     let unused = (!health.is_used).then_some(unused).into_iter();
     let others = unused.chain(unseen).filter(|_| is_usual);
     let warning = |what| finding(PluginState::Warning, what, Suggestion::of("ping"));
-    remarks.extend(others.map(warning));
-    CheckVerdict::new(board, measured, &thresholds, remarks, command)
+    findings.extend(others.map(warning));
+    CheckVerdict::new(board, measured, &thresholds, findings, command)
 }
 
 async fn trashed(

@@ -212,9 +212,9 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
     let keeper = Keeper::start(Arc::clone(&board));
     let mut lease = keeper.hold(claimed.claim(&by.owner, term), asked);
     // Without a reader for the report, the claim is of no use.
-    let told = ctx.out.report(&report(&claimed, &by));
-    if told.is_ok() {
-        ctx.out.remark(format!(
+    let printed = ctx.out.report(&report(&claimed, &by));
+    if printed.is_ok() {
+        ctx.out.note_at_terminal(format!(
             "holding {}; Ctrl-C releases the claim. If this process is killed, the claim expires within {}",
             claimed.job.name,
             duration::exact(term)
@@ -235,7 +235,7 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
         let trying = ctx.trying("abandon", &claimed.job.name);
         trying.with(claimed.job.reference())
     })?;
-    told
+    printed
 }
 
 /// Explains a rejection by the caller's own claim, with the commands that help.

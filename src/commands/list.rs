@@ -229,7 +229,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
         ));
     }
     if args.shelf() == Shelf::History {
-        notes::remark_on_peers(ctx, &*board);
+        notes::note_peers_at_terminal(ctx, &*board);
     }
     match seen {
         0 => {

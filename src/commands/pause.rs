@@ -68,7 +68,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()
         true => ctx.ask(&args.consent, "pause all jobs?")?,
         false => ctx.confirm_protected(&[&ctx.config], &args.consent, &question)?,
     }
-    let pause = Pause::new(names, until, args.reason.remark_on(ctx, "paused"));
+    let pause = Pause::new(names, until, args.reason.audit(ctx, "paused"));
     let trying = || ctx.trying("pause", &pause.names);
     board.pause(&pause).await.with_context(trying)?;
     if board.capabilities().has_peers() {

@@ -279,7 +279,7 @@ async fn note_namesake(ctx: &Context, board: &dyn Board, report: &PostReport) {
     if report.posted.is_none() {
         return ctx
             .out
-            .remark(format!("{} is already on the board", report.name));
+            .note_at_terminal(format!("{} is already on the board", report.name));
     }
     let wanted = JobRef::Uuid(report.uuid.clone());
     // A trash that cannot be read is no reason to fail: the job is posted.

@@ -74,11 +74,11 @@ pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<(
         }
         _ => ctx.confirm_protected(&[&ctx.config], &args.consent, &format!("resume {what}?"))?,
     }
-    let remark = args.reason.remark_on(ctx, "resumed");
+    let audit = args.reason.audit(ctx, "resumed");
     let mut resumed = Vec::new();
     for names in names {
         // Another client may have been faster.
-        if board.resume(&names, &remark).await.with_context(trying)? {
+        if board.resume(&names, &audit).await.with_context(trying)? {
             let done = "resumed";
             resumed.push(Resumed { done, names });
         }

@@ -226,10 +226,10 @@ mod tests {
     fn enumerations_equal_those_of_the_program() {
         fn are<T: std::fmt::Display>(schema: &str, pointer: &str, names: &[T]) {
             let schema = own(schema).unwrap();
-            let told = schema.pointer(pointer).unwrap().as_array().unwrap();
-            let told: Vec<_> = told.iter().filter_map(Value::as_str).collect();
+            let listed = schema.pointer(pointer).unwrap().as_array().unwrap();
+            let listed: Vec<_> = listed.iter().filter_map(Value::as_str).collect();
             let names: Vec<_> = names.iter().map(ToString::to_string).collect();
-            assert_eq!(told, names, "{pointer}");
+            assert_eq!(listed, names, "{pointer}");
         }
         are("common", "/$defs/state/enum", State::ALL);
         are("common", "/$defs/priority/enum", Priority::ALL);

@@ -64,7 +64,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
         .filter_map(Entry::job)
         .any(|it| it.shelf == Shelf::History)
     {
-        notes::remark_on_peers(ctx, &*board);
+        notes::note_peers_at_terminal(ctx, &*board);
     }
     let total = found.len() + unnamed;
     let mut entries = Vec::new();

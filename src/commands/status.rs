@@ -53,7 +53,7 @@ pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<(
         ctx.out.note(format!("warning: cannot read {what}"));
     }
     ctx.out.report(&status)?;
-    notes::remark_on_peers(ctx, &*board);
+    notes::note_peers_at_terminal(ctx, &*board);
     Ok(())
 }
 

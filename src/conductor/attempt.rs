@@ -94,7 +94,7 @@ impl JobAttempt {
                 history: &self.held.job.history,
                 max_attempts,
                 conductor: &shared.owner,
-                said: &|| {
+                output: &|| {
                     capture
                         .as_ref()
                         .map_or_else(CapturedOutput::default, Capture::captured)

@@ -227,7 +227,7 @@ impl Settler {
                     // Otherwise the claim may have expired first.
                     match may_be_ours && !item.attempt.held.lease.has_expired() {
                         true => self.done(item),
-                        false => self.lose(&item.attempt, &refused(error)),
+                        false => self.lose(&item.attempt, &Lost::refused(error, Duration::ZERO)),
                     }
                 }
                 Some(Err(error)) if is_refusal(&error) => {
@@ -279,8 +279,8 @@ impl Settler {
         }
         // Prefixed lines were printed already.
         if self.shared.settings.output != Destination::Prefix {
-            let said = failure.into_iter().flat_map(Failure::said);
-            note = said.fold(note, |note, (stream, text)| note.with(stream, text));
+            let lines = failure.into_iter().flat_map(Failure::last_lines);
+            note = lines.fold(note, |note, (stream, text)| note.with(stream, text));
         }
         if let Some(time) = decision.not_before() {
             note = note.with(
@@ -304,11 +304,4 @@ fn may_be_done(error: &BoardError) -> bool {
 /// Whether the board answers and knows our claim, but still refuses.
 fn is_refusal(error: &BoardError) -> bool {
     !(error.is_retryable() || may_be_done(error) || error.is_about_the_claim())
-}
-
-fn refused(source: BoardError) -> Lost {
-    Lost::Refused {
-        kill_at: crate::process::clock::Boottime::now(),
-        source,
-    }
 }

@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn skip_reasons_use_little_memory() {
-        let (reporter, mut told) = Reporter::new();
+        let (reporter, mut log) = Reporter::new();
         let skipped = SkippedJobs::new(&reporter);
         let long = "x".repeat(1_000_000);
         for number in 0..MOST_REASONS * 3 {
@@ -236,14 +236,14 @@ mod tests {
         assert!(counts.len() <= MOST_REASONS + 1, "{}", counts.len());
         assert!(counts.keys().all(|reason| reason.len() < 400));
         assert!(skipped.has_refused());
-        while let Ok(note) = told.try_recv() {
+        while let Ok(note) = log.try_recv() {
             assert!(format!("{note:?}").len() < 1500);
         }
     }
 
     #[test]
     fn reason_is_reported_again_for_each_new_name() {
-        let (reporter, mut told) = Reporter::new();
+        let (reporter, mut log) = Reporter::new();
         let skipped = SkippedJobs::new(&reporter);
         let mut look = |names: &[&str]| {
             let mut reasons = SkipReasons::default();
@@ -261,7 +261,7 @@ mod tests {
                 reasons.add(&such, &against);
             }
             skipped.found_all(reasons);
-            let notes = std::iter::from_fn(|| told.try_recv().ok());
+            let notes = std::iter::from_fn(|| log.try_recv().ok());
             let example = notes.map(|note| match note {
                 super::super::progress::LogItem::Note(note) => note.facts[1].1.clone(),
                 other => panic!("{other:?}"),
@@ -291,7 +291,7 @@ mod tests {
             };
             reasons.add(&such, &Rejection::Policy(Forbidden::NotHandled));
         }
-        let (reporter, _told) = Reporter::new();
+        let (reporter, _log) = Reporter::new();
         let skipped = SkippedJobs::new(&reporter);
         skipped.found_all(reasons);
         assert_eq!(skipped.published()[0].job, "3");
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn number_of_reported_names_is_limited() {
-        let (reporter, mut told) = Reporter::new();
+        let (reporter, mut log) = Reporter::new();
         let skipped = SkippedJobs::new(&reporter);
         for number in 0..MOST_NAMES * 5 {
             let name = number.to_string();
@@ -308,7 +308,7 @@ mod tests {
             skipped.update(&key, &SkippedJob::at(&key), &against);
         }
         assert_eq!(
-            std::iter::from_fn(|| told.try_recv().ok()).count(),
+            std::iter::from_fn(|| log.try_recv().ok()).count(),
             MOST_NAMES
         );
     }

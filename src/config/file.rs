@@ -190,11 +190,11 @@ impl FoundTable<'_> {
     }
 
     pub(super) fn may_run(self) -> Option<Sourced<MayRun>> {
-        let mut said = self.value(|table| table.conduct.clone())?;
-        if let Some(folder) = &mut said.value.handlers {
+        let mut may_run = self.value(|table| table.conduct.clone())?;
+        if let Some(folder) = &mut may_run.value.handlers {
             *folder = self.file.folder().join(&*folder);
         }
-        Some(said)
+        Some(may_run)
     }
 }
 
@@ -328,12 +328,12 @@ mod tests {
             let file = match ConfigFile::parse(Path::new("config.toml"), text) {
                 Ok(file) => file,
                 Err(error) => {
-                    let told = format!("{error:#}");
+                    let message = format!("{error:#}");
                     let mut lines = text.lines().filter(|line| line.contains(PASSWORD));
                     let is_a_value = lines.all(|line| line.starts_with("url = \""));
-                    return match told.contains(PASSWORD) && is_a_value {
-                        true => Err(format!("the password is shown: {told}")),
-                        false => refused(&told),
+                    return match message.contains(PASSWORD) && is_a_value {
+                        true => Err(format!("the password is shown: {message}")),
+                        false => refused(&message),
                     };
                 }
             };

@@ -265,21 +265,21 @@ pub(crate) fn format(
     if flag.is_some() {
         return Ok(Sourced::new(flag, Source::Flag("--format")));
     }
-    let Some(said) = env.text("JOBBOARD_FORMAT")? else {
+    let Some(given) = env.text("JOBBOARD_FORMAT")? else {
         return Ok(Sourced::default(None));
     };
-    let format = Format::from_str(&said.value, true).map_err(|_| {
+    let format = Format::from_str(&given.value, true).map_err(|_| {
         let forms: Vec<_> = Format::value_variants()
             .iter()
             .map(Format::to_string)
             .collect();
         anyhow!(
             "JOBBOARD_FORMAT is `{}`; use one of {}",
-            said.value,
+            given.value,
             forms.join(", ")
         )
     })?;
-    Ok(Sourced::new(Some(format), said.source))
+    Ok(Sourced::new(Some(format), given.source))
 }
 
 fn config_file(flags: &Flags, env: &Environment) -> anyhow::Result<Option<Sourced<PathBuf>>> {
@@ -302,11 +302,11 @@ fn who(
     table: Option<FoundTable<'_>>,
 ) -> anyhow::Result<Sourced<Owner>> {
     let flag = flags.who.clone();
-    let said = match flag.map(|who| Sourced::new(who, Source::Flag("--who"))) {
+    let given = match flag.map(|who| Sourced::new(who, Source::Flag("--who"))) {
         Some(flag) => Some(flag),
         None => env.text("JOBBOARD_WHO")?,
     };
-    let Sourced { value, source } = said
+    let Sourced { value, source } = given
         .or_else(|| table?.value(|table| table.who.clone()))
         .unwrap_or_else(|| Sourced::default(env.user_at_host()));
     let owner = Owner::new(&value).with_context(|| format!("invalid owner name in {source}"))?;
@@ -320,14 +320,14 @@ fn read_only(
     of_board: Option<Sourced<bool>>,
 ) -> anyhow::Result<Sourced<bool>> {
     let flag = Sourced::new(true, Source::Flag("--read-only"));
-    let said = [
+    let given = [
         flags.read_only.then_some(flag),
         truth(env, "JOBBOARD_READ_ONLY")?,
         of_board,
     ];
-    let said = said.into_iter().flatten().collect::<Vec<_>>();
-    let first = said.iter().position(|said| said.value).unwrap_or(0);
-    Ok(said
+    let given = given.into_iter().flatten().collect::<Vec<_>>();
+    let first = given.iter().position(|given| given.value).unwrap_or(0);
+    Ok(given
         .into_iter()
         .nth(first)
         .unwrap_or(Sourced::default(false)))
@@ -338,9 +338,9 @@ fn logbook(
     table: Option<FoundTable<'_>>,
     board: &BoardChoice,
 ) -> anyhow::Result<Option<Sourced<Secret>>> {
-    let said = env.text("JOBBOARD_LOGBOOK")?;
-    let said = said.or_else(|| table?.value(|table| table.logbook.clone()));
-    let secret = said.map(|Sourced { value, source }| Sourced::new(Secret::new(value), source));
+    let given = env.text("JOBBOARD_LOGBOOK")?;
+    let given = given.or_else(|| table?.value(|table| table.logbook.clone()));
+    let secret = given.map(|Sourced { value, source }| Sourced::new(Secret::new(value), source));
     let of_octavia = || board.octavia.as_ref()?.logbook.clone();
     Ok(secret.or_else(of_octavia))
 }
@@ -362,14 +362,14 @@ fn op_timeout(
     env: &Environment,
     files: &ConfigFiles,
 ) -> anyhow::Result<Sourced<Duration>> {
-    let said = match flags.op_timeout {
+    let given = match flags.op_timeout {
         Some(timeout) => Some(Sourced::new(timeout, Source::Flag("--op-timeout"))),
         None => env
             .text("JOBBOARD_OP_TIMEOUT")?
             .map(read_op_timeout)
             .transpose()?,
     };
-    let Some(Sourced { value, source }) = said else {
+    let Some(Sourced { value, source }) = given else {
         let of_files = files.op_timeout();
         return Ok(of_files.unwrap_or(Sourced::default(limit::OP_TIMEOUT)));
     };
@@ -377,8 +377,8 @@ fn op_timeout(
     Ok(Sourced::new(value, source))
 }
 
-fn read_op_timeout(said: Sourced<String>) -> anyhow::Result<Sourced<Duration>> {
-    let Sourced { value, source } = said;
+fn read_op_timeout(given: Sourced<String>) -> anyhow::Result<Sourced<Duration>> {
+    let Sourced { value, source } = given;
     let timeout = duration::parse(&value).with_context(|| source.to_string())?;
     Ok(Sourced::new(timeout, source))
 }

@@ -188,12 +188,12 @@ mod tests {
         ] {
             let mut command = shell(&script.replace("PIDS", &pids.display().to_string()));
             let error = run(&mut command, Duration::from_millis(500)).unwrap_err();
-            let told = format!("{error:#}");
+            let message = format!("{error:#}");
             let why = match script.ends_with("yes") {
                 true => "was killed: the input has more than 65536 bytes",
                 false => "was killed: the input did not end within 500ms",
             };
-            assert!(told.contains(why), "{told}");
+            assert!(message.contains(why), "{message}");
             let pids = std::fs::read_to_string(&pids).unwrap();
             for pid in pids.split_whitespace() {
                 let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();

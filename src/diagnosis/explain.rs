@@ -136,7 +136,7 @@ impl Snapshot {
             Code::ClockSkew | Code::BreaksPeers => return problem,
             Code::Paused => {
                 let pause = self.pauses.of(&job.name, self.now);
-                problem.at("paused", pause.and_then(|it| it.remark.on), self.now)
+                problem.at("paused", pause.and_then(|it| it.audit.on), self.now)
             }
             Code::UnfinishedMove => problem.seen("from", job.moved_from().unwrap_or_default()),
             Code::BackingOff => problem.at("until", job.history.not_before, self.now),
@@ -164,8 +164,8 @@ impl Snapshot {
                 .with_answers(problem, case, job)
                 .at("posted", job.created_on, self.now),
         };
-        let problem = match &job.history.remark {
-            Some(remark) if job.shelf != Shelf::Board => problem.seen("by", &remark.by),
+        let problem = match &job.history.audit {
+            Some(audit) if job.shelf != Shelf::Board => problem.seen("by", &audit.by),
             _ => problem,
         };
         self.with_attempts(problem, job)
@@ -231,9 +231,9 @@ impl Snapshot {
                 let ago = duration::from_now(last.time, self.now);
                 let (what, how) = match last.is_release() {
                     true => {
-                        let remark = job.history.remark.as_ref();
-                        let remark = remark.filter(|it| it.is_of("abandoned"));
-                        let by = remark.map_or("an operator", |it| &it.by);
+                        let audit = job.history.audit.as_ref();
+                        let audit = audit.filter(|it| it.is_of("abandoned"));
+                        let by = audit.map_or("an operator", |it| &it.by);
                         (
                             "released",
                             format!("the claim of {}, by {by}", last.conductor),

@@ -257,12 +257,12 @@ impl Snapshot {
 
     fn beside(&self, job: &Job, main: &Cause) -> Vec<Cause> {
         let mut also = Vec::new();
-        let is_told =
+        let is_reported =
             job.is_unfit || job.is_blocked || (job.holding.is_some() && job.owner().is_none());
         if let Some(problem) = job
             .problem
             .as_ref()
-            .filter(|_| self.peers.is_some() && !is_told)
+            .filter(|_| self.peers.is_some() && !is_reported)
         {
             also.push(Cause::text(Code::BreaksPeers, problem));
         }

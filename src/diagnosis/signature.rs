@@ -109,14 +109,14 @@ pub(crate) struct Sample {
 
 impl Sample {
     fn of(job: &Job, failure: &Failure) -> Self {
-        let told = |text: &str| ends(&covered_text(text), SAMPLE);
+        let sample = |text: &str| ends(&covered_text(text), SAMPLE);
         Self {
             job: job.reference().into_owned(),
             name: job.name.clone(),
-            conductor: told(&failure.conductor),
-            reason: told(&failure.headline()),
-            stdout: told(&failure.stdout),
-            stderr: told(&failure.stderr),
+            conductor: sample(&failure.conductor),
+            reason: sample(&failure.headline()),
+            stdout: sample(&failure.stdout),
+            stderr: sample(&failure.stderr),
         }
     }
 }

@@ -50,14 +50,14 @@ pub(super) struct PluginFailure {
 }
 
 impl PluginFailure {
-    pub(super) fn new(state: PluginState, told: PrintedError) -> Self {
+    pub(super) fn new(state: PluginState, error: PrintedError) -> Self {
         Self {
             state,
             code: state.code(),
-            summary: told.message,
-            kind: told.kind,
-            hint: told.hint,
-            commands: told.commands,
+            summary: error.message,
+            kind: error.kind,
+            hint: error.hint,
+            commands: error.commands,
         }
     }
 

@@ -84,7 +84,7 @@ impl Former {
     pub(crate) fn begin_anew(&mut self) {
         self.history = History {
             failures: std::mem::take(&mut self.history.failures),
-            remark: self.history.remark.take(),
+            audit: self.history.audit.take(),
             ..History::default()
         };
     }

@@ -108,7 +108,7 @@ impl Failure {
         })
     }
 
-    pub(crate) fn said(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    pub(crate) fn last_lines(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let streams = [("stdout", &self.stdout), ("stderr", &self.stderr)];
         let ends = streams.map(|(name, text)| (name, text.trim_end()));
         ends.into_iter().filter(|(_, text)| !text.is_empty())
@@ -130,7 +130,7 @@ pub(crate) struct History {
     pub(crate) not_before: Option<DateTime<Utc>>,
     pub(crate) failures: Vec<Failure>,
     pub(crate) first_claimed_on: Option<DateTime<Utc>>,
-    pub(crate) remark: Option<AuditEntry>,
+    pub(crate) audit: Option<AuditEntry>,
 }
 
 impl History {
@@ -151,8 +151,8 @@ impl History {
 
     /// Whether an attempt has failed since an operator last retried the job.
     pub(crate) fn is_failing(&self) -> bool {
-        let remark = self.remark.as_ref();
-        let retried = remark.filter(|it| it.action.as_deref() == Some(AuditEntry::RETRIED));
+        let audit = self.audit.as_ref();
+        let retried = audit.filter(|it| it.action.as_deref() == Some(AuditEntry::RETRIED));
         let retried = retried.and_then(|it| it.on);
         // A retry restarts the count of attempts; a later audit entry replaces that of the retry.
         let attempts = usize::try_from(self.attempts).unwrap_or(usize::MAX);

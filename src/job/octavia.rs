@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn only_octavia_flow_names_are_recognised() {
         let uuid = "31211ba6-5368-40d3-aaab-065d316bae66";
-        for (factory, said) in [
+        for (factory, expected) in [
             (
                 "get_create_load_balancer_flow-",
                 Some("create_load_balancer"),
@@ -91,7 +91,7 @@ mod tests {
             ("_flow-", None),
             ("", None),
         ] {
-            assert_eq!(flow(&format!("{factory}{uuid}")), said, "{factory}");
+            assert_eq!(flow(&format!("{factory}{uuid}")), expected, "{factory}");
         }
         for name in [
             "get_create_load_balancer_flow-31211ba6",

@@ -82,8 +82,8 @@ impl Job {
             (Shelf::Trash, _) => "trashed",
             (Shelf::Board, _) => return None,
         };
-        let remark = self.history.remark.as_ref();
-        remark.filter(|remark| remark.is_of(action) || self.is_moved())
+        let audit = self.history.audit.as_ref();
+        audit.filter(|audit| audit.is_of(action) || self.is_moved())
     }
 
     /// Returns the last intervention; of an ended job, only one that may have ended it.
@@ -96,7 +96,7 @@ impl Job {
             AuditEntry::RECEIVED,
         ];
         let is_earlier = |action: &str| self.ended.is_some() && EARLIER.contains(&action);
-        let last = self.history.remark.as_ref();
+        let last = self.history.audit.as_ref();
         last.filter(|it| !it.action.as_deref().is_some_and(is_earlier))
     }
 
@@ -128,16 +128,16 @@ impl Job {
     }
 
     pub(crate) fn is_moved(&self) -> bool {
-        let remark = self.history.remark.as_ref();
+        let audit = self.history.audit.as_ref();
         let is_move = |it: &AuditEntry| it.action.as_deref() == Some(AuditEntry::MOVED);
-        self.ended.is_some() && remark.is_some_and(is_move)
+        self.ended.is_some() && audit.is_some_and(is_move)
     }
 
     /// Returns the address of the board that it was moved from, from the audit entry.
     pub(crate) fn moved_from(&self) -> Option<String> {
-        let remark = self.history.remark.as_ref();
-        let remark = remark.filter(|it| it.action.as_deref() == Some(AuditEntry::RECEIVED))?;
-        let from = remark.reason.as_deref()?.strip_prefix(Self::MOVED_FROM);
+        let audit = self.history.audit.as_ref();
+        let audit = audit.filter(|it| it.action.as_deref() == Some(AuditEntry::RECEIVED))?;
+        let from = audit.reason.as_deref()?.strip_prefix(Self::MOVED_FROM);
         // A peer may write a long text, or an address with a password.
         from.filter(|from| from.len() <= 1000).map(covered_text)
     }
@@ -177,7 +177,7 @@ mod tests {
         };
         let reason = |reason: &str| {
             let mut job = Job::named("a");
-            job.history.remark = Some(AuditEntry::now("trashed", "night", Some(reason)));
+            job.history.audit = Some(AuditEntry::now("trashed", "night", Some(reason)));
             job.history.failures = vec![failure.clone()];
             job.reason().map(Cow::into_owned)
         };

@@ -14,7 +14,7 @@ pub(crate) struct Pause {
     pub(crate) names: String,
     pub(crate) until: Option<DateTime<Utc>>,
     #[serde(flatten)]
-    pub(crate) remark: AuditEntry,
+    pub(crate) audit: AuditEntry,
     /// An unreadable pause applies to no job.
     #[serde(skip)]
     pub(crate) is_unreadable: bool,
@@ -30,11 +30,11 @@ const GLOBS: usize = 1 << 20;
 const LONGEST: usize = 64 << 10;
 
 impl Pause {
-    pub(crate) fn new(names: String, until: Option<DateTime<Utc>>, remark: AuditEntry) -> Self {
+    pub(crate) fn new(names: String, until: Option<DateTime<Utc>>, audit: AuditEntry) -> Self {
         Self {
             names,
             until,
-            remark,
+            audit,
             is_unreadable: false,
         }
     }
@@ -52,8 +52,8 @@ impl Pause {
 
     /// A pause of all jobs, for a reason other than an operator's.
     pub(crate) fn of_all(reason: &str) -> Self {
-        let remark = AuditEntry::now("paused", "jobboard", Some(reason));
-        Self::new("*".to_owned(), None, remark)
+        let audit = AuditEntry::now("paused", "jobboard", Some(reason));
+        Self::new("*".to_owned(), None, audit)
     }
 
     pub(crate) fn is_over(&self, now: DateTime<Utc>) -> bool {
@@ -70,12 +70,12 @@ impl fmt::Display for Pause {
                 self.names
             );
         }
-        write!(f, "{} is paused by {}", self.names, self.remark.by)?;
+        write!(f, "{} is paused by {}", self.names, self.audit.by)?;
         if let Some(until) = self.until {
             let until = until.to_rfc3339_opts(SecondsFormat::Secs, true);
             write!(f, " until {until}")?;
         }
-        match &self.remark.reason {
+        match &self.audit.reason {
             Some(reason) => write!(f, ": {reason}"),
             None => Ok(()),
         }

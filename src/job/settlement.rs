@@ -126,18 +126,18 @@ pub(crate) struct Restore {
     pub(crate) key: JobKey,
     pub(crate) shelf: Shelf,
     pub(crate) keeps_attempts: bool,
-    pub(crate) remark: Option<AuditEntry>,
+    pub(crate) audit: Option<AuditEntry>,
     /// The change of a posting, which keeps its place, attempts and failures.
     pub(crate) edit: Option<Edit>,
 }
 
 impl Restore {
-    pub(crate) fn from_trash(key: JobKey, remark: Option<AuditEntry>) -> Self {
+    pub(crate) fn from_trash(key: JobKey, audit: Option<AuditEntry>) -> Self {
         Self {
             key,
             shelf: Shelf::Trash,
             keeps_attempts: false,
-            remark,
+            audit,
             edit: None,
         }
     }
@@ -147,7 +147,7 @@ impl Restore {
 pub(crate) struct Purge {
     pub(crate) key: JobKey,
     pub(crate) job: Option<Identity>,
-    pub(crate) remark: Option<AuditEntry>,
+    pub(crate) audit: Option<AuditEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -157,7 +157,7 @@ pub(crate) struct Settlement {
     pub(crate) authority: Authority,
     /// The job's fields for the history if it ends by this, if known.
     pub(crate) job: Option<Identity>,
-    pub(crate) remark: Option<AuditEntry>,
+    pub(crate) audit: Option<AuditEntry>,
     /// Written in the same step that ends the job: proves to a move that it did.
     pub(crate) commit: Option<MoveRecord>,
 }
@@ -168,7 +168,7 @@ impl Settlement {
         let given_up = (decision.failure()).filter(|_| !matches!(decision, Decision::Abandon(_)));
         Self {
             job: decision.is_end().then(|| Identity::from(job)),
-            remark: given_up.map(|failure| {
+            audit: given_up.map(|failure| {
                 let action = if decision.is_trash() {
                     "trashed"
                 } else {
@@ -206,7 +206,7 @@ impl Settlement {
             decision,
             authority,
             job: None,
-            remark: None,
+            audit: None,
             commit: None,
         }
     }
@@ -221,7 +221,7 @@ mod testing {
             Self {
                 key,
                 job: None,
-                remark: None,
+                audit: None,
             }
         }
     }

@@ -194,8 +194,8 @@ impl Ledger {
     fn refuse(&self, id: u64, source: BoardError) {
         let entry = self.entries.lock().remove(&id);
         if let Some(entry) = entry {
-            let kill_at = Boottime::now() + (entry.claim.term / 12).min(Duration::from_secs(1));
-            entry.lose(Lost::Refused { kill_at, source });
+            let grace = Deadlines::grace(entry.claim.term).min(Duration::from_secs(1));
+            entry.lose(Lost::refused(source, grace));
         }
     }
 }

@@ -99,14 +99,14 @@ fn numbered(question: &str) -> String {
 }
 
 fn problem(error: Error) -> LogbookError {
-    let Some(said) = error.as_db_error() else {
+    let Some(reply) = error.as_db_error() else {
         let mut text = error.to_string();
         if let Some(cause) = std::error::Error::source(&error) {
             text = format!("{text}: {cause}");
         }
         return LogbookError::Unreachable(text);
     };
-    let (text, code) = (said.message().to_owned(), said.code());
+    let (text, code) = (reply.message().to_owned(), reply.code());
     let denied = [
         &SqlState::INSUFFICIENT_PRIVILEGE,
         &SqlState::INVALID_PASSWORD,

@@ -308,8 +308,8 @@ mod tests {
                     return Ok(Answer::Read);
                 };
                 let password = server.password.as_ref().map(Secret::expose);
-                let is_told = password == Some("hunter2") && text.matches("hunter2").count() < 2;
-                match is_told && url.to_string().contains("hunter2") {
+                let is_secret = password == Some("hunter2") && text.matches("hunter2").count() < 2;
+                match is_secret && url.to_string().contains("hunter2") {
                     true => Err(format!("the password is shown: {url}")),
                     false => Ok(Answer::Read),
                 }

@@ -137,17 +137,17 @@ impl Output {
     pub(crate) async fn report_aside(&mut self, report: &impl Report) -> anyhow::Result<()> {
         self.flush()?;
         self.aside = Some(Vec::new());
-        let said = self.write_report(report);
+        let result = self.write_report(report);
         let bytes = self.aside.take().unwrap_or_default();
-        said?;
+        result?;
         // A full pipe or a stopped terminal can only block a thread.
         let write = move || {
             let mut stdout = io::stdout();
             stdout.write_all(&bytes)?;
             stdout.flush()
         };
-        let told = written(tokio::task::spawn_blocking(write).await?);
-        self.unless_outlived(told)
+        let result = written(tokio::task::spawn_blocking(write).await?);
+        self.unless_outlived(result)
     }
 
     pub(crate) fn keep_aside(&mut self) {
@@ -159,14 +159,14 @@ impl Output {
     }
 
     pub(crate) fn say(&mut self, report: &impl Report) -> anyhow::Result<()> {
-        let said = self.write_report(report);
-        self.unless_outlived(said)
+        let result = self.write_report(report);
+        self.unless_outlived(result)
     }
 
-    fn unless_outlived(&self, said: anyhow::Result<()>) -> anyhow::Result<()> {
-        match said {
+    fn unless_outlived(&self, result: anyhow::Result<()>) -> anyhow::Result<()> {
+        match result {
             Err(error) if self.outlives_reader && error.is::<Closed>() => Ok(()),
-            said => said,
+            result => result,
         }
     }
 
@@ -223,7 +223,7 @@ impl Output {
         record.extend_from_slice(before.as_bytes());
         let made = json::write(&mut record, value);
         record.extend_from_slice(behind.as_bytes());
-        let told = match made {
+        let result = match made {
             Ok(()) => written(self.sink().write_all(&record)),
             Err(error) => Err(error.into()),
         };
@@ -231,7 +231,7 @@ impl Output {
         // Free the room of one large record.
         record.shrink_to(BUFFER);
         self.record = record;
-        told
+        result
     }
 
     fn write(&mut self, text: &str) -> anyhow::Result<()> {

@@ -18,7 +18,7 @@ impl Output {
     }
 
     /// Prints a note for a person at a terminal only.
-    pub(crate) fn remark(&self, text: impl Into<Text>) {
+    pub(crate) fn note_at_terminal(&self, text: impl Into<Text>) {
         let is_watched = io::stderr().is_terminal() && !self.is_json();
         if is_watched || self.verbosity == Verbosity::Verbose {
             self.note(text);

@@ -98,9 +98,9 @@ mod tests {
             manager
                 .notify(&["READY=1".to_owned(), "STATUS=a b".to_owned()])
                 .unwrap();
-            let mut told = [0; 64];
-            let length = socket.recv(&mut told).unwrap();
-            assert_eq!(&told[..length], b"READY=1\nSTATUS=a b");
+            let mut received = [0; 64];
+            let length = socket.recv(&mut received).unwrap();
+            assert_eq!(&received[..length], b"READY=1\nSTATUS=a b");
         }
     }
 

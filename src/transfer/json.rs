@@ -37,9 +37,11 @@ fn worded(text: &str, error: &serde_json::Error) -> String {
     if text.trim().is_empty() {
         return "empty input".to_owned();
     }
-    let told = error.to_string();
+    let message = error.to_string();
     let place = format!("line {} column {}", error.line(), error.column());
-    let what = told.strip_suffix(&format!(" at {place}")).unwrap_or(&told);
+    let what = message
+        .strip_suffix(&format!(" at {place}"))
+        .unwrap_or(&message);
     let what = match what {
         "expected value" | "expected ident" => "expected a value",
         "trailing characters" => "unexpected text after the value",

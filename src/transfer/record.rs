@@ -196,7 +196,7 @@ fn job(line: ListedJob, shelf: Shelf) -> Result<Job, String> {
             .checked_add_signed(TimeDelta::microseconds(micros as i64))
             .filter(is_of_calendar)
     });
-    let remark = line.by.map(|by| AuditEntry {
+    let audit = line.by.map(|by| AuditEntry {
         by,
         action: line.action,
         on: line.action_on,
@@ -219,7 +219,7 @@ fn job(line: ListedJob, shelf: Shelf) -> Result<Job, String> {
             not_before: line.not_before,
             failures: line.failures.unwrap_or_default(),
             first_claimed_on: waited,
-            remark,
+            audit,
         },
         problem: line.problem,
         ..Job::new(key, uuid, name)

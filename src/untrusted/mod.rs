@@ -137,8 +137,8 @@ impl Corpus {
         let answer = tried.unwrap_or(Ok(Ok(Answer::Read)));
         match answer.map_err(|panic| format!("it panics: {}", panic_message(&*panic)))?? {
             Answer::Read => figures.read += 1,
-            Answer::Refused(told) if told.len() > words => {
-                return Err(format!("it is refused in {} bytes of words", told.len()));
+            Answer::Refused(message) if message.len() > words => {
+                return Err(format!("it is refused in {} bytes of words", message.len()));
             }
             Answer::Refused(_) => figures.refused += 1,
         }

@@ -75,19 +75,19 @@ fn forced_release_without_proof_reports_the_wait_and_now_ends_it(stage: &Stage) 
         waits.iter().all(|it| it["not_before"].is_string()) && waits.len() == 2,
         "{done:?}"
     );
-    let told: Vec<_> = done
+    let text: Vec<_> = done
         .stderr
         .lines()
         .filter(|it| it.contains("--now"))
         .collect();
-    let [told] = told.as_slice() else {
+    let [text] = text.as_slice() else {
         panic!("{done:?}")
     };
     let words =
         "process cannot be checked from here: conductors wait for 2 jobs, the last of them until ";
     assert!(
-        told.contains(words) && told.ends_with("ends the wait"),
-        "{told}"
+        text.contains(words) && text.ends_with("ends the wait"),
+        "{text}"
     );
     let done = by_force(stage, &["--name", "b", "--now"]);
     assert_eq!(done.json()["not_before"], json!(null), "{done:?}");
@@ -156,8 +156,8 @@ fn running_command_of_a_dead_conductor_delays_its_job(stage: &Stage) {
     let done = by_force(stage, &[&job]);
     signal(pid(stage), Signal::KILL);
     assert!(done.json()["not_before"].is_string(), "{done:?}");
-    let told = "long is still running (process ";
-    assert!(done.stderr.contains(told), "{done:?}");
+    let expected = "long is still running (process ";
+    assert!(done.stderr.contains(expected), "{done:?}");
     let child = pid(stage).as_raw_nonzero().to_string();
     assert!(done.stderr.contains(&child), "{done:?}");
     // `retry` looks again.
@@ -168,9 +168,9 @@ fn running_command_of_a_dead_conductor_delays_its_job(stage: &Stage) {
 #[test]
 fn owner_releases_a_job() {
     let (env, uuid) = Env::with_claimed_job();
-    let told = env.run("abandon @1 --who ada --json");
+    let outcome = env.run("abandon @1 --who ada --json");
     assert_eq!(
-        told.json(),
+        outcome.json(),
         json!({"uuid": uuid, "name": "resize", "done": "abandoned"})
     );
     assert_eq!(env.state("@1"), "UNCLAIMED");
@@ -297,10 +297,10 @@ fn each_failure_is_listed_for_programs_and_on_request() {
         let run = env.jobboard(&words).run();
         run.failed(7).to_owned()
     };
-    let told = run("--json");
-    let told: Vec<_> = told.lines().filter(|line| line.starts_with('{')).collect();
-    assert_eq!(told.len(), 6, "{told:?}");
-    assert!(told[..5].iter().all(|line| line.contains("not-claimed")));
+    let lines = run("--json");
+    let lines: Vec<_> = lines.lines().filter(|line| line.starts_with('{')).collect();
+    assert_eq!(lines.len(), 6, "{lines:?}");
+    assert!(lines[..5].iter().all(|line| line.contains("not-claimed")));
     for job in 1..6 {
         assert!(run("-v").contains(&format!("cannot abandon job-{job} on")));
     }

@@ -95,8 +95,8 @@ fn each_verb_is_planned_without_an_effect_and_applied_once(stage: &Stage) {
         };
         let done = run(env, list).json();
         for job in done.as_array().unwrap() {
-            let told = [&job["state"], &job["by"], &job["reason"]];
-            assert_eq!(told, [after, "ada", "no use"], "{verb:?}");
+            let found = [&job["state"], &job["by"], &job["reason"]];
+            assert_eq!(found, [after, "ada", "no use"], "{verb:?}");
             if verb[0] == "change" {
                 assert_eq!(job["details"], json!({"n": null}), "{verb:?}");
             }
@@ -147,8 +147,8 @@ fn killed_apply_is_completed_by_repeating_it(stage: &Stage) {
         assert!(skipped.len() >= lines, "{skipped:?}");
         for job in &jobs {
             let job = env.show(job);
-            let told = [&job["state"], &job["action"], &job["reason"]];
-            assert_eq!(told, ["UNCLAIMED", "retried", "disk freed"]);
+            let found = [&job["state"], &job["action"], &job["reason"]];
+            assert_eq!(found, ["UNCLAIMED", "retried", "disk freed"]);
         }
         env.ok("consume --name * --force --yes");
     }
@@ -167,10 +167,10 @@ fn job_that_changes_before_its_turn_is_skipped(stage: &Stage) {
     apply.signal(Signal::STOP);
     env.ok(format!("change {} --priority LOW", jobs[1]));
     apply.signal(Signal::CONT);
-    let told = apply.ended();
+    let outcome = apply.ended();
     let [first, second] = &jobs;
     let lines = format!("{first}\ta\tchanged\n{second}\tb\tskipped\n");
-    assert_eq!(told.succeeded(), lines);
+    assert_eq!(outcome.succeeded(), lines);
     assert_eq!(env.show(second)["details"], json!({}));
 }
 
@@ -183,12 +183,12 @@ fn plan_that_is_damaged_or_for_another_board_changes_nothing() {
     let text = fs::read_to_string(env.file("plan")).unwrap();
     let cut = text.lines().next().unwrap();
     let edited = text.replace("\"attempts\":0", "\"attempts\":1");
-    for (text, told) in [
+    for (text, found) in [
         (cut, "truncated: the trailer is missing"),
         (&edited, "damaged: its hash does not match"),
     ] {
         let apply = env.jobboard(&["apply", "-", "--yes"]).stdin(text);
-        assert!(apply.run().failed(8).contains(told));
+        assert!(apply.run().failed(8).contains(found));
     }
     let other = ["apply", "plan", "--yes", "--board", "sqlite:other.db"];
     assert!(
@@ -235,11 +235,14 @@ fn each_job_is_done_by_the_plan_or_by_the_worker<H: Host>() {
             worked.push(job.clone());
         }
     }
-    let told = apply.ended();
-    let told: Vec<_> = told.succeeded().lines().collect();
-    assert_eq!(told.len(), 30);
+    let outcome = apply.ended();
+    let lines: Vec<_> = outcome.succeeded().lines().collect();
+    assert_eq!(lines.len(), 30);
     for job in &jobs {
-        let result = told.iter().find(|it| it.starts_with(job.as_str())).unwrap();
+        let result = lines
+            .iter()
+            .find(|it| it.starts_with(job.as_str()))
+            .unwrap();
         let is_ours = !worked.contains(job) && !early.contains(job);
         assert!(
             result.ends_with(if is_ours { "trashed" } else { "skipped" }),
@@ -263,12 +266,12 @@ fn plan_that_others_can_write_is_refused() {
     let plan = env.file("plan");
     set_mode(&plan, 0o666);
     let refused = env.run("apply plan --yes");
-    let told = refused.failed(8);
+    let message = refused.failed(8);
     assert!(
-        told.contains("is writable by other users (mode 666)"),
+        message.contains("is writable by other users (mode 666)"),
         "{refused}"
     );
-    assert!(told.contains("chmod go-w"), "{refused}");
+    assert!(message.contains("chmod go-w"), "{refused}");
     set_mode(&plan, 0o600);
     env.ok("apply plan --yes");
 }

@@ -72,22 +72,22 @@ fn file_that_is_no_database_is_refused_unchanged() {
 #[test]
 fn reading_a_missing_board_creates_nothing_and_notes_it() {
     let env = Env::new();
-    let told = |arguments: &[&str]| {
+    let outcome = |arguments: &[&str]| {
         let run = env.jobboard(arguments).run();
         assert!(!env.root().join("state/jobboard").exists(), "{arguments:?}");
         run
     };
-    let listed = told(&["list"]);
+    let listed = outcome(&["list"]);
     assert_eq!(listed.succeeded(), "");
-    assert!(told(&["ping"]).stderr.contains("no job was ever posted"));
-    assert_eq!(told(&["list", "--json"]).json(), serde_json::json!([]));
-    assert_eq!(told(&["list", "--count"]).succeeded(), "0\n");
-    told(&["show", "@1"]).failed(3);
-    told(&["owner", "@1"]).failed(3);
-    told(&["claim", "--next"]).failed(6);
-    told(&["consume", "@1"]).failed(3);
-    told(&["wait", "--any", "--timeout", "10ms"]).failed(124);
-    told(&["conductors"]).succeeded();
+    assert!(outcome(&["ping"]).stderr.contains("no job was ever posted"));
+    assert_eq!(outcome(&["list", "--json"]).json(), serde_json::json!([]));
+    assert_eq!(outcome(&["list", "--count"]).succeeded(), "0\n");
+    outcome(&["show", "@1"]).failed(3);
+    outcome(&["owner", "@1"]).failed(3);
+    outcome(&["claim", "--next"]).failed(6);
+    outcome(&["consume", "@1"]).failed(3);
+    outcome(&["wait", "--any", "--timeout", "10ms"]).failed(124);
+    outcome(&["conductors"]).succeeded();
     insta::assert_snapshot!(listed, @"
     exit code 0
     --- stdout

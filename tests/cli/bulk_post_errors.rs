@@ -8,15 +8,15 @@ use crate::support::env::{Env, Outcome};
 fn bad_second_line(line: &str) -> (Outcome, Value) {
     let env = Env::new();
     let lines = format!("{{\"name\":\"a\"}}\n{line}\n{{\"name\":\"c\"}}\n");
-    let run = |arguments: &[&str]| env.jobboard(arguments).stdin(lines.clone()).run();
-    let told = run(&["post", "--from", "-"]);
-    assert_eq!(told.code, 7, "{told}");
-    assert_eq!(told.stdout.lines().count(), 2, "{told}");
+    let post = |arguments: &[&str]| env.jobboard(arguments).stdin(lines.clone()).run();
+    let run = post(&["post", "--from", "-"]);
+    assert_eq!(run.code, 7, "{run}");
+    assert_eq!(run.stdout.lines().count(), 2, "{run}");
     assert_eq!(env.names(), ["a", "c"]);
-    let json = run(&["post", "--from", "-", "-o", "jsonl"]);
+    let json = post(&["post", "--from", "-", "-o", "jsonl"]);
     assert_eq!(json.code, 7, "{json}");
     let error = json.stderr.lines().next().unwrap().to_owned();
-    (told, serde_json::from_str(&error).unwrap())
+    (run, serde_json::from_str(&error).unwrap())
 }
 
 #[test]
@@ -44,9 +44,9 @@ fn bad_line_is_reported_with_its_number_and_the_others_are_posted() {
         ("{\"name\":\"\"}", "needs a name"),
         ("\u{fffd}", "not valid JSON"),
     ] {
-        let (told, error) = bad_second_line(line);
-        assert!(told.stderr.contains("line 2"), "{line}: {told}");
-        assert!(told.stderr.contains(wrong), "{line}: {told}");
+        let (run, error) = bad_second_line(line);
+        assert!(run.stderr.contains("line 2"), "{line}: {run}");
+        assert!(run.stderr.contains(wrong), "{line}: {run}");
         assert_eq!(error["error"]["code"], 2, "{line}");
         let message = error["error"]["message"].as_str().unwrap();
         assert!(message.contains("line 2"), "{line}: {message}");
@@ -55,8 +55,8 @@ fn bad_line_is_reported_with_its_number_and_the_others_are_posted() {
 
 #[test]
 fn oversized_line_is_skipped() {
-    let (told, _) = bad_second_line(&format!("{{\"name\":\"{}\"}}", "x".repeat(9 << 20)));
-    assert!(told.stderr.contains("limit"), "{told}");
+    let (run, _) = bad_second_line(&format!("{{\"name\":\"{}\"}}", "x".repeat(9 << 20)));
+    assert!(run.stderr.contains("limit"), "{run}");
 }
 
 #[test]

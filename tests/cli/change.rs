@@ -54,7 +54,7 @@ fn change_edits_the_chosen_parts_and_nothing_else() {
         let before = boards.dumped(&board);
         let change = |words: &[&str]| boards.run(&board, &[&["change"][..], words].concat());
         let uuid = |at: usize| before[at]["uuid"].as_str().unwrap();
-        let told = change(&[
+        let report = change(&[
             uuid(1),
             "--priority",
             "very_high",
@@ -64,7 +64,7 @@ fn change_edits_the_chosen_parts_and_nothing_else() {
         ])
         .json();
         assert_eq!(
-            (&told["done"], &told["name"]),
+            (&report["done"], &report["name"]),
             (&json!("changed"), &json!("low"))
         );
         change(&[uuid(3), "--name", "néw", "--set", "a=b", "--set", "n:=[1]"]).succeeded();
@@ -288,14 +288,14 @@ fn taskflow_reads_it<H: Host>(server: Option<H>) {
         "why",
     ];
     // The listener may start late.
-    wait_until("it is told", || {
+    wait_until("it is reported", || {
         let changed = boards.run(&board, &words);
         assert!(changed.stderr.contains("Python services"), "{changed}");
         watch.has_ended()
     });
-    let told: Value = serde_json::from_str(watch.ended().stdout.trim()).unwrap();
+    let report: Value = serde_json::from_str(watch.ended().stdout.trim()).unwrap();
     assert_eq!(
-        (&told["event"], &told["reason"]),
+        (&report["event"], &report["reason"]),
         (&json!("restored"), &json!("why"))
     );
     // A peer on ZooKeeper that has listed the job keeps the old version.

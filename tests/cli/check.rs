@@ -23,8 +23,8 @@ fn check(env: &Env, words: &[&str]) -> Outcome {
 }
 
 /// Returns the value and the grade of a metric.
-fn metric(told: &Value, name: &str) -> (u64, String) {
-    let mut metrics = told["metrics"].as_array().unwrap().iter();
+fn metric(report: &Value, name: &str) -> (u64, String) {
+    let mut metrics = report["metrics"].as_array().unwrap().iter();
     let found = metrics.find(|it| it["name"] == name).unwrap();
     let state = found["state"].as_str().unwrap().to_owned();
     (found["value"].as_f64().unwrap() as u64, state)
@@ -119,12 +119,12 @@ fn claims_of_a_dead_conductor_differ_from_live_ones(stage: &Stage) {
     assert_eq!(unheard.code, 3, "{unheard}");
     conductor.kill();
     // On ZooKeeper a claim ends with its session.
-    wait_until("it is told", || {
-        let told = checked_values(&stage.env, &[]);
-        metric(&told, "owner_dead").0 == 1 || metric(&told, "claimed").0 == 0
+    wait_until("it is reported", || {
+        let report = checked_values(&stage.env, &[]);
+        metric(&report, "owner_dead").0 == 1 || metric(&report, "claimed").0 == 0
     });
-    let told = checked_values(&stage.env, &["-c", "conductors=1:"]);
-    assert_eq!(metric(&told, "conductors"), (0, "CRITICAL".to_owned()));
+    let report = checked_values(&stage.env, &["-c", "conductors=1:"]);
+    assert_eq!(metric(&report, "conductors"), (0, "CRITICAL".to_owned()));
     let status = stage.env.json("status --json");
     assert_eq!(status["conductors"], 0);
     let owner = &status["owners"][0];
@@ -170,9 +170,9 @@ fn each_code_about_jobs_is_a_metric() {
         ("no_matching_conductor", 0),
     ] {
         let range = format!("{name}=0");
-        let told = checked_values(&env, &["-c", &range]);
+        let report = checked_values(&env, &["-c", &range]);
         let state = ["OK", "CRITICAL"][usize::from(count > 0)].to_owned();
-        assert_eq!(metric(&told, name), (count, state), "{told}");
+        assert_eq!(metric(&report, name), (count, state), "{report}");
     }
     let filter = ["--filter", "name=resize", "-c", "failed=0"];
     assert_eq!(metric(&checked_values(&env, &filter), "failed").0, 0);
@@ -273,8 +273,8 @@ fn every_failure_has_a_monitoring_exit_code() {
         assert!(run.stdout.starts_with(state), "{line}: {run}");
         if code > 0 {
             let run = env.jobboard(&[&words[..], &["--json"]].concat()).run();
-            let told: Value = serde_json::from_str(&run.stdout).unwrap();
-            assert_eq!((run.code, &told["code"]), (code, &json!(code)), "{run}");
+            let report: Value = serde_json::from_str(&run.stdout).unwrap();
+            assert_eq!((run.code, &report["code"]), (code, &json!(code)), "{run}");
         }
     }
     // A board named `check` does not turn other commands into a plugin.
@@ -318,7 +318,7 @@ fn expiring_claim_differs_from_a_renewed_one() {
     wait_until("it runs", || stage.env.file("log").exists());
     assert_eq!(not_renewed(), 0);
     conductor.signal(Signal::STOP);
-    wait_until("it is told", || not_renewed() == 1);
+    wait_until("it is reported", || not_renewed() == 1);
     conductor.signal(Signal::CONT);
     // A manual claim needs no renewal, and a peer's claim is judged by its remaining time.
     let [hand, late, kept] = ["hand", "late", "kept"].map(|name| stage.env.post(name));
@@ -329,14 +329,14 @@ fn expiring_claim_differs_from_a_renewed_one() {
         let key = format!("taskflow:{job}.owned");
         server.run(&["SET", &key, "octavia-7", "PX", left]);
     }
-    let told = checked_values(
+    let report = checked_values(
         &stage.env,
         &["--filter", "name!=long", "-w", "claim_not_renewed=0"],
     );
     assert_eq!(
-        metric(&told, "claim_not_renewed"),
+        metric(&report, "claim_not_renewed"),
         (1, "WARNING".to_owned()),
-        "{told}"
+        "{report}"
     );
 }
 
@@ -364,18 +364,18 @@ fn icinga_accepts_every_number_and_the_definitions() {
         .collect();
     let asked = format!("[{}]", figures.join(", "));
     let parsed = icinga(&["console", "--eval", &asked]).json();
-    let told = checked_values(&env, &words);
-    for (parsed, told) in parsed
+    let report = checked_values(&env, &words);
+    for (parsed, report) in parsed
         .as_array()
         .unwrap()
         .iter()
-        .zip(told["metrics"].as_array().unwrap())
+        .zip(report["metrics"].as_array().unwrap())
     {
-        assert_eq!(parsed["label"], told["name"]);
-        let unit = if told["unit"] == "s" { "seconds" } else { "" };
+        assert_eq!(parsed["label"], report["name"]);
+        let unit = if report["unit"] == "s" { "seconds" } else { "" };
         assert_eq!(parsed["unit"], unit);
         if unit.is_empty() {
-            assert_eq!(parsed["value"], told["value"]);
+            assert_eq!(parsed["value"], report["value"]);
         }
     }
     assert_eq!(parsed.as_array().unwrap().len(), 13);

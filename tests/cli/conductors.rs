@@ -48,21 +48,21 @@ fn empty_registry_lists_nothing() {
 #[test]
 fn empty_listings_have_the_same_note() {
     let env = Env::new();
-    let said = |words: &[&str]| {
+    let note = |words: &[&str]| {
         let run = env.jobboard(&[words, &["-o", "table"]].concat()).run();
         assert_eq!(run.succeeded(), "");
         run.stderr
     };
     for listing in [&["conductors"][..], &["list"], &["list", "--trash"]] {
         assert!(
-            said(listing).starts_with("no job was ever posted on "),
+            note(listing).starts_with("no job was ever posted on "),
             "{listing:?}"
         );
     }
     env.post("resize");
-    assert_eq!(said(&["conductors"]), "no conductor is running\n");
-    assert_eq!(said(&["list", "--trash"]), "the trash is empty\n");
-    assert_eq!(said(&["list", "--filter", "name=x"]), "no job matches\n");
+    assert_eq!(note(&["conductors"]), "no conductor is running\n");
+    assert_eq!(note(&["list", "--trash"]), "the trash is empty\n");
+    assert_eq!(note(&["list", "--filter", "name=x"]), "no job matches\n");
 }
 
 #[test]

@@ -155,14 +155,14 @@ fn is_refused(env: &Env, why: &str, remedy: &str) {
     let run = env.run("list --board a --json");
     run.failed(8);
     let error = run.error();
-    let told = |part: &str| error[part].as_str().unwrap_or_default().to_owned();
-    assert_eq!(told("kind"), "refused", "{run}");
+    let refusal = |part: &str| error[part].as_str().unwrap_or_default().to_owned();
+    assert_eq!(refusal("kind"), "refused", "{run}");
     assert!(
-        told("message").contains("sets a command or a password"),
+        refusal("message").contains("sets a command or a password"),
         "{run}"
     );
-    assert!(told("message").contains(why), "{run}");
-    assert!(told("hint").contains(remedy), "{run}");
+    assert!(refusal("message").contains(why), "{run}");
+    assert!(refusal("hint").contains(remedy), "{run}");
 }
 
 #[test]
@@ -256,9 +256,9 @@ fn shared_file_does_not_choose_the_server_that_gets_the_password() {
     env.fails(5, "list --board a");
     let list = env.jobboard(&["list", "--board", "a"]);
     let refused = list.env("JOBBOARD_PASSWORD", "secret").run();
-    let told = refused.failed(8);
+    let message = refused.failed(8);
     assert!(
-        told.contains("sets the server that gets the password"),
+        message.contains("sets the server that gets the password"),
         "{refused}"
     );
     set_mode(&file, 0o644);

@@ -7,9 +7,9 @@ use crate::support::env::Env;
 #[test]
 fn owner_consumes_a_job() {
     let (env, uuid) = Env::with_claimed_job();
-    let told = env.run("consume @1 --who ada --json");
+    let outcome = env.run("consume @1 --who ada --json");
     assert_eq!(
-        told.json(),
+        outcome.json(),
         json!({"uuid": uuid, "name": "resize", "done": "consumed"})
     );
     assert!(env.names().is_empty());

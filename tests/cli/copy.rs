@@ -200,12 +200,12 @@ fn killed_move_can_be_repeated_without_loss_or_duplicates() {
         let all = uuids(&boards, &one, &[]);
         assert_eq!(all.len(), JOBS);
         let to = boards.url(&other);
-        for (told, late) in [(0, 0), (0, 60), (1, 0), (1, 15), (201, 5), (1, 30)] {
+        for (printed, late) in [(0, 0), (0, 60), (1, 0), (1, 15), (201, 5), (1, 30)] {
             let mut run = boards
                 .on(&one, &["copy", "--move", "--yes", "--to", &to])
                 .spawn();
             wait_until("it has come so far", || {
-                run.has_ended() || run.stdout().lines().count() >= told
+                run.has_ended() || run.stdout().lines().count() >= printed
             });
             // Anywhere between two exchanges.
             std::thread::sleep(Duration::from_millis(late));
@@ -575,8 +575,9 @@ fn copy_without_a_commit_record_is_released_by_history_or_by_an_operator() {
             assert_eq!(resumed.json()["done"], "moved", "{resumed:?}");
         } else {
             assert_eq!((resumed.code, &*resumed.stdout), (7, ""), "{resumed:?}");
-            let told: Value = serde_json::from_str(resumed.stderr.lines().next().unwrap()).unwrap();
-            let (message, commands) = (&told["error"]["message"], &told["error"]["commands"]);
+            let report: Value =
+                serde_json::from_str(resumed.stderr.lines().next().unwrap()).unwrap();
+            let (message, commands) = (&report["error"]["message"], &report["error"]["commands"]);
             let why = "has neither the job nor a record of its end";
             assert!(message.as_str().unwrap().contains(why), "{resumed:?}");
             assert_eq!((&*free(), uuids(&boards, &to, &[]).len()), ("0\n", 1));

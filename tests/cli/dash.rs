@@ -26,10 +26,10 @@ fn pid(env: &Env) -> Pid {
 /// Requires that the terminal settings are unchanged.
 fn is_whole(env: &Env, pane: &Pane<'_>) {
     let read = |name| fs::read_to_string(env.root().join(name)).unwrap_or_default();
-    pane.line("stty -g > after; echo done > told");
-    wait_until("the shell has answered", || !read("told").is_empty());
+    pane.line("stty -g > after; echo done > answered");
+    wait_until("the shell has answered", || !read("answered").is_empty());
     assert_eq!(read("before"), read("after"));
-    let _ = fs::remove_file(env.root().join("told"));
+    let _ = fs::remove_file(env.root().join("answered"));
 }
 
 #[test]

@@ -35,21 +35,21 @@ fn doctor(env: &Env, words: &[&str]) -> Outcome {
 
 fn diagnosed(env: &Env, words: &[&str]) -> Value {
     let run = doctor(env, words);
-    let told: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
+    let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
     let worst = |finding: &Value| finding["severity"] != "note";
-    let is_sound = !told["problems"].as_array().unwrap().iter().any(worst);
+    let is_sound = !report["problems"].as_array().unwrap().iter().any(worst);
     assert_eq!(
-        (&told["sound"], run.code),
+        (&report["sound"], run.code),
         (&json!(is_sound), if is_sound { 0 } else { 7 }),
         "{run}"
     );
-    told
+    report
 }
 
 fn findings(env: &Env, code: &str) -> Vec<Value> {
-    let told = diagnosed(env, &["--only", code]);
-    let findings = told["problems"].as_array().unwrap().clone();
-    assert!(findings.iter().all(|it| it["code"] == code), "{told}");
+    let report = diagnosed(env, &["--only", code]);
+    let findings = report["problems"].as_array().unwrap().clone();
+    assert!(findings.iter().all(|it| it["code"] == code), "{report}");
     findings
 }
 
@@ -68,8 +68,8 @@ fn finds(env: &Env, code: &str) -> Value {
 }
 
 fn is_sound(env: &Env) {
-    let told = diagnosed(env, &USUAL);
-    assert_eq!(told["sound"], json!(true), "{told}");
+    let report = diagnosed(env, &USUAL);
+    assert_eq!(report["sound"], json!(true), "{report}");
 }
 
 /// Returns the owner name of an ended process on this machine.
@@ -112,8 +112,8 @@ fn board_in_normal_use_has_no_problem(stage: &Stage) {
     );
     use_it(stage);
     stage.post("long", "touch log; exec sleep 600");
-    let codes = |told: &Value| {
-        let problems = told["problems"].as_array().unwrap().iter();
+    let codes = |report: &Value| {
+        let problems = report["problems"].as_array().unwrap().iter();
         let mut codes: Vec<_> = problems
             .map(|it| it["code"].as_str().unwrap().to_owned())
             .collect();
@@ -129,15 +129,15 @@ fn board_in_normal_use_has_no_problem(stage: &Stage) {
     );
     let _conductor = stage.start(&[]);
     wait_until("it runs", || stage.env.file("log").exists());
-    let told = diagnosed(&stage.env, &USUAL);
+    let report = diagnosed(&stage.env, &USUAL);
     // The jobs without a command have no handler.
     let left = ["claim-never-expires", "no-matching-conductor"];
-    assert_eq!(codes(&told), left, "{told}");
-    let others = told["groups"].as_array().unwrap().iter();
+    assert_eq!(codes(&report), left, "{report}");
+    let others = report["groups"].as_array().unwrap().iter();
     // ZooKeeper does not report its configuration.
     let is_fine =
         |it: &Value| it["group"] == "jobs" || it["state"] == "ok" || it["state"] == "unknown";
-    assert!(others.into_iter().all(is_fine), "{told}");
+    assert!(others.into_iter().all(is_fine), "{report}");
 }
 
 fn dead_owners_and_exhausted_jobs_are_reported(stage: &Stage) {
@@ -211,8 +211,8 @@ fn looking_changes_nothing(stage: &Stage) {
     if let Some(server) = stage.redis_server() {
         server.run(&["HSET", "taskflow:listings", "bad", "nonsense"]);
         let written = || {
-            let told = server.run(&["INFO", "persistence"]);
-            let line = told
+            let outcome = server.run(&["INFO", "persistence"]);
+            let line = outcome
                 .lines()
                 .find(|it| it.starts_with("rdb_changes_since_last_save"));
             (line.unwrap().to_owned(), server.everything())
@@ -377,8 +377,8 @@ fn another_programs_database_is_not_damaged() {
     let url = format!("sqlite:{}", file.display());
     let refused = env.jobboard(&["doctor", "--board", &url]).run();
     assert_eq!(refused.stdout, "", "{refused}");
-    let told = refused.failed(1);
-    assert!(told.contains("another program's database"), "{refused}");
+    let message = refused.failed(1);
+    assert!(message.contains("another program's database"), "{refused}");
 }
 
 #[test]
@@ -389,9 +389,9 @@ fn altered_file_is_refused() {
     env.database().execute_batch(alter).unwrap();
     for command in ["doctor", "list", "post other"] {
         let refused = env.run(command);
-        let told = refused.failed(8);
-        assert!(told.contains("the table or index slow"), "{refused}");
-        assert!(told.contains(".schema` shows"), "{refused}");
+        let message = refused.failed(8);
+        assert!(message.contains("the table or index slow"), "{refused}");
+        assert!(message.contains(".schema` shows"), "{refused}");
     }
 }
 
@@ -432,8 +432,8 @@ fn read_only_file_is_reported() {
         .cwd(Path::new("/"))
         .unprivileged()
         .run();
-    let told: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
-    assert_eq!(told["problems"][0]["code"], "missing-rights", "{told}");
+    let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
+    assert_eq!(report["problems"][0]["code"], "missing-rights", "{report}");
 }
 
 #[test]
@@ -444,7 +444,7 @@ fn unrenewed_claim_is_reported() {
         wait_until("it runs", || stage.env.file("log").exists());
         assert_eq!(findings(&stage.env, "claim-not-renewed"), [json!(null); 0]);
         conductor.signal(Signal::STOP);
-        wait_until("it is told", || {
+        wait_until("it is reported", || {
             findings(&stage.env, "claim-not-renewed").len() == 1
         });
     }

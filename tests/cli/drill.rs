@@ -52,11 +52,11 @@ fn jobs_of_dead_conductors_are_taken_over<S>(env: Env, _server: S) {
     let drill = env
         .jobboard(&["drill", "--yes", "--lease", "2s", "--json"])
         .run();
-    let told = drill.json();
-    assert_eq!(told["finished"], 12, "{drill}");
+    let report = drill.json();
+    assert_eq!(report["finished"], 12, "{drill}");
     for kind in ["crash", "stop"] {
-        assert_eq!(told[kind]["jobs"], told[kind]["picked_up"], "{drill}");
-        assert!(told[kind]["jobs"].as_u64() > Some(0), "{drill}");
+        assert_eq!(report[kind]["jobs"], report[kind]["picked_up"], "{drill}");
+        assert!(report[kind]["jobs"].as_u64() > Some(0), "{drill}");
     }
     for count in [
         "lost",
@@ -64,10 +64,10 @@ fn jobs_of_dead_conductors_are_taken_over<S>(env: Env, _server: S) {
         "finished_by_former_owner",
         "events_missed",
     ] {
-        assert_eq!(told[count], 0, "{drill}");
+        assert_eq!(report[count], 0, "{drill}");
     }
     // None, if the stopped conductor itself notices that its claims have ended.
-    assert!(told["refused"].is_u64(), "{drill}");
+    assert!(report["refused"].is_u64(), "{drill}");
     // Its own jobs are gone, and the user's job is not touched.
     let listed = env.jobboard(&["list", "-o", "uuid"]).run();
     assert_eq!(listed.succeeded().trim_end(), own);

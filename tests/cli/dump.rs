@@ -289,8 +289,8 @@ fn repeated_load_skips_jobs_that_ended_meanwhile() {
             .succeeded();
         let again = boards.run(&to, &["load", "it"]);
         again.succeeded();
-        let told = "1 job already ended on this board; skipped (--again loads them)";
-        assert!(again.stderr.contains(told), "{again:?}");
+        let expected = "1 job already ended on this board; skipped (--again loads them)";
+        assert!(again.stderr.contains(expected), "{again:?}");
         assert!(
             again
                 .stderr
@@ -310,13 +310,13 @@ fn dry_run_prints_the_plan_without_effect() {
         fill(&boards, &from);
         boards.run(&from, &["dump", "it"]).succeeded();
         let dry = ["load", "it", "--dry-run", "--read-only", "-o", "jsonl"];
-        let told = boards.run(&to, &dry);
-        told.succeeded();
+        let outcome = boards.run(&to, &dry);
+        outcome.succeeded();
         assert!(
-            told.values().iter().all(|it| it["done"] == "would-post"),
-            "{told:?}"
+            outcome.values().iter().all(|it| it["done"] == "would-post"),
+            "{outcome:?}"
         );
-        assert_eq!(told.values().len(), 8);
+        assert_eq!(outcome.values().len(), 8);
         assert_eq!(boards.dumped(&to).len(), 0);
         assert_eq!(boards.run(&to, &["load", "it", "--read-only"]).code, 8);
     }

@@ -118,36 +118,36 @@ impl Of<'_> {
             run
         };
         let run = says_it(&[&["--json"], words].concat());
-        let told = self.expect_run(kind, &words.join(" "), &run);
+        let printed = self.expect_run(kind, &words.join(" "), &run);
         let run = says_it(words);
-        let hint = told.hint.map(|hint| format!("hint: {hint}\n"));
-        let end = format!(": {}\n{}", told.message, hint.unwrap_or_default());
+        let hint = printed.hint.map(|hint| format!("hint: {hint}\n"));
+        let end = format!(": {}\n{}", printed.message, hint.unwrap_or_default());
         assert!(run.stderr.ends_with(&end), "{end:?} {run}");
     }
 
     /// Requires a well-formed error of a run with JSON output.
-    fn expect_run(&mut self, kind: &str, command: &str, run: &Outcome) -> Told {
-        let told = Told::of(run);
-        assert_eq!(told.kind, kind, "{run}");
-        self.errors.kinds.insert(told.kind.clone());
-        assert!(!told.message.contains('\n'), "{run}");
+    fn expect_run(&mut self, kind: &str, command: &str, run: &Outcome) -> PrintedError {
+        let printed = PrintedError::of(run);
+        assert_eq!(printed.kind, kind, "{run}");
+        self.errors.kinds.insert(printed.kind.clone());
+        assert!(!printed.message.contains('\n'), "{run}");
         if let Some(board) = &self.board {
-            let times = told.message.matches(board.as_str()).count();
+            let times = printed.message.matches(board.as_str()).count();
             assert_eq!(
                 times, 1,
                 "{command}: the board is named {times} times: {run}"
             );
         }
-        match &told.hint {
+        match &printed.hint {
             None => {
                 // A usage error names the correction itself.
-                let is_plain = PLAIN.iter().any(|plain| told.message.contains(plain));
+                let is_plain = PLAIN.iter().any(|plain| printed.message.contains(plain));
                 assert!(is_plain || kind == "usage", "no hint: {run}");
             }
             Some(hint) => self.judge(hint),
         }
-        self.keep(command, &told);
-        told
+        self.keep(command, &printed);
+        printed
     }
 
     /// Requires that the commands of a hint are valid as printed.
@@ -172,9 +172,9 @@ impl Of<'_> {
     }
 
     /// Adds an error to the collection, without its variable parts.
-    fn keep(&mut self, command: &str, told: &Told) {
-        let hint = told.hint.as_ref().map(|hint| format!("hint: {hint}\n"));
-        let (kind, message) = (&told.kind, &told.message);
+    fn keep(&mut self, command: &str, printed: &PrintedError) {
+        let hint = printed.hint.as_ref().map(|hint| format!("hint: {hint}\n"));
+        let (kind, message) = (&printed.kind, &printed.message);
         let hint = hint.unwrap_or_default();
         let text = format!("$ jobboard {command}\nerror ({kind}): {message}\n{hint}\n");
         let text = text.replace(self.env.root().to_str().unwrap(), "ROOT");
@@ -198,13 +198,13 @@ impl Of<'_> {
     }
 }
 
-struct Told {
+struct PrintedError {
     kind: String,
     message: String,
     hint: Option<String>,
 }
 
-impl Told {
+impl PrintedError {
     /// Finds the last error of a run; notes may precede it.
     fn of(run: &Outcome) -> Self {
         assert_ne!(run.code, 0, "{run}");

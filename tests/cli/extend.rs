@@ -14,9 +14,9 @@ fn claimed_for_a_minute() -> Env {
 fn new_expiry_counts_from_now() {
     let env = claimed_for_a_minute();
     let extend = env.jobboard(&["extend", "@1", "--expiry", "2h", "--who", "ada", "--json"]);
-    let told = extend.run().json();
-    assert_eq!(told["done"], "extended");
-    assert_eq!(told["expires_in"], 7200.0);
+    let report = extend.run().json();
+    assert_eq!(report["done"], "extended");
+    assert_eq!(report["expires_in"], 7200.0);
     let left = env.show("@1")["expires_in"].as_f64().unwrap();
     assert!((7100.0..=7200.0).contains(&left), "{left}");
 }

@@ -45,8 +45,8 @@ impl Named {
         let before = self.files_of(name);
         for words in [&["list"][..], &["post", "more"], &["claim", "--next"]] {
             let run = self.run(name, words);
-            let told = run.failed(8);
-            assert!(told.contains(why) && told.contains(way_out), "{run}");
+            let message = run.failed(8);
+            assert!(message.contains(why) && message.contains(way_out), "{run}");
         }
         let run = self.run(name, &["list", "--json"]);
         assert_eq!(run.error()["kind"], "refused", "{run}");
@@ -80,8 +80,8 @@ impl Named {
         };
         let posts: Vec<_> = (0..16).map(spawn).collect();
         let ended: Vec<_> = posts.into_iter().map(|post| post.ended()).collect();
-        let is_told = |run: &&Outcome| run.code == 0;
-        let (posted, refused): (Vec<_>, Vec<_>) = ended.iter().partition(is_told);
+        let is_posted = |run: &&Outcome| run.code == 0;
+        let (posted, refused): (Vec<_>, Vec<_>) = ended.iter().partition(is_posted);
         assert!(refused.iter().all(|run| run.code == 8), "{refused:?}");
         assert!(!posted.is_empty());
         let used = names
@@ -226,8 +226,11 @@ fn moved_file_needs_its_log() {
     named.is_refused("there/two.db", LOG, "keeps the jobs in the log");
     // A board made here would overwrite the log.
     let run = named.run("one.db", &["post", "other"]);
-    let told = run.failed(8);
-    assert!(told.contains("may contain jobs of a moved board"), "{run}");
+    let message = run.failed(8);
+    assert!(
+        message.contains("may contain jobs of a moved board"),
+        "{run}"
+    );
     let log = |name: &str| named.file(&format!("{name}-wal"));
     fs::rename(log("one.db"), log("there/two.db")).unwrap();
     assert_eq!(named.count("there/two.db"), "1");

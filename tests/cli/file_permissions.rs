@@ -95,8 +95,11 @@ fn read_only_file_is_not_changed() {
 fn read_only_file_can_be_listed() {
     let guarded = Guarded::new(0o555, 0o444);
     assert_eq!(names(&guarded.run(&["list"])), ["resize"]);
-    let told = guarded.run(&["ping"]).json()["history_problem"].to_string();
-    assert!(told.contains("the board file is not writable"), "{told}");
+    let report = guarded.run(&["ping"]).json()["history_problem"].to_string();
+    assert!(
+        report.contains("the board file is not writable"),
+        "{report}"
+    );
     guarded.is_unchanged();
 }
 

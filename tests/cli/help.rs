@@ -122,7 +122,7 @@ fn verbose_messages_go_to_stderr() {
 #[test]
 fn common_subjects_have_topics() {
     let env = Env::new();
-    for (topic, said) in [
+    for (topic, words) in [
         ("output", "one object per line"),
         ("filters", "name=\"big resize\""),
         ("boards", "JOBBOARD_OP_TIMEOUT"),
@@ -137,7 +137,7 @@ fn common_subjects_have_topics() {
         ("options", "  -o, --format <FORMAT>\n"),
     ] {
         let run = env.jobboard(&["help", topic]).run();
-        assert!(run.succeeded().contains(said), "{run}");
+        assert!(run.succeeded().contains(words), "{run}");
         assert!(
             run.stdout.lines().all(|line| line.chars().count() <= 100),
             "{run}"
@@ -220,10 +220,10 @@ fn each_filter_field_is_documented() {
     let fields = fields
         .lines()
         .filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
-    let told: Vec<_> = fields.skip(1).flat_map(|names| names.split(", ")).collect();
+    let options_of_page: Vec<_> = fields.skip(1).flat_map(|names| names.split(", ")).collect();
     let run = env.run("help list --json");
-    let told_by_grammar = run.json();
-    let options = told_by_grammar["options"].as_array().unwrap();
+    let grammar = run.json();
+    let options = grammar["options"].as_array().unwrap();
     let by = options
         .iter()
         .find(|option| option["long"] == "by")
@@ -235,7 +235,10 @@ fn each_filter_field_is_documented() {
         } else {
             name
         };
-        assert!(told.contains(&name), "{name}: {told:?}");
+        assert!(
+            options_of_page.contains(&name),
+            "{name}: {options_of_page:?}"
+        );
     }
 }
 

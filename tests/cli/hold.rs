@@ -15,8 +15,8 @@ fn hold(env: &Env, words: &[&str]) -> (Running, Value) {
         assert!(!running.has_ended());
         running.stdout().ends_with('\n')
     });
-    let told = serde_json::from_str(&running.stdout()).unwrap();
-    (running, told)
+    let report = serde_json::from_str(&running.stdout()).unwrap();
+    (running, report)
 }
 
 #[test]
@@ -77,12 +77,12 @@ fn hold_prints_the_claim_immediately_and_outlives_its_lease() {
     let env = Env::new();
     env.post("resize");
     let began = Instant::now();
-    let (mut running, told) = hold(&env, &["--lease", "2s"]);
-    assert_eq!(told["done"], "claimed");
-    assert_eq!(told["expires_in"], 2.0);
+    let (mut running, report) = hold(&env, &["--lease", "2s"]);
+    assert_eq!(report["done"], "claimed");
+    assert_eq!(report["expires_in"], 2.0);
     assert!(
-        told["owner"].as_str().unwrap().starts_with("ada:"),
-        "{told}"
+        report["owner"].as_str().unwrap().starts_with("ada:"),
+        "{report}"
     );
     wait_until("three leases are over", || {
         began.elapsed() > Duration::from_secs(6)
@@ -91,7 +91,7 @@ fn hold_prints_the_claim_immediately_and_outlives_its_lease() {
     let job = env.show("@1");
     assert_eq!(
         (&job["owner"], &job["fence"]),
-        (&told["owner"], &told["fence"])
+        (&report["owner"], &report["fence"])
     );
     assert_eq!(job["attempts"], 0);
 }
@@ -124,12 +124,12 @@ fn job_of_a_killed_holder_is_free_after_the_lease() {
 fn only_force_releases_a_held_claim() {
     let env = Env::new();
     env.post("resize");
-    let (mut running, told) = hold(&env, &["--lease", "3s"]);
+    let (mut running, report) = hold(&env, &["--lease", "3s"]);
     let abandon = ["abandon", "@1", "--json", "--who", "ada"];
     let refused = env.jobboard(&abandon).run();
     refused.failed(4);
     assert_eq!(refused.error()["kind"], "not-owner");
-    assert_eq!(env.show("@1")["owner"], told["owner"]);
+    assert_eq!(env.show("@1")["owner"], report["owner"]);
     assert!(!running.has_ended());
     env.ok("abandon @1 --force --yes --who bob");
     let run = running.ended();

@@ -282,12 +282,12 @@ fn faults_excess_pauses_and_conductors_are_cut_zookeeper() {
 fn are_counted(env: &Env, pauses: usize, conductors: usize) {
     let next = env.run("claim --next --who ada");
     assert_ne!(next.code, 0, "{next}");
-    let told = env.run("conductors");
-    assert_eq!(told.succeeded().lines().count(), 500);
+    let outcome = env.run("conductors");
+    assert_eq!(outcome.succeeded().lines().count(), 500);
     let more = format!("{} more conductors are registered", conductors - 500);
-    assert!(told.stderr.contains(&more), "{told}");
+    assert!(outcome.stderr.contains(&more), "{outcome}");
     let many = format!("the board has {pauses} pauses");
-    assert!(told.stderr.contains(&many), "{told}");
+    assert!(outcome.stderr.contains(&many), "{outcome}");
     let status = env.run("status");
     let many = format!("{conductors} conductors are registered");
     assert!(status.stderr.contains(&many), "{status}");

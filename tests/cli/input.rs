@@ -9,16 +9,16 @@ const MIB: usize = 1024 * 1024;
 
 /// Requires code 2 with all of these texts, in words and as JSON.
 fn is_refused(env: &Env, arguments: &[&str], texts: &[&str]) {
-    let told = env.jobboard(arguments).run();
-    let words = told.failed(2);
-    assert!(words.starts_with("error: "), "{told}");
+    let outcome = env.jobboard(arguments).run();
+    let words = outcome.failed(2);
+    assert!(words.starts_with("error: "), "{outcome}");
     let json = env.jobboard(&[&["--json"], arguments].concat()).run();
     json.failed(2);
     let error = json.error();
     assert_eq!(error["kind"], "usage", "{json}");
     let message = error["message"].as_str().unwrap();
     for text in texts {
-        assert!(words.contains(text), "lacks {text:?}: {told}");
+        assert!(words.contains(text), "lacks {text:?}: {outcome}");
         assert!(message.contains(text), "lacks {text:?}: {json}");
     }
     assert!(!env.board().exists(), "something was posted");

@@ -165,15 +165,15 @@ fn empty_table_has_a_note_that_skips_the_trash() {
     let env = Env::new();
     env.post("resize");
     env.trash("@1");
-    let told = |arguments: &[&str]| env.jobboard(arguments).run();
-    let noted = |words: &[&str]| told(&[&["list", "-o", "table"], words].concat()).stderr;
+    let outcome = |arguments: &[&str]| env.jobboard(arguments).run();
+    let noted = |words: &[&str]| outcome(&[&["list", "-o", "table"], words].concat()).stderr;
     let trash = "1 in the trash: `jobboard list --trash`";
     assert_eq!(noted(&[]), format!("no jobs; {trash}\n"));
     assert_eq!(noted(&["resize"]), format!("no job matches; {trash}\n"));
     assert_eq!(noted(&["--state", "CLAIMED"]), "no job matches\n");
     assert_eq!(noted(&["-q"]), "");
-    assert_eq!(told(&["list"]).stderr, "");
-    assert_eq!(told(&["list", "--json"]).stdout, "[]\n");
+    assert_eq!(outcome(&["list"]).stderr, "");
+    assert_eq!(outcome(&["list", "--json"]).stdout, "[]\n");
 }
 
 #[test]
@@ -246,14 +246,14 @@ fn problems_of_jobs_are_noted(stage: &Stage) {
     assert!(rows[3].starts_with("failing 1 retry in "), "{rows:?}");
     assert_eq!(rows[4..], ["fresh 0 -"]);
     // Other formats get the same, with the usual fields unless fields are requested.
-    let told = run(&[
+    let stuck = run(&[
         "list",
         "--columns",
         "note,+attempts",
         "--filter",
         "name=stuck",
     ]);
-    assert_eq!(told.succeeded(), "never expires\t0\n");
+    assert_eq!(stuck.succeeded(), "never expires\t0\n");
     assert_eq!(
         run(&["list", "--name", "fresh"])
             .succeeded()
@@ -390,7 +390,7 @@ fn color_always_outweighs_no_color() {
 }
 
 #[test]
-fn limit_of_zero_lists_nothing_without_a_remark() {
+fn limit_of_zero_lists_nothing_without_a_note() {
     let env = Env::new();
     env.post("resize");
     let run = env.jobboard(&["list", "-n", "0"]).run();

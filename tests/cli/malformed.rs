@@ -91,8 +91,8 @@ fn result_for_an_unreadable_record_names_its_key() {
     let env = Env::new();
     let uuid = env.post("resize");
     break_details(&env, "true");
-    let told = env.ok("trash @1 --force --yes");
-    assert_eq!(told, format!("key:{uuid}\t\ttrashed\n"));
+    let printed = env.ok("trash @1 --force --yes");
+    assert_eq!(printed, format!("key:{uuid}\t\ttrashed\n"));
 }
 
 #[test]
@@ -120,8 +120,8 @@ fn listed_unreadable_record_is_a_bad_line_of_a_bulk_post() {
     let post = ["post", "--from", "-", "--board", "sqlite:other.db"];
     let run = env.jobboard(&post).stdin(listed.succeeded()).run();
     assert_eq!((run.code, run.stdout.lines().count()), (7, 2), "{run}");
-    let told = "line 2: the record key:";
-    assert!(run.stderr.contains(told), "{run}");
+    let expected = "line 2: the record key:";
+    assert!(run.stderr.contains(expected), "{run}");
     assert!(
         run.stderr
             .contains(" is malformed and holds no readable job"),

@@ -39,7 +39,7 @@ fn man_writes_pages_to_a_directory() {
             "{page}"
         );
     }
-    for (topic, said) in [
+    for (topic, words) in [
         ("boards", "redis+unix"),
         ("filters", "details.disks.0.size>10"),
         ("output", "RFC 3339"),
@@ -49,7 +49,7 @@ fn man_writes_pages_to_a_directory() {
     ] {
         let text = read(&format!("jobboard-{topic}.7"));
         let title = format!(".TH jobboard-{topic} 7");
-        assert!(text.contains(&title) && text.contains(said), "{text}");
+        assert!(text.contains(&title) && text.contains(words), "{text}");
         assert!(
             text.contains(".SH \"SEE ALSO\"\n\\fBjobboard\\fR(1)"),
             "{text}"

@@ -63,16 +63,16 @@ pub(crate) fn judged(text: &str) {
     let mut stdin = judge.stdin.take().unwrap();
     stdin.write_all(text.as_bytes()).unwrap();
     drop(stdin);
-    let said = judge.wait_with_output().unwrap();
-    let said = [said.stdout, said.stderr].concat();
-    assert_eq!(String::from_utf8_lossy(&said), "", "{text}");
+    let output = judge.wait_with_output().unwrap();
+    let output = [output.stdout, output.stderr].concat();
+    assert_eq!(String::from_utf8_lossy(&output), "", "{text}");
 }
 
 fn metrics_equal_status(stage: &Stage) {
     let env = &stage.env;
     post_jobs_of_all_kinds(env);
-    let told = metrics(env, &[]);
-    let text = told.succeeded();
+    let run = metrics(env, &[]);
+    let text = run.succeeded();
     judged(text);
     let status = env.json("status --json");
     for (name, key, count) in [
@@ -82,7 +82,7 @@ fn metrics_equal_status(stage: &Stage) {
         ("jobboard_jobs_backing_off", "backing_off", 1),
         ("jobboard_conductors{state=\"alive\"}", "conductors", 0),
     ] {
-        assert_eq!(figure(text, name), Some(f64::from(count)), "{name}: {told}");
+        assert_eq!(figure(text, name), Some(f64::from(count)), "{name}: {run}");
         assert_eq!(status[key], count, "{key} of {status}");
     }
     for (code, count) in [
@@ -93,26 +93,22 @@ fn metrics_equal_status(stage: &Stage) {
         ("unsettled-job", 0),
     ] {
         let name = format!("jobboard_jobs_with_problem{{code=\"{code}\"}}");
-        assert_eq!(
-            figure(text, &name),
-            Some(f64::from(count)),
-            "{name}: {told}"
-        );
+        assert_eq!(figure(text, &name), Some(f64::from(count)), "{name}: {run}");
         let counted = &status["jobs_with_problem"][code];
         assert_eq!(counted.as_i64().unwrap_or(0), i64::from(count), "{status}");
     }
     let unreadable = figure(text, "jobboard_jobs{state=\"malformed\"}");
-    assert_eq!(unreadable, Some(0.0), "{told}");
+    assert_eq!(unreadable, Some(0.0), "{run}");
     // Of six unclaimed jobs, one is delayed and one is exhausted.
     assert_eq!(figure(text, "jobboard_jobs_claimable"), Some(4.0));
     assert_eq!(figure(text, "jobboard_up"), Some(1.0));
     let oldest = figure(text, "jobboard_oldest_unclaimed_seconds").unwrap();
-    assert!((0.0..3600.0).contains(&oldest), "{told}");
+    assert!((0.0..3600.0).contains(&oldest), "{run}");
     env.ok("pause job-1?");
-    let told = metrics(env, &[]);
-    let text = told.succeeded();
-    assert_eq!(figure(text, "jobboard_jobs_paused"), Some(2.0), "{told}");
-    assert_eq!(figure(text, "jobboard_jobs_claimable"), Some(2.0), "{told}");
+    let run = metrics(env, &[]);
+    let text = run.succeeded();
+    assert_eq!(figure(text, "jobboard_jobs_paused"), Some(2.0), "{run}");
+    assert_eq!(figure(text, "jobboard_jobs_claimable"), Some(2.0), "{run}");
 }
 
 #[test]
@@ -139,15 +135,15 @@ fn textfile_is_complete_and_world_readable() {
     env.post("backup");
     let file = env.file("board.prom");
     let words = ["--textfile", file.to_str().unwrap()];
-    let told = metrics(&env, &words);
-    assert!(told.succeeded().contains("board.prom"), "{told}");
+    let run = metrics(&env, &words);
+    assert!(run.succeeded().contains("board.prom"), "{run}");
     let text = fs::read_to_string(&file).unwrap();
     judged(&text);
     assert_eq!(figure(&text, "jobboard_jobs_claimable"), Some(1.0));
     let mode = fs::metadata(&file).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o644);
-    let told: Value = metrics(&env, &[&words[..], &["--json"]].concat()).json();
-    assert_eq!(told["file"], file.to_str().unwrap());
+    let report: Value = metrics(&env, &[&words[..], &["--json"]].concat()).json();
+    assert_eq!(report["file"], file.to_str().unwrap());
     let is_file = |entry: fs::DirEntry| {
         ["board.prom", "other", "folder.prom"]
             .iter()
@@ -178,8 +174,8 @@ fn unreachable_board_is_reported_as_down() {
     let file = env.file("board.prom");
     let words = ["--textfile", file.to_str().unwrap()];
     let away = ["--board", "redis://127.0.0.1:1"];
-    let told = metrics(&env, &[&away[..], &words].concat());
-    told.failed(5);
+    let run = metrics(&env, &[&away[..], &words].concat());
+    run.failed(5);
     for text in [
         fs::read_to_string(file).unwrap(),
         metrics(&env, &away).stdout,

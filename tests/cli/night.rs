@@ -153,9 +153,9 @@ pub(crate) fn ruin_a_record(stage: &Stage) {
 
 /// Returns the codes of the findings.
 fn codes(env: &Env) -> Vec<String> {
-    let told = env.run("doctor --json");
-    let told: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told}"));
-    let problems = told["problems"].as_array().unwrap().iter();
+    let run = env.run("doctor --json");
+    let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
+    let problems = report["problems"].as_array().unwrap().iter();
     problems
         .map(|it| it["code"].as_str().unwrap().to_owned())
         .collect()
@@ -167,9 +167,9 @@ fn views_agree(env: &Env) {
         let run = env.jobboard(&[words, &["--json"]].concat()).run();
         serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"))
     };
-    let problems = |told: &Value| {
+    let problems = |report: &Value| {
         let mut counts = BTreeMap::new();
-        for problem in told["problems"].as_array().unwrap() {
+        for problem in report["problems"].as_array().unwrap() {
             let count = problem["jobs"].as_u64().unwrap();
             if count > 0 {
                 *counts
@@ -183,8 +183,8 @@ fn views_agree(env: &Env) {
     assert_eq!(problems(&json(&["explain"])), doctor);
     let report = json(&["report"]);
     assert_eq!(problems(&report), doctor);
-    let figures = |told: &Value| -> BTreeMap<String, u64> {
-        serde_json::from_value(told["jobs_with_problem"].clone()).unwrap()
+    let figures = |report: &Value| -> BTreeMap<String, u64> {
+        serde_json::from_value(report["jobs_with_problem"].clone()).unwrap()
     };
     assert_eq!(figures(&json(&["status"])), doctor);
     assert_eq!(figures(&report), doctor);
@@ -260,9 +260,9 @@ fn change_at_random(env: &Env, seed: &mut u64) {
 }
 
 fn diagnosed(env: &Env) -> Vec<Value> {
-    let told = env.run("doctor --skip server --json");
-    let told: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told}"));
-    told["problems"].as_array().unwrap().clone()
+    let run = env.run("doctor --skip server --json");
+    let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
+    report["problems"].as_array().unwrap().clone()
 }
 
 /// Runs the command of each problem: it repairs all its jobs, or only reads and its text names the next step.

@@ -143,8 +143,8 @@ fn events_of_a_load_balancer_are_streamed() {
         .run(&["claim", &mine, "--expiry", "5m"])
         .run()
         .succeeded();
-    let told = watch.ended().values();
-    let kinds: Vec<_> = told
+    let events = watch.ended().values();
+    let kinds: Vec<_> = events
         .iter()
         .map(|event| (&event["event"], &event["uuid"]))
         .collect();
@@ -206,19 +206,21 @@ fn octavia_board_is_protected_and_needs_an_expiry() {
 #[test]
 fn oldest_job_that_blocks_new_flows_is_reported() {
     need!(octavia = Octavia::new());
-    let told = |words: &[&str]| octavia.run(words).run();
+    let run = |words: &[&str]| octavia.run(words).run();
     octavia.post_create();
     let codes = |run: &Outcome| {
-        let told: Value = serde_json::from_str(&run.stdout).unwrap();
-        let findings = told["problems"].as_array().or(told["findings"].as_array());
+        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        let findings = report["problems"]
+            .as_array()
+            .or(report["findings"].as_array());
         let findings = findings.unwrap().iter();
         findings
             .map(|it| it["code"].as_str().unwrap().to_owned())
             .collect::<Vec<_>>()
     };
     let doctor = ["doctor", "--only", "blocks-posters", "--json"];
-    assert!(codes(&told(&doctor)).is_empty());
-    assert_ne!(told(&["check"]).code, 2);
+    assert!(codes(&run(&doctor)).is_empty());
+    assert_ne!(run(&["check"]).code, 2);
     // A dump record with an old time.
     let old = json!({
         "uuid": AMPHORA, "name": format!("get_delete_amphora_flow-{FLOW}"), "created_on": "2020-01-01T00:00:00Z",
@@ -229,7 +231,7 @@ fn oldest_job_that_blocks_new_flows_is_reported() {
         .stdin(old.to_string())
         .run()
         .succeeded();
-    let examined = told(&doctor);
+    let examined = run(&doctor);
     assert_eq!(
         (examined.code, codes(&examined)),
         (7, vec!["blocks-posters".to_owned()])
@@ -240,7 +242,7 @@ fn oldest_job_that_blocks_new_flows_is_reported() {
             .contains("\"list\",\"--problem\",\"blocks-posters\""),
         "{examined}"
     );
-    let checked = told(&["check"]);
+    let checked = run(&["check"]);
     assert_eq!(checked.code, 2, "{checked}");
     assert!(
         checked
@@ -248,11 +250,11 @@ fn oldest_job_that_blocks_new_flows_is_reported() {
             .starts_with("CRITICAL - blocks-posters: 1 job, on the board for "),
         "{checked}"
     );
-    let ranged = told(&["check", "--warn", "trashed=1"]);
+    let ranged = run(&["check", "--warn", "trashed=1"]);
     assert_eq!(ranged.code, 2, "{ranged}");
-    let reported = told(&["report", "--json"]).stdout;
+    let reported = run(&["report", "--json"]).stdout;
     assert!(reported.contains("\"blocks-posters\""), "{reported}");
-    let explained = told(&["explain", AMPHORA, "--json"]);
+    let explained = run(&["explain", AMPHORA, "--json"]);
     assert_eq!(explained.code, 4, "{explained}");
     assert!(codes(&explained).contains(&"blocks-posters".to_owned()));
 }
@@ -333,16 +335,16 @@ fn octavia_board_behind_sentinels_is_found() {
             "--board",
             &url,
         ];
-        let told = Env::new().jobboard(&words).run();
-        let told: Value = serde_json::from_str(&told.stdout).unwrap();
-        told["problems"].to_string()
+        let run = Env::new().jobboard(&words).run();
+        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        report["problems"].to_string()
     };
     assert_eq!(objects(), "[]");
     sentinel.run(&["sentinel", "set", "mymaster", "quorum", "2"]);
-    let told = objects();
+    let problems = objects();
     assert!(
-        told.contains("1 usable Sentinels") && told.contains("CKQUORUM"),
-        "{told}"
+        problems.contains("1 usable Sentinels") && problems.contains("CKQUORUM"),
+        "{problems}"
     );
 }
 

@@ -54,7 +54,7 @@ fn several_owners_are_printed_with_their_jobs() {
         .stdin("@2\n@3\n")
         .run();
     assert_eq!(run.code, 7, "{run}");
-    let told = json!({"uuid": jobs[1], "name": "job-1", "owner": "bob", "host": null});
-    assert_eq!(run.values(), [told]);
+    let expected = json!({"uuid": jobs[1], "name": "job-1", "owner": "bob", "host": null});
+    assert_eq!(run.values(), [expected]);
     assert!(run.stderr.contains("the job is not claimed"), "{run}");
 }

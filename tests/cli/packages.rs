@@ -224,20 +224,20 @@ fn lintian_accepts_the_debian_package() {
     if has_tools() {
         let deb = file(&packed(), "deb");
         let mut lintian = Command::new("lintian");
-        let said = done(lintian.args(["--fail-on", "error,warning"]).arg(deb));
-        assert_eq!(said, "");
+        let complaints = done(lintian.args(["--fail-on", "error,warning"]).arg(deb));
+        assert_eq!(complaints, "");
     }
 }
 
 #[test]
 fn bill_of_materials_lists_the_dependencies() {
     if has_tools() {
-        let told = fs::read_to_string(file(&packed(), ".cdx.json")).unwrap();
-        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-        let mut parts = told["components"].as_array().unwrap().iter();
+        let sbom = fs::read_to_string(file(&packed(), ".cdx.json")).unwrap();
+        let sbom: serde_json::Value = serde_json::from_str(&sbom).unwrap();
+        let mut parts = sbom["components"].as_array().unwrap().iter();
         let redis = parts.find(|it| it["name"] == "redis").unwrap();
         assert_eq!(redis["hashes"][0]["content"].as_str().unwrap().len(), 64);
-        assert_eq!(told["metadata"]["component"]["name"], "jobboard");
+        assert_eq!(sbom["metadata"]["component"]["name"], "jobboard");
         assert!(!parts.any(|it| it["name"] == "insta"), "only for tests");
     }
 }
@@ -283,8 +283,8 @@ fn static_program_needs_no_library() {
     let file = fs::File::open(root.0.path().join("jobboard"));
     file.unwrap().read_to_end(&mut program).unwrap();
     let here = env!("CARGO_MANIFEST_DIR").as_bytes();
-    let is_told = program.windows(here.len()).any(|bytes| bytes == here);
-    assert!(!is_told, "the program knows where it was built");
+    let is_shown = program.windows(here.len()).any(|bytes| bytes == here);
+    assert!(!is_shown, "the program knows where it was built");
 }
 
 /// Resolves every IPv4 name to this machine.

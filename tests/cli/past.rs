@@ -75,9 +75,9 @@ fn each_end_looks_the_same_everywhere(stage: &Stage) {
         assert!(listed["ended_on"].is_string(), "{listed}");
         // `show` prints the same.
         assert_eq!(&stage.env.show(uuid), listed);
-        let told = stage.env.run(format!("show {uuid} -o table"));
-        let told = told.succeeded();
-        assert!(told.contains(&format!("outcome       {outcome}")), "{told}");
+        let page = stage.env.run(format!("show {uuid} -o table"));
+        let page = page.succeeded();
+        assert!(page.contains(&format!("outcome       {outcome}")), "{page}");
         let waited = stage.env.run(format!("wait {uuid}"));
         assert_eq!(waited.code, if outcome == "consumed" { 0 } else { 9 });
     }
@@ -109,20 +109,20 @@ fn actor_and_reason_of_a_forced_action_are_recorded(stage: &Stage) {
     ]
     .concat();
     run(stage, &free).succeeded();
-    let told = |action: &str, reason: Option<&str>| {
+    let expect_audit = |action: &str, reason: Option<&str>| {
         let shown = stage.env.show(&job);
         assert_eq!(shown["by"], "olga", "{shown}");
         assert_eq!(shown["action"], action, "{shown}");
         assert!(shown["action_on"].is_string(), "{shown}");
         assert_eq!(shown["reason"], json!(reason), "{shown}");
     };
-    told("abandoned", Some("ada is ill"));
+    expect_audit("abandoned", Some("ada is ill"));
     let trash = [&["trash", "--force", &job], &olga[..]].concat();
     run(stage, &trash).succeeded();
-    told("trashed", None);
+    expect_audit("trashed", None);
     let purge = [&["purge", &job, "--reason", "no such volume"], &olga[..]].concat();
     run(stage, &purge).succeeded();
-    told("purged", Some("no such volume"));
+    expect_audit("purged", Some("no such volume"));
 }
 
 fn earlier_action_is_not_taken_for_the_cause_of_the_end(stage: &Stage) {
@@ -196,10 +196,10 @@ fn job_consumed_as_failed_counts_as_failed(stage: &Stage) {
     let failed = [
         "consume", "--state", "CLAIMED", "--failed", "--who", "ada", "--yes",
     ];
-    let told = [&failed[..], &["--reason", "no such volume", "--json"]].concat();
-    let told = &run(stage, &told).values()[0];
+    let words = [&failed[..], &["--reason", "no such volume", "--json"]].concat();
+    let report = &run(stage, &words).values()[0];
     assert_eq!(
-        (&told["done"], &told["outcome"]),
+        (&report["done"], &report["outcome"]),
         (&json!("consumed"), &json!("failed"))
     );
     let posted = posting.ended();
@@ -267,12 +267,12 @@ fn missing_job_does_not_prevent_waiting_for_others(stage: &Stage) {
     let waited = waiting.ended();
     assert_eq!(waited.code, 3, "{waited:?}");
     assert_eq!(waited.stdout, format!("{job}\tresize\tcomplete\n"));
-    for told in [
+    for shown in [
         "cannot wait for @99; waiting for the other jobs",
         "the job does not exist",
         "the job is unknown",
     ] {
-        assert!(waited.stderr.contains(told), "{told}: {waited:?}");
+        assert!(waited.stderr.contains(shown), "{shown}: {waited:?}");
     }
     let has_peers = waited.stderr.contains("a Python service ended it");
     assert_eq!(has_peers, stage.is_network(), "{waited:?}");
@@ -290,7 +290,7 @@ fn unrecorded_ends_of_peers_are_mentioned(stage: &Stage) {
     const UNSEEN: &str = "jobs that Python services end on this board are not in the history";
     let job = stage.env.post("resize");
     stage.env.ok(format!("consume --force --yes {job}"));
-    let says = |told: Outcome| told.stderr.contains(UNSEEN);
+    let says = |shown: Outcome| shown.stderr.contains(UNSEEN);
     assert_eq!(says(stage.env.run("show @99")), stage.is_network());
     // A pipe gets no such note.
     for words in [&["list", "--history"][..], &["show", &job]] {
@@ -302,8 +302,8 @@ fn unrecorded_ends_of_peers_are_mentioned(stage: &Stage) {
         true => pane.shows(&format!("(?s){UNSEEN}.*{UNSEEN}")),
         false => pane.shows("outcome +consumed"),
     };
-    let has_said = !pane.shows("(?s)^(.*)$").contains(UNSEEN);
-    assert_eq!(has_said, !stage.is_network());
+    let has_warned = !pane.shows("(?s)^(.*)$").contains(UNSEEN);
+    assert_eq!(has_warned, !stage.is_network());
 }
 
 fn conductors_write_history_that_filters_can_select(stage: &Stage) {

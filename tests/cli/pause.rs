@@ -25,8 +25,8 @@ fn run(stage: &Stage, words: &[&str]) -> Outcome {
 /// Waits until a conductor reports this reason for skipping jobs.
 fn leaves_alone(stage: &Stage, reason: &str) {
     wait_until("the reason is reported", || {
-        let told = stage.env.json("conductors --json");
-        let reasons = told[0]["skipped"].as_array().unwrap().clone();
+        let report = stage.env.json("conductors --json");
+        let reasons = report[0]["skipped"].as_array().unwrap().clone();
         let mut reasons = reasons.iter().filter_map(|it| it["reason"].as_str());
         reasons.any(|it| it.contains(reason))
     });
@@ -40,8 +40,8 @@ fn conductor_skips_paused_jobs_only(stage: &Stage) {
     stage.logged(1);
     assert_eq!(stage.log(), ["resize"]);
     leaves_alone(stage, "the volume is full");
-    let told = stage.env.run("conductors").stderr;
-    assert!(told.contains("backup-* is paused by "), "{told}");
+    let text = stage.env.run("conductors").stderr;
+    assert!(text.contains("backup-* is paused by "), "{text}");
     assert_eq!(stage.env.state(&paused), "UNCLAIMED");
     assert_eq!(stage.env.show(&paused)["attempts"], 0);
     stage.env.ok("resume");
@@ -147,8 +147,12 @@ fn pause_is_shown_and_reported(stage: &Stage) {
         "{status}"
     );
     for (only, is_counted) in [("jobs", true), ("conductors", false)] {
-        let told = stage.env.run(format!("doctor --only {only}"));
-        assert_eq!(told.stdout.contains("on purpose"), is_counted, "{told}");
+        let expected = stage.env.run(format!("doctor --only {only}"));
+        assert_eq!(
+            expected.stdout.contains("on purpose"),
+            is_counted,
+            "{expected}"
+        );
     }
     let paused = &stage.env.json("status --json")["pauses"][0];
     assert_eq!(
@@ -205,8 +209,8 @@ fn pausing_everything_needs_all_and_a_protected_board_its_name() {
     let env = Env::new();
     let pause = |words: &[&str]| env.jobboard(&[&["pause"], words].concat()).run();
     let paused = || {
-        let told = env.json("status --json");
-        told["paused"].as_array().map_or(0, Vec::len)
+        let report = env.json("status --json");
+        report["paused"].as_array().map_or(0, Vec::len)
     };
     env.post("a");
     for all in [&["*"][..], &["**"], &["?*"]] {

@@ -127,13 +127,13 @@ fn lines_are_posted_with_results_in_order() {
         .stdin(lines)
         .run();
     run.succeeded();
-    let told: Vec<_> = run
+    let report: Vec<_> = run
         .values()
         .iter()
         .map(|job| (job["line"].clone(), job["done"].clone()))
         .collect();
     assert_eq!(
-        told,
+        report,
         [
             (json!(1), json!("posted")),
             (json!(3), json!("posted")),
@@ -238,8 +238,8 @@ fn post_with_wait_prints_the_reason_of_a_failure() {
     assert_eq!(env.run("conduct --drain --max-attempts 1").code, 7);
     let run = waiting.ended();
     assert_eq!(run.code, 9, "{run}");
-    for said in ["  boom", "; last failure: exit 3: boom"] {
-        assert!(run.stderr.contains(said), "{run}");
+    for message in ["  boom", "; last failure: exit 3: boom"] {
+        assert!(run.stderr.contains(message), "{run}");
     }
 }
 

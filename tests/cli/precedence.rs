@@ -122,12 +122,12 @@ fn read_only_refuses_every_change() {
         let by_flag = env.jobboard(&[change, &["--read-only"]].concat());
         let by_variable = env.jobboard(change).env("JOBBOARD_READ_ONLY", "1");
         let by_file = env.jobboard(&[change, &["--board", "safe"]].concat());
-        for (said, source) in [
+        for (command, source) in [
             (by_flag, "--read-only"),
             (by_variable, "JOBBOARD_READ_ONLY"),
             (by_file, "config.toml"),
         ] {
-            let run = said.run();
+            let run = command.run();
             assert!(run.failed(8).contains(source), "{run}");
         }
     }
@@ -355,9 +355,9 @@ fn secrets_are_in_no_output() {
             for format in [&["-o", "table"][..], &["--json"]] {
                 let words = [call, format, &["--board", board]].concat();
                 let run = with_secrets(&env, &words);
-                let said = format!("{}{}", run.stdout, run.stderr);
-                assert!(!said.contains("hunter2"), "{words:?}: {said}");
-                assert!(!said.is_empty(), "{words:?}");
+                let printed = format!("{}{}", run.stdout, run.stderr);
+                assert!(!printed.contains("hunter2"), "{words:?}: {printed}");
+                assert!(!printed.is_empty(), "{words:?}");
             }
         }
     }

@@ -100,12 +100,12 @@ fn dry_run_lists_the_jobs_even_if_read_only() {
     }
     assert!(dry(&["purge", "--older-than", "1h"]).1.is_empty());
     for verb in ["abandon", "consume", "trash"] {
-        let (told, names) = dry(&[verb, "@3"]);
-        assert_eq!((told.as_str(), names), ("", vec!["job-2".to_owned()]));
-        let (told, _) = dry(&[verb, "--filter", "name=*"]);
+        let (message, names) = dry(&[verb, "@3"]);
+        assert_eq!((message.as_str(), names), ("", vec!["job-2".to_owned()]));
+        let (message, _) = dry(&[verb, "--filter", "name=*"]);
         assert!(
-            told.contains("skipped without --force: 1 of 1 job"),
-            "{told}"
+            message.contains("skipped without --force: 1 of 1 job"),
+            "{message}"
         );
     }
     env.fails(8, "purge --all --dry-run --max 1");

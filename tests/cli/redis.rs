@@ -119,15 +119,15 @@ fn extending_a_claim_of_another_user_changes_nothing() {
 
 /// Requires that a run was denied, with one line and without the secret.
 pub(crate) fn denied(run: &Outcome, why: &str) {
-    let said = run.failed(5);
-    let errors: Vec<_> = said
+    let message = run.failed(5);
+    let errors: Vec<_> = message
         .lines()
         .filter(|line| !line.starts_with("hint: "))
         .collect();
     assert_eq!(errors.len(), 1, "{run}");
     assert!(errors[0].starts_with("error: "), "{run}");
     assert!(errors[0].ends_with(why), "{run}");
-    assert!(!said.contains("hunter2"), "{run}");
+    assert!(!message.contains("hunter2"), "{run}");
 }
 
 #[test]
@@ -276,8 +276,8 @@ fn evicting_server_ends_claims_and_ping_warns() {
     // Without a limit, no key is evicted.
     assert_eq!(ping(), "");
     server.run(&["CONFIG", "SET", "maxmemory", "1gb"]);
-    let told = ping();
-    assert!(told.contains("maxmemory-policy noeviction"), "{told}");
+    let message = ping();
+    assert!(message.contains("maxmemory-policy noeviction"), "{message}");
     assert_eq!(env.show(&job)["state"], "CLAIMED");
     server.run(&["CONFIG", "SET", "maxmemory", "1"]);
     wait_until("the claim is removed", || {
@@ -447,7 +447,7 @@ fn unknown_members_beside_a_job_survive_each_change() {
     need!((env, server) = open());
     let job = env.post("resize");
     let record = format!("taskflow:{job}.jobboard");
-    let remark = r#"{"by":"ada","id":12345678901234567}"#;
+    let audit = r#"{"by":"ada","id":12345678901234567}"#;
     let unknown = [
         r#""list":[]"#,
         r#""none":null"#,
@@ -455,7 +455,7 @@ fn unknown_members_beside_a_job_survive_each_change() {
         r#""nested":{"b":["}\"]",{}],"c":{}}"#,
     ];
     let members = unknown.join(" , ");
-    let text = format!(r#"{{ "v":1, {members},"remark": {remark}, "attempts":1}}"#);
+    let text = format!(r#"{{ "v":1, {members},"remark": {audit}, "attempts":1}}"#);
     server.run(&["SET", &record, &text]);
     for line in [
         "claim @1 --who ada",
@@ -464,15 +464,15 @@ fn unknown_members_beside_a_job_survive_each_change() {
         "trash @1 --who bob",
         "restore --name resize --yes",
     ] {
-        let had_remark = server.run(&["GET", &record]).contains("12345678901234567}");
+        let had_audit = server.run(&["GET", &record]).contains("12345678901234567}");
         env.ok(line);
         let kept = server.run(&["GET", &record]);
         for member in unknown {
             assert!(kept.contains(member), "{line}: {kept}");
         }
-        let keeps_remark = line.starts_with("claim") || line.starts_with("abandon");
+        let keeps_audit = line.starts_with("claim") || line.starts_with("abandon");
         assert!(
-            !had_remark || !keeps_remark || kept.contains(remark),
+            !had_audit || !keeps_audit || kept.contains(audit),
             "{line}: {kept}"
         );
     }

@@ -136,13 +136,13 @@ fn release_check_accepts_consistent_parts_and_names_each_mistake() {
             it.commit();
         }),
     ];
-    for (told, plant) in planted {
+    for (problem, plant) in planted {
         let release = Release::new();
         plant(&release);
         let check = release.check();
-        let said = String::from_utf8_lossy(&check.stderr);
-        assert_eq!(check.status.code(), Some(1), "{told}: {said}");
-        assert!(said.contains(told), "{told}: {said}");
-        assert_eq!(said.lines().count(), 1, "{told}: {said}");
+        let message = String::from_utf8_lossy(&check.stderr);
+        assert_eq!(check.status.code(), Some(1), "{problem}: {message}");
+        assert!(message.contains(problem), "{problem}: {message}");
+        assert_eq!(message.lines().count(), 1, "{problem}: {message}");
     }
 }

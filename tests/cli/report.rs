@@ -49,7 +49,7 @@ fn numbers_equal_those_of_other_commands(stage: &Stage) {
     mixed(stage);
     let env = &stage.env;
     let json = |words: &[&str]| env.jobboard(words).run().json();
-    let (told, status) = (report(env), json(&["status", "--json"]));
+    let (report, status) = (report(env), json(&["status", "--json"]));
     for key in [
         "board",
         "server",
@@ -67,15 +67,15 @@ fn numbers_equal_those_of_other_commands(stage: &Stage) {
         "owners",
         "pauses",
     ] {
-        assert_eq!(told[key], status[key], "{key}");
+        assert_eq!(report[key], status[key], "{key}");
     }
     for key in ["consumed", "failed", "purged"] {
-        assert_eq!(told["history"][key], status["history"][key], "{key}");
+        assert_eq!(report["history"][key], status["history"][key], "{key}");
     }
     let counted = |words: &[&str]| json(&[&["list", "--count", "--json"], words].concat());
-    assert_eq!(told["unclaimed"], counted(&["--state", "UNCLAIMED"]));
-    assert_eq!(told["claimed"], counted(&["--state", "CLAIMED"]));
-    assert_eq!(told["trashed"], counted(&["--trash"]));
+    assert_eq!(report["unclaimed"], counted(&["--state", "UNCLAIMED"]));
+    assert_eq!(report["claimed"], counted(&["--state", "CLAIMED"]));
+    assert_eq!(report["trashed"], counted(&["--trash"]));
     let check = env.run("check --json");
     let metrics: Value = serde_json::from_str(&check.stdout).unwrap();
     let metrics = metrics["metrics"].as_array().unwrap();
@@ -88,11 +88,11 @@ fn numbers_equal_those_of_other_commands(stage: &Stage) {
     ] {
         let mut found = metrics.iter().filter(|it| it["name"] == metric);
         let value = found.next().unwrap()["value"].as_f64();
-        assert_eq!(value, told[key].as_f64(), "{metric}");
+        assert_eq!(value, report[key].as_f64(), "{metric}");
     }
     let frame = env.run("dash --once");
     let lines = frame.succeeded().replace('\n', " ");
-    let of = |key: &str, what: &str| format!("{} {what}", told[key]);
+    let of = |key: &str, what: &str| format!("{} {what}", report[key]);
     for count in [
         of("unclaimed", "unclaimed"),
         of("backing_off", "backing off"),
@@ -104,7 +104,7 @@ fn numbers_equal_those_of_other_commands(stage: &Stage) {
     }
     // Without malformed jobs the word is absent.
     assert!(!lines.contains("malformed"), "{frame}");
-    sums_are_right(&told);
+    sums_are_right(&report);
     let text = env.run("report -o table");
     let text = text.succeeded();
     for fact in ["unclaimed", "exit 3", "Age of unclaimed jobs", "finished"] {
@@ -113,22 +113,22 @@ fn numbers_equal_those_of_other_commands(stage: &Stage) {
 }
 
 /// Requires that different sums of the same jobs are equal.
-fn sums_are_right(told: &Value) {
+fn sums_are_right(report: &Value) {
     let sum = |list: &str, key: &str| -> u64 {
-        let each = told[list].as_array().unwrap().iter();
+        let each = report[list].as_array().unwrap().iter();
         each.map(|it| it[key].as_u64().unwrap()).sum()
     };
-    assert_eq!(told["unclaimed"], sum("ages", "jobs"));
-    assert_eq!(told["backing_off"], sum("ages", "marked"));
-    assert_eq!(told["claimed"], sum("held", "jobs"));
-    let never = &told["jobs_with_problem"]["claim-never-expires"];
+    assert_eq!(report["unclaimed"], sum("ages", "jobs"));
+    assert_eq!(report["backing_off"], sum("ages", "marked"));
+    assert_eq!(report["claimed"], sum("held", "jobs"));
+    let never = &report["jobs_with_problem"]["claim-never-expires"];
     assert_eq!(never, sum("held", "marked"));
-    assert_eq!(told["remembered"]["consumed"], sum("course", "finished"));
+    assert_eq!(report["remembered"]["consumed"], sum("course", "finished"));
     // The chart begins in the minute of the first end.
     assert!(sum("course", "posted") <= 41);
     // Including the trashed job, unless it was earlier.
     assert!((1..=2).contains(&sum("course", "failed")));
-    let failures = &told["failures"][0];
+    let failures = &report["failures"][0];
     assert_eq!(failures["signature"], "exit 3");
     assert_eq!(
         (&failures["failures"], &failures["jobs"]),
@@ -153,8 +153,8 @@ fn problems_are_counted_the_same_by_every_command(stage: &Stage) {
         let run = env.jobboard(&[words, &["--json"]].concat()).run();
         serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"))
     };
-    let (told, doctor) = (json(&["report"]), json(&["doctor"]));
-    assert_eq!(told["sound"], doctor["sound"]);
+    let (report, doctor) = (json(&["report"]), json(&["doctor"]));
+    assert_eq!(report["sound"], doctor["sound"]);
     let sorted = |problems: &Value| {
         let mut all = problems.as_array().unwrap().clone();
         // Durations in the texts differ in each run.
@@ -162,10 +162,10 @@ fn problems_are_counted_the_same_by_every_command(stage: &Stage) {
         all.sort_by_key(ToString::to_string);
         all
     };
-    assert_eq!(sorted(&told["problems"]), sorted(&doctor["problems"]));
+    assert_eq!(sorted(&report["problems"]), sorted(&doctor["problems"]));
 
     let counts = &json(&["status"])["jobs_with_problem"];
-    assert_eq!(&told["jobs_with_problem"], counts);
+    assert_eq!(&report["jobs_with_problem"], counts);
     let counts = counts.as_object().unwrap();
     let codes: Vec<_> = counts.keys().map(String::as_str).collect();
     let expected = [
@@ -291,8 +291,8 @@ fn report_is_reproducible() {
 fn invalid_report_options_are_refused() {
     let env = Env::new();
     let run = env.run("report --at yesterday");
-    let told = "--at: invalid value `yesterday`: use a time such as 2026-11-20T18:00:00Z";
-    assert!(run.failed(2).contains(told), "{run}");
+    let message = "--at: invalid value `yesterday`: use a time such as 2026-11-20T18:00:00Z";
+    assert!(run.failed(2).contains(message), "{run}");
     let run = env.run("report - -o table --json");
     run.failed(2);
     for words in [
@@ -302,12 +302,12 @@ fn invalid_report_options_are_refused() {
         &["report", "figures.json", "-o", "uuid"],
     ] {
         let run = env.jobboard(words).run();
-        let told = run.failed(2);
+        let message = run.failed(2);
         assert!(
-            told.contains("always HTML") || told.contains("no -o uuid output"),
+            message.contains("always HTML") || message.contains("no -o uuid output"),
             "{run}"
         );
-        assert!(told.contains("omit"), "{run}");
+        assert!(message.contains("omit"), "{run}");
     }
     assert!(!env.file("figures.json").exists());
 }
@@ -319,11 +319,11 @@ fn claims_and_conductors_are_reported_as_of_the_chosen_time() {
     env.ok(format!("claim {job} --who ada --expiry 1h"));
     let left = |at: DateTime<Utc>| {
         let at = at.to_rfc3339();
-        let told = env
+        let report = env
             .jobboard(&["report", "--json", "--at", &at])
             .run()
             .json();
-        told["owners"][0]["expires_in"].as_f64().unwrap()
+        report["owners"][0]["expires_in"].as_f64().unwrap()
     };
     let now = Utc::now();
     for (later, least, most) in [
@@ -344,10 +344,10 @@ fn unreadable_history_entries_are_reported() {
     let spoil = "local key = redis.call('KEYS', '*past')[1]; \
         return redis.call('XADD', key, '*', 'job', 'nonsense', 'side', '')";
     stage.redis_server().unwrap().run(&["EVAL", spoil, "0"]);
-    let told = report(&stage.env)["unseen"].to_string();
+    let answer = report(&stage.env)["unseen"].to_string();
     assert!(
-        told.contains("unreadable records in the history: 1"),
-        "{told}"
+        answer.contains("unreadable records in the history: 1"),
+        "{answer}"
     );
 }
 
@@ -390,11 +390,11 @@ fn report_works_without_a_readable_history() {
     let past = "local key = redis.call('KEYS', '*listings')[1]:gsub('listings$', 'past'); \
         redis.call('SET', key, 'x')";
     server.run(&["EVAL", past, "0"]);
-    let told = report(&stage.env);
+    let answer = report(&stage.env);
     assert_eq!(
-        (&told["unclaimed"], &told["remembered"]),
+        (&answer["unclaimed"], &answer["remembered"]),
         (&json!(1), &json!(null))
     );
-    let unseen = told["unseen"].to_string();
-    assert!(unseen.contains("the history"), "{told}");
+    let unseen = answer["unseen"].to_string();
+    assert!(unseen.contains("the history"), "{answer}");
 }

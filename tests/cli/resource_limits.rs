@@ -19,9 +19,9 @@ fn unstorable_output_is_reported_once_and_stops_no_job() {
     let conduct = ["--drain", "--output", "kept"];
     let run = stage.conduct(&conduct).in_shell(FILE_LIMIT).run();
     run.succeeded();
-    let told = |event: &str| run.stderr.matches(event).count();
-    assert_eq!(told("=output_not_kept "), 1, "{run:?}");
-    assert_eq!(told("=running_end "), 1, "{run:?}");
+    let text = |event: &str| run.stderr.matches(event).count();
+    assert_eq!(text("=output_not_kept "), 1, "{run:?}");
+    assert_eq!(text("=running_end "), 1, "{run:?}");
     assert!(run.stderr.contains("File too large"), "{run:?}");
     let kept = fs::read_to_string(folder.join(format!("a-{uuid}.1.log"))).unwrap();
     assert!(kept.starts_with("important\ny\ny\n"));
@@ -54,7 +54,7 @@ fn board_at_the_file_size_limit_names_the_limit() {
 fn lack_of_file_descriptors_is_not_reported_as_denied() {
     let env = Env::new();
     env.post("a");
-    let mut is_told = false;
+    let mut is_reported = false;
     for open in 10..30 {
         let script = format!(
             "for i in $(seq {open}); do exec {{file}}</dev/null; done; ulimit -n 32; exec \"$@\""
@@ -68,7 +68,7 @@ fn lack_of_file_descriptors_is_not_reported_as_denied() {
         let list = [&bash[..], &["list"]].concat();
         let run = env.program("/bin/bash".as_ref(), &list).run();
         assert!(!run.stderr.contains("denies access"), "{run:?}");
-        is_told |= run.stderr.contains("`ulimit -n 1024`");
+        is_reported |= run.stderr.contains("`ulimit -n 1024`");
     }
-    assert!(is_told);
+    assert!(is_reported);
 }

@@ -100,9 +100,9 @@ fn each_job_is_retried_or_has_a_reason(stage: &Stage) {
     assert!(!stage.env.show(&held)["not_before"].is_null());
     let done = run(stage, &all);
     assert_eq!(done.code, 7, "{done:?}");
-    let told: Vec<_> = done.stdout.lines().collect();
+    let text: Vec<_> = done.stdout.lines().collect();
     assert_eq!(
-        told,
+        text,
         [
             format!("{held}\theld\tretried"),
             format!("{spent}\tspent\tretried")
@@ -162,12 +162,12 @@ fn filter_retries_many_jobs(stage: &Stage) {
     let left = "skipped 1 of 5 jobs: claimed, not waiting for a retry, or perhaps still running";
     assert!(first.stderr.contains(left), "{first:?}");
     let (rest, took) = retry(&["--rate", "5/s"]);
-    let told = rest
+    let text = rest
         .succeeded()
         .lines()
         .map(|line| &line[..36])
         .collect::<Vec<_>>();
-    assert_eq!(told, [&jobs[2], &jobs[3], &jobs[0]]);
+    assert_eq!(text, [&jobs[2], &jobs[3], &jobs[0]]);
     assert!(took >= 400, "3 jobs in {took} ms");
     let (none, _) = retry(&[]);
     assert!(
@@ -210,15 +210,15 @@ fn canary_that_fails_as_before_keeps_the_others(stage: &Stage) {
     let refused = run(stage, &CANARY);
     assert_eq!(refused.code, 7, "{refused:?}");
     assert!(refused.stdout.ends_with("\ta-1\tretried\n"), "{refused:?}");
-    let told = " a-1 failed again: exit 3: disk full; not retried: 3 jobs\n";
-    assert!(refused.stderr.contains(told), "{refused:?}");
+    let expected = " a-1 failed again: exit 3: disk full; not retried: 3 jobs\n";
+    assert!(refused.stderr.contains(expected), "{refused:?}");
     wait_until("it is back in the trash", || trashed(stage) == "4\n");
     conductor.kill();
     // A failed attempt is a result, even if others follow.
     let conductor = stage.start(&LATER);
     let refused = run(stage, &CANARY);
     assert_eq!(refused.code, 7, "{refused:?}");
-    assert!(refused.stderr.contains(told), "{refused:?}");
+    assert!(refused.stderr.contains(expected), "{refused:?}");
     assert_eq!(trashed(stage), "3\n");
     conductor.kill();
 }
@@ -228,8 +228,8 @@ fn canary_with_another_result_releases_the_others(stage: &Stage) {
     fs::write(stage.env.file("why"), "no route").unwrap();
     let other = run(stage, &CANARY);
     assert_eq!(other.succeeded().lines().count(), 4, "{other:?}");
-    let told = " a-1 failed for another reason: exit 3: no route";
-    assert!(other.stderr.contains(told), "{other:?}");
+    let expected = " a-1 failed for another reason: exit 3: no route";
+    assert!(other.stderr.contains(expected), "{other:?}");
     wait_until("all are back in the trash", || trashed(stage) == "4\n");
     fs::write(stage.env.file("mended"), "").unwrap();
     let done = run(stage, &CANARY);
@@ -265,16 +265,16 @@ fn canary_without_a_free_slot_names_the_reason(stage: &Stage) {
     });
     let late = run(stage, &[&CANARY[..], &["--timeout", "2s"]].concat());
     assert_eq!(late.code, 124, "{late:?}");
-    let told = &late.stderr;
+    let text = &late.stderr;
     assert!(
-        told.contains("no conductor had a free slot within 2s"),
+        text.contains("no conductor had a free slot within 2s"),
         "{late:?}"
     );
     assert!(
-        told.contains("not retried: 3 jobs; to continue: `jobboard retry"),
+        text.contains("not retried: 3 jobs; to continue: `jobboard retry"),
         "{late:?}"
     );
-    assert!(told.contains("hint: `jobboard conductors`"), "{late:?}");
+    assert!(text.contains("hint: `jobboard conductors`"), "{late:?}");
     assert_eq!(trashed(stage), "3\n");
     conductor.kill();
 }
@@ -311,10 +311,10 @@ fn interrupted_retry_prints_the_command_for_the_remaining_jobs(stage: &Stage) {
         let stopped = retry.ended();
         assert_eq!(stopped.code, 128 + signal.as_raw(), "{stopped:?}");
         let filters = "--filter 'name=a-*' --filter state=TRASHED";
-        let told = format!(
+        let expected = format!(
             "stopped with {left} jobs remaining; to continue: `jobboard retry {filters} {resume}`"
         );
-        assert!(stopped.stderr.contains(&told), "{stopped:?}");
+        assert!(stopped.stderr.contains(&expected), "{stopped:?}");
         assert_eq!(trashed(stage), format!("{left}\n"));
     }
 }

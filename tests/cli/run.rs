@@ -195,12 +195,12 @@ fn command_gets_the_variables_of_its_job() {
     let script = "env | grep ^JOBBOARD_ | sort; exit 1";
     let run = run(&env, &["--who", "ada", "--", "sh", "-c", script]);
     let job = env.show("@1");
-    let told: Vec<_> = run
+    let text: Vec<_> = run
         .stdout
         .lines()
         .filter_map(|line| line.split_once('='))
         .collect();
-    let [attempt, conductor, details, fence, _guard, uuid, name] = told[..] else {
+    let [attempt, conductor, details, fence, _guard, uuid, name] = text[..] else {
         panic!("{run:?}")
     };
     assert_eq!(attempt, ("JOBBOARD_ATTEMPT", "1"));
@@ -260,7 +260,7 @@ fn command_does_not_inherit_secrets() {
         .env("NOTIFY_SOCKET", "@manager")
         .env("WATCHDOG_USEC", "1000000")
         .run();
-    let told = run.succeeded();
+    let text = run.succeeded();
     // Nor may it notify our service manager.
     for secret in [
         "swordfish",
@@ -271,11 +271,11 @@ fn command_does_not_inherit_secrets() {
         "WATCHDOG_",
     ] {
         assert!(
-            !told.contains(secret) && !run.stderr.contains(secret),
+            !text.contains(secret) && !run.stderr.contains(secret),
             "{run:?}"
         );
     }
-    assert!(told.contains("JOBBOARD_WHO=ada\n"), "{run:?}");
+    assert!(text.contains("JOBBOARD_WHO=ada\n"), "{run:?}");
 }
 
 #[test]

@@ -143,14 +143,14 @@ fn selftest(env: &Env, words: &[&str]) -> Outcome {
 
 /// Repeats a run with more time until all checks fit.
 fn with_time(run: impl Fn(&str) -> Outcome) -> Outcome {
-    let mut told = run(LONG);
+    let mut outcome = run(LONG);
     for long in LONGER {
-        if !told.stdout.contains("out of time") {
+        if !outcome.stdout.contains("out of time") {
             break;
         }
-        told = run(long);
+        outcome = run(long);
     }
-    told
+    outcome
 }
 
 fn selftest_whole(env: &Env) -> Outcome {
@@ -162,8 +162,8 @@ fn selftest_whole(env: &Env) -> Outcome {
 fn find_leftover(env: &Env, words: &[&str], member: &str) -> Value {
     let mut found = json!([]);
     wait_until("the leftover is found", || {
-        let told = selftest(env, words).values().pop().unwrap();
-        found = told[member].clone();
+        let report = selftest(env, words).values().pop().unwrap();
+        found = report[member].clone();
         found != json!([])
     });
     assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
@@ -171,16 +171,16 @@ fn find_leftover(env: &Env, words: &[&str], member: &str) -> Value {
 }
 
 /// Returns the result of each promise.
-fn promises(told: &Value) -> BTreeMap<String, Value> {
-    let promises = told["promises"].as_array().unwrap().iter();
+fn promises(report: &Value) -> BTreeMap<String, Value> {
+    let promises = report["promises"].as_array().unwrap().iter();
     promises
         .map(|it| (it["promise"].as_str().unwrap().to_owned(), it.clone()))
         .collect()
 }
 
 /// Returns the grade of each promise.
-fn grades(told: &Value) -> BTreeMap<String, String> {
-    let promises = promises(told).into_iter();
+fn grades(report: &Value) -> BTreeMap<String, String> {
+    let promises = promises(report).into_iter();
     promises
         .map(|(name, it)| (name, it["grade"].as_str().unwrap().to_owned()))
         .collect()
@@ -191,30 +191,33 @@ fn sound_board_passes_every_check_without_leftovers() {
     for mut scene in Scene::each() {
         let (jobs, stored) = (scene.env().everything(), scene.stored());
         let run = selftest_whole(scene.env());
-        let told = run.json();
-        let grades = grades(&told);
-        assert_eq!(grades.len(), 13, "{told}");
+        let report = run.json();
+        let grades = grades(&report);
+        assert_eq!(grades.len(), 13, "{report}");
         for (promise, grade) in &grades {
             // ZooKeeper servers do not report their sync settings.
             let is_unseen = promise == "durable" && scene.stage.zookeeper_board().is_some();
-            let why = promises(&told)[promise]["why"].as_str().unwrap().to_owned();
+            let why = promises(&report)[promise]["why"]
+                .as_str()
+                .unwrap()
+                .to_owned();
             let is_busy = promise == "renewal" && why.contains("too busy");
             let is_tried = grade == "ok" || grade == "weak" || is_unseen || is_busy;
-            assert!(is_tried, "{promise}: {told:#}");
+            assert!(is_tried, "{promise}: {report:#}");
             // The speed of a busy machine proves nothing.
             let is_time = ["answers", "expiry", "events", "clock", "durable"];
             let is_kept = grade == "ok" || is_busy || is_time.contains(&promise.as_str());
-            assert!(is_kept, "{promise}: {told:#}");
+            assert!(is_kept, "{promise}: {report:#}");
         }
-        let figures = &told["measurements"];
+        let figures = &report["measurements"];
         for (name, member) in [("latency", "p99"), ("event", "p99"), ("rates", "claim")] {
             let figure = figures[name][member].as_f64();
-            assert!(figure.is_some_and(|it| it > 0.0), "{name}: {told:#}");
+            assert!(figure.is_some_and(|it| it > 0.0), "{name}: {report:#}");
         }
         let has_one_clock = !scene.stage.is_network();
-        assert_eq!(figures["clock"].is_null(), has_one_clock, "{told:#}");
+        assert_eq!(figures["clock"].is_null(), has_one_clock, "{report:#}");
         assert_eq!(
-            (&told["left"], &told["removed"]),
+            (&report["left"], &report["removed"]),
             (&json!(null), &json!([]))
         );
         assert_eq!(scene.env().everything(), jobs);
@@ -245,8 +248,8 @@ fn running_selftest_is_spared_and_cleans_up_when_interrupted() {
         let (jobs, stored) = (scene.env().everything(), scene.stored());
         for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
             let run = scene.at_work();
-            let told = selftest(scene.env(), &["--clean"]).json();
-            assert_eq!(told["removed"], json!([]), "{told}");
+            let report = selftest(scene.env(), &["--clean"]).json();
+            assert_eq!(report["removed"], json!([]), "{report}");
             wait_until("it is there", || scene.has_scratch());
             run.signal(signal);
             let run = run.ended();
@@ -280,14 +283,14 @@ fn selftest_asks_first_and_names_its_place() {
     let board = format!("sqlite:{}.selftest-", env.board().display());
     assert!(place.starts_with(&board), "{shown}");
     assert_eq!(folder(), before);
-    for (words, told) in [
+    for (words, message) in [
         (&["--for", "1s"][..], "2s to 1h"),
         (&["--for", "2h"], "2s to 1h"),
         (&["--for", "soon"], "--for"),
         (&["--clean", "--dry-run"], "cannot be used with"),
     ] {
         let run = env.jobboard(&[&["selftest"], words].concat()).run();
-        assert!(run.failed(2).contains(told), "{run}");
+        assert!(run.failed(2).contains(message), "{run}");
     }
 }
 
@@ -295,13 +298,13 @@ fn selftest_asks_first_and_names_its_place() {
 fn read_only_selftest_only_reads() {
     for mut scene in Scene::each() {
         let stored = scene.stored();
-        let told = selftest(scene.env(), &["--read-only"]).json();
-        assert_eq!(told["verdict"], "unknown", "{told:#}");
-        let promises = promises(&told);
-        assert_eq!(promises["rights"]["grade"], "ok", "{told:#}");
-        assert_eq!(promises["one-winner"]["grade"], "untried", "{told:#}");
+        let report = selftest(scene.env(), &["--read-only"]).json();
+        assert_eq!(report["verdict"], "unknown", "{report:#}");
+        let promises = promises(&report);
+        assert_eq!(promises["rights"]["grade"], "ok", "{report:#}");
+        assert_eq!(promises["one-winner"]["grade"], "untried", "{report:#}");
         let why = promises["one-winner"]["why"].as_str().unwrap();
-        assert!(why.contains("read-only"), "{told:#}");
+        assert!(why.contains("read-only"), "{report:#}");
         assert_eq!(scene.stored(), stored);
         selftest(scene.env(), &["--clean", "--read-only"]).failed(8);
     }

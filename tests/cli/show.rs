@@ -73,14 +73,14 @@ fn output_of_failed_attempts_is_printed_with_secrets_masked() {
         lines[0].starts_with("resize  attempt 1  exit 3: disk full  "),
         "{text}"
     );
-    let said = [
+    let expected = [
         "  stdout:",
         "    step 1",
         "  stderr:",
         "    password=********",
         "    disk full",
     ];
-    assert_eq!(lines[1..], said);
+    assert_eq!(lines[1..], expected);
     assert!(logs(&["--reveal"]).succeeded().contains("password=hunter2"));
     let failures = logs(&["--json"]).json();
     assert_eq!(failures, env.show("@1")["failures"]);

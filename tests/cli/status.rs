@@ -71,35 +71,35 @@ fn every_job_is_counted_and_each_problem_can_be_listed(stage: &Stage) {
     run(&[&["trash", &grow[6]], &force[..]].concat()).succeeded();
     run(&["purge", "--yes", &grow[6]]).succeeded();
 
-    let told = status(env);
-    let expect = |key: &str, count: u64| assert_eq!(told[key], count, "{key} of {told}");
+    let report = status(env);
+    let expect = |key: &str, count: u64| assert_eq!(report[key], count, "{key} of {report}");
     expect("unclaimed", 500 - 4 - 2 - 4);
     expect("backing_off", 1);
     expect("claimed", 4);
     expect("trashed", 2);
     expect("conductors", 0);
     for (outcome, count) in [("consumed", 2), ("failed", 1), ("purged", 1)] {
-        assert_eq!(told["history"][outcome], count, "{told}");
+        assert_eq!(report["history"][outcome], count, "{report}");
     }
     let names = ["grow", "shrink", "frail", "last"].map(|name| {
-        let named = told["names"].as_array().unwrap().iter();
+        let named = report["names"].as_array().unwrap().iter();
         let mut named = named.filter(|it| it["name"] == name);
         let named = named.next().unwrap();
         [&named["jobs"], &named["claimed"], &named["failed"]].map(|it| it.as_u64().unwrap())
     });
     assert_eq!(names, [[296, 3, 0], [195, 1, 1], [2, 0, 1], [1, 0, 0]]);
-    assert_eq!(told["owners"][0]["owner"], "ada");
-    assert_eq!(told["owners"][0]["claims"], 3);
-    assert_eq!(told["owners"][0]["conductor"], Value::Null);
-    assert_eq!(told["longest_held"]["uuid"], grow[0].as_str());
-    assert_eq!(told["oldest_unclaimed"]["owner"], Value::Null);
-    problems_can_be_listed(stage, &told);
+    assert_eq!(report["owners"][0]["owner"], "ada");
+    assert_eq!(report["owners"][0]["claims"], 3);
+    assert_eq!(report["owners"][0]["conductor"], Value::Null);
+    assert_eq!(report["longest_held"]["uuid"], grow[0].as_str());
+    assert_eq!(report["oldest_unclaimed"]["owner"], Value::Null);
+    problems_can_be_listed(stage, &report);
 }
 
-fn problems_can_be_listed(stage: &Stage, told: &Value) {
+fn problems_can_be_listed(stage: &Stage, report: &Value) {
     let env = &stage.env;
     let run = |words: &[&str]| -> Outcome { env.jobboard(words).run() };
-    let problems = &told["jobs_with_problem"];
+    let problems = &report["jobs_with_problem"];
     assert_eq!(
         problems,
         &json!({"claim-never-expires": 4, "no-conductor": 490})
@@ -111,19 +111,19 @@ fn problems_can_be_listed(stage: &Stage, told: &Value) {
     }
     // The text mentions what the history lacks.
     let shown = env.jobboard(&["status"]).at_terminal(100).run();
-    let remark = shown.succeeded().contains("Python services");
-    assert_eq!(remark, stage.is_network(), "{shown}");
+    let audit = shown.succeeded().contains("Python services");
+    assert_eq!(audit, stage.is_network(), "{shown}");
 }
 
 fn claims_of_a_live_conductor_are_distinguished(stage: &Stage) {
     let job = stage.post("long", "touch log; sleep 600");
     let conductor = stage.start(&["--name", "night"]);
     wait_until("it is claimed", || stage.env.state(&job) == "CLAIMED");
-    let told = status(&stage.env);
-    assert_eq!(told["conductors"], 1);
-    assert_eq!(told["owners"][0]["conductor"], "night");
-    assert_eq!(told["owners"][0]["claim_never_expires"], 0);
-    assert_eq!(told["jobs_with_problem"], json!({}));
+    let report = status(&stage.env);
+    assert_eq!(report["conductors"], 1);
+    assert_eq!(report["owners"][0]["conductor"], "night");
+    assert_eq!(report["owners"][0]["claim_never_expires"], 0);
+    assert_eq!(report["jobs_with_problem"], json!({}));
     drop(conductor);
 }
 
@@ -165,9 +165,9 @@ fn unreadable_jobs_are_counted_and_foreign_text_is_escaped() {
         UPDATE job SET name = char(27) || '[2Jred' WHERE sequence = 2;
         UPDATE job SET owner = x'1bff' WHERE sequence = 3";
     env.database().execute_batch(change).unwrap();
-    let told = status(&env);
-    let problems = &told["jobs_with_problem"];
-    assert_eq!(problems["unreadable-record"], 1, "{told}");
+    let report = status(&env);
+    let problems = &report["jobs_with_problem"];
+    assert_eq!(problems["unreadable-record"], 1, "{report}");
     for form in ["table", "tsv"] {
         let run = env.jobboard(&["status", "-o", form]).run();
         assert!(!run.succeeded().contains('\u{1b}'), "{run}");
@@ -208,12 +208,12 @@ fn status_works_without_a_readable_history() {
         redis.call('SET', key, 'x')";
     server.run(&["EVAL", past, "0"]);
     let run = stage.env.run("status --json");
-    let told = run.json();
+    let report = run.json();
     assert_eq!(
-        (&told["unclaimed"], &told["history"]),
+        (&report["unclaimed"], &report["history"]),
         (&json!(1), &json!(null))
     );
-    assert!(told["history_problem"].is_string(), "{told}");
+    assert!(report["history_problem"].is_string(), "{report}");
     assert!(run.stderr.contains("warning: ca"), "{run}");
 }
 

@@ -172,11 +172,11 @@ fn suggested_commands_are_equal_in_every_form() {
     });
     for (verb, least) in [("doctor", 2), ("explain", 2), ("check", 2), ("report", 2)] {
         let json = hostile.jobboard(&[verb, "--json"]).run();
-        let mut told = BTreeSet::new();
+        let mut suggested = BTreeSet::new();
         json.values()
             .iter()
-            .for_each(|value| commands(value, &mut told));
-        assert!(told.len() >= least, "{verb}: {told:#?}");
+            .for_each(|value| commands(value, &mut suggested));
+        assert!(suggested.len() >= least, "{verb}: {suggested:#?}");
         let page = hostile.env.file("page.html");
         let forms = match verb {
             "report" => {
@@ -199,17 +199,17 @@ fn suggested_commands_are_equal_in_every_form() {
             // The text alone suggests these.
             read.retain(|words| !words.ends_with(&["doctor", "--fix"].map(str::to_owned)));
             let strange: Vec<_> = read
-                .difference(&told)
+                .difference(&suggested)
                 .filter(|it| it.last().is_none_or(|it| it != QUOTED && it != "-y*"))
                 .collect();
             assert!(
                 strange.is_empty(),
-                "{verb} {at}: {strange:#?}\nnot in {told:#?}"
+                "{verb} {at}: {strange:#?}\nnot in {suggested:#?}"
             );
             let is_whole = matches!(verb, "doctor" | "explain") && at == 0;
             assert!(
-                !is_whole || told.is_subset(&read),
-                "{verb}: {read:#?}\nlack of {told:#?}"
+                !is_whole || suggested.is_subset(&read),
+                "{verb}: {read:#?}\nlack of {suggested:#?}"
             );
         }
     }
@@ -240,11 +240,11 @@ fn commands_of_hints_are_arrays_of_the_same_words() {
             .lines()
             .find(|line| line.starts_with("{\"error\""));
         let error: Value = serde_json::from_str(error.unwrap_or_else(|| panic!("{json}"))).unwrap();
-        let mut told = BTreeSet::new();
-        commands(&error, &mut told);
-        told.retain(|words| words[1] == "--board");
+        let mut suggested = BTreeSet::new();
+        commands(&error, &mut suggested);
+        suggested.retain(|words| words[1] == "--board");
         let text = hostile.jobboard(words).run().stderr;
         let hint = text.split_once("hint: ").unwrap().1;
-        assert_eq!(hostile.read(hint), told, "{text}");
+        assert_eq!(hostile.read(hint), suggested, "{text}");
     }
 }

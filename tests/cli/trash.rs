@@ -7,8 +7,8 @@ fn job_named_twice_is_trashed_once() {
     let env = Env::new();
     let uuid = env.post("resize");
     let trash = ["trash", &uuid, "@1", &uuid[..8], "--force", "--yes"];
-    let told = env.jobboard(&trash).run();
-    assert_eq!(told.succeeded().lines().count(), 1, "{told}");
+    let outcome = env.jobboard(&trash).run();
+    assert_eq!(outcome.succeeded().lines().count(), 1, "{outcome}");
     env.ok(format!("restore {uuid} {uuid}"));
     env.fails(4, format!("trash {uuid} {uuid}"));
 }

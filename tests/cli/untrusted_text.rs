@@ -92,8 +92,8 @@ fn no_output_controls_a_terminal() {
             .copy()
             .jobboard(&[call, &["-o", "table"]].concat())
             .run();
-        let said = format!("{}{}", run.stdout, run.stderr);
-        let is_shown = said.contains(SHOWN) || call[0] == "purge" && said.contains("purged");
+        let printed = format!("{}{}", run.stdout, run.stderr);
+        let is_shown = printed.contains(SHOWN) || call[0] == "purge" && printed.contains("purged");
         assert!(is_shown, "{call:?} does not show it: {run}");
     }
 }
@@ -275,8 +275,8 @@ fn hostile_board_name_is_harmless() {
             let run = env.jobboard(&[words, &["-o", format, "--board", &url]].concat());
             let run = run.run();
             is_harmless(&run);
-            let said = format!("{}{}", run.stdout, run.stderr);
-            let is_shown = said.contains("[2J") || (format == "tsv" && run.code == 0);
+            let printed = format!("{}{}", run.stdout, run.stderr);
+            let is_shown = printed.contains("[2J") || (format == "tsv" && run.code == 0);
             assert!(is_shown, "{words:?} does not show it: {run}");
         }
     }

@@ -36,12 +36,12 @@ impl Lost {
 /// Requires that a wait failed without a proof of the end.
 fn assert_unproven(run: &Outcome) {
     assert!([3, 9].contains(&run.code), "{run}");
-    let said = if run.code == 9 {
+    let message = if run.code == 9 {
         "may have lost the job"
     } else {
         "the job is unknown"
     };
-    assert!(run.stderr.contains(said), "{run}");
+    assert!(run.stderr.contains(message), "{run}");
 }
 
 #[test]
@@ -121,8 +121,8 @@ fn missing_board_is_mentioned() {
     let env = Env::new();
     let run = env.run("wait unique:nightly");
     assert_eq!(run.code, 3, "{run}");
-    for said in ["the job is unknown", "no job was ever posted on"] {
-        assert!(run.stderr.contains(said), "{run}");
+    for message in ["the job is unknown", "no job was ever posted on"] {
+        assert!(run.stderr.contains(message), "{run}");
     }
     assert!(!env.board().exists());
 }
@@ -304,8 +304,11 @@ fn reason_of_trashing_is_printed_to_waiters() {
     let waited = env.run(format!("wait {job}"));
     assert_eq!(waited.code, 9);
     let (start, end) = ("error: resize ended in the trash, by ", ": bad data\n");
-    let told = waited.stderr.lines().next().unwrap().to_owned() + "\n";
-    assert!(told.starts_with(start) && told.ends_with(end), "{told}");
+    let expected = waited.stderr.lines().next().unwrap().to_owned() + "\n";
+    assert!(
+        expected.starts_with(start) && expected.ends_with(end),
+        "{expected}"
+    );
 }
 
 #[test]
@@ -354,9 +357,9 @@ fn wait_that_ends_in_an_outage_blames_the_board() {
     lost.server.kill();
     for waiting in commands {
         let run = waiting.ended();
-        let said = run.failed(124);
-        assert!(said.contains("the board is still unreachable"), "{run}");
-        assert!(said.contains("`jobboard ping`"), "{run}");
+        let message = run.failed(124);
+        assert!(message.contains("the board is still unreachable"), "{run}");
+        assert!(message.contains("`jobboard ping`"), "{run}");
     }
 }
 

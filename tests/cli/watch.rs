@@ -115,9 +115,9 @@ fn only_requested_events_are_printed_and_counted() {
         env.claim(&uuid, "ada");
         consume(&env, &uuid);
     }
-    let told = events_and_names(&watching.prints(2));
+    let seen = events_and_names(&watching.prints(2));
     assert_eq!(
-        told,
+        seen,
         [
             ("consumed".into(), "one".into()),
             ("consumed".into(), "two".into())
@@ -148,12 +148,12 @@ fn filter_follows_a_job_until_it_is_removed() {
         "claimed large",
         "consumed large",
     ];
-    let told = events_and_names(&watching.prints(expected.len()));
-    let told: Vec<_> = told
+    let seen = events_and_names(&watching.prints(expected.len()));
+    let seen: Vec<_> = seen
         .iter()
         .map(|(event, name)| format!("{event} {name}"))
         .collect();
-    assert_eq!(told, expected);
+    assert_eq!(seen, expected);
 }
 
 #[test]
@@ -167,8 +167,8 @@ fn filter_applies_to_the_job_after_the_event() {
         env.claim(&uuid, who);
         env.ok(format!("consume {uuid} --who {who}"));
     }
-    let told = events_and_names(&watching.prints(3));
-    let events: Vec<_> = told.iter().map(|(event, _)| event.as_str()).collect();
+    let seen = events_and_names(&watching.prints(3));
+    let events: Vec<_> = seen.iter().map(|(event, _)| event.as_str()).collect();
     assert_eq!(events, ["claimed", "claimed", "consumed"]);
 }
 

@@ -64,8 +64,8 @@ pub(crate) async fn shown_job_has_events_even_if_filtered_out(board: &Subject) {
         claim_one(board, &key, &ada()).await.unwrap();
         let consumed = board.settle_one(&key, Decision::Consume, by_name("ada"));
         consumed.await.unwrap();
-        let told = next(&mut events, 2).await;
-        assert_eq!(told, all_of(name, &[Claimed, Consumed]));
+        let seen = next(&mut events, 2).await;
+        assert_eq!(seen, all_of(name, &[Claimed, Consumed]));
         let posted = post_one(board, "new").await;
         assert_eq!(next(&mut events, 1).await, all_of("new", &[Posted]));
         let nobody = Authority::Override(crate::job::ExpectedState::Unclaimed);

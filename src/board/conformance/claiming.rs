@@ -218,8 +218,8 @@ pub(crate) async fn postponed_job_is_claimed_only_by_reference(board: &Subject) 
         .await
         .unwrap();
     assert!(candidates.jobs.is_empty());
-    let told = candidates.next_not_before.expect("when it may be tried");
-    assert_eq!(told.timestamp_millis(), not_before.timestamp_millis());
+    let next = candidates.next_not_before.expect("when it may be tried");
+    assert_eq!(next.timestamp_millis(), not_before.timestamp_millis());
     claim_one(board, &key, &ada()).await.unwrap();
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures_util::{StreamExt, stream::BoxStream};
 
-use super::{past::remark, settling::failure, *};
+use super::{past::audit, settling::failure, *};
 use crate::{
     board::{Event, EventKind},
     job::{AuditEntry, Claim, Departure, ExpectedState, Identity, Settlement},
@@ -46,9 +46,9 @@ pub(crate) async fn each_verb_emits_its_event_in_order(board: &Subject) {
     assert_eq!(posted.kind, Posted);
     assert_eq!(posted.subject.unwrap().key, key);
     let claimed = claim_one(board, &key, &ada()).await.unwrap();
-    let told = next_event(&mut events).await;
+    let event = next_event(&mut events).await;
     assert_eq!(
-        (told.kind, told.owner, told.fence),
+        (event.kind, event.owner, event.fence),
         (Claimed, Some(ada().owner), Some(claimed.fence))
     );
     settle_as_ada(board, &key, release()).await;
@@ -83,7 +83,7 @@ pub(crate) async fn each_verb_emits_its_event_in_order(board: &Subject) {
 pub(crate) async fn forced_settlement_emits_the_event_of_its_outcome(board: &Subject) {
     use EventKind::{Consumed, Posted, Trashed};
     let mut events = board.events().await.unwrap().stream;
-    for (decision, told) in [
+    for (decision, kind) in [
         (Decision::Consume, Consumed),
         (Decision::Trash(Aftermath::None), Trashed),
     ] {
@@ -91,7 +91,7 @@ pub(crate) async fn forced_settlement_emits_the_event_of_its_outcome(board: &Sub
         expect_kinds(&mut events, &[Posted]).await;
         let nobody = Authority::Override(ExpectedState::Unclaimed);
         board.settle_one(&key, decision, nobody).await.unwrap();
-        expect_kinds(&mut events, &[told]).await;
+        expect_kinds(&mut events, &[kind]).await;
     }
 }
 
@@ -100,14 +100,14 @@ pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
     next(&mut events, 2).await;
-    let mut tells = async |departure: Option<Departure>, remark: &Option<AuditEntry>| {
-        let told = next_event(&mut events).await;
+    let mut tells = async |departure: Option<Departure>, audit: &Option<AuditEntry>| {
+        let event = next_event(&mut events).await;
         // Deleted nodes on ZooKeeper do not show the outcome.
         if departure.is_none() || board.capabilities().has_expiring_claims {
             assert_eq!(
-                (told.departure, &told.remark),
-                (departure, remark),
-                "{told:?}"
+                (event.departure, &event.audit),
+                (departure, audit),
+                "{event:?}"
             );
         }
     };
@@ -116,7 +116,7 @@ pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
         let expected = ExpectedState::of(&Entry::Job(Box::new(job.clone())));
         let settlement = Settlement {
             job: Some(Identity::from(&job)),
-            remark: remark(why),
+            audit: audit(why),
             ..Settlement::of(key.clone(), decision, Authority::Override(expected))
         };
         board
@@ -125,7 +125,7 @@ pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
             .unwrap()
             .remove(0)
             .unwrap();
-        remark(why)
+        audit(why)
     };
     let freed = override_claim(release(), "ada is ill").await;
     tells(None, &freed).await;
@@ -136,11 +136,11 @@ pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
     tells(None, &None).await;
     let trashed = override_claim(Decision::Trash(Aftermath::None), "broken").await;
     tells(None, &trashed).await;
-    let restored = remark("mended");
+    let restored = audit("mended");
     let restore = crate::job::Restore::from_trash(key.clone(), restored.clone());
     board.restore(&[restore]).await.unwrap();
     tells(None, &restored).await;
-    assert_eq!(on_board(board, &key).await.history.remark, restored);
+    assert_eq!(on_board(board, &key).await.history.audit, restored);
     let failed = override_claim(Decision::GiveUp(failure("no room")), "no use").await;
     tells(Some(Departure::Failed), &failed).await;
 }
@@ -192,12 +192,12 @@ pub(crate) async fn renewal_emits_no_event_but_an_extension_does(board: &Subject
     board.renew(&[kept]).await.unwrap();
     board.renew(&[by_hand]).await.unwrap();
     post_one(board, "next").await;
-    let told = next(&mut events, 2).await;
+    let seen = next(&mut events, 2).await;
     let expected = [
         (EventKind::Extended, "resize".into()),
         (EventKind::Posted, "next".into()),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(seen, expected);
 }
 
 pub(crate) async fn short_lived_job_has_complete_events(board: &Subject) {
@@ -210,16 +210,16 @@ pub(crate) async fn short_lived_job_has_complete_events(board: &Subject) {
     }
     let kinds = [Posted, Claimed, Consumed];
     let whole = [all_of("one", &kinds), all_of("two", &kinds)].concat();
-    let mut told = next(&mut events, 1).await;
+    let mut seen = next(&mut events, 1).await;
     // A watched board that does not push events may notice too late.
     let is_watched = !board.capabilities().has_expiring_claims;
-    while told.len() < whole.len()
-        && !(is_watched && told.ends_with(&all_of("", &[EventKind::Resync])))
+    while seen.len() < whole.len()
+        && !(is_watched && seen.ends_with(&all_of("", &[EventKind::Resync])))
     {
-        told.extend(next(&mut events, 1).await);
+        seen.extend(next(&mut events, 1).await);
     }
-    if !is_watched || told.len() == whole.len() {
-        assert_eq!(told, whole);
+    if !is_watched || seen.len() == whole.len() {
+        assert_eq!(seen, whole);
     }
 }
 

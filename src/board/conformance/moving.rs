@@ -24,7 +24,7 @@ fn transferred() -> Draft {
     let mut job = Job::named("resize");
     job.history.attempts = 2;
     job.history.postponed = 1;
-    job.history.remark = Some(AuditEntry::now(
+    job.history.audit = Some(AuditEntry::now(
         AuditEntry::RECEIVED,
         "ada",
         Some("moved from x"),

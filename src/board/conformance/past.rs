@@ -13,7 +13,7 @@ pub(crate) const PAST: Query = Query {
     ..WHOLE_BOARD
 };
 
-pub(super) fn remark(reason: &str) -> Option<AuditEntry> {
+pub(super) fn audit(reason: &str) -> Option<AuditEntry> {
     Some(AuditEntry {
         by: "olga".to_owned(),
         action: Some("abandoned".to_owned()),
@@ -27,13 +27,13 @@ pub(crate) async fn end(
     board: &Subject,
     key: &JobKey,
     decision: Decision,
-    remark: Option<AuditEntry>,
+    audit: Option<AuditEntry>,
 ) {
     let job = on_board(board, key).await;
     let authority = Authority::Owner(job.owner().unwrap().clone());
     let settlement = Settlement {
         job: Some(Identity::from(&job)),
-        remark,
+        audit,
         ..Settlement::of(key.clone(), decision, authority)
     };
     let settled = board.settle(&[settlement]).await.unwrap().remove(0);
@@ -45,7 +45,7 @@ async fn purge(board: &Subject, key: &JobKey) -> Settled {
     let purge = Purge {
         key: key.clone(),
         job: Some(Identity::from(&job)),
-        remark: remark("too old"),
+        audit: audit("too old"),
     };
     board.purge(&[purge]).await.unwrap().remove(0).unwrap()
 }
@@ -121,18 +121,18 @@ pub(crate) async fn history_distinguishes_the_outcomes(board: &Subject) {
         claim_one(board, &key, &ada()).await.unwrap();
         uuids.push(on_board(board, &key).await.uuid);
         match name {
-            "done" => end(board, &key, Decision::Consume, remark("by hand")).await,
+            "done" => end(board, &key, Decision::Consume, audit("by hand")).await,
             "failed" => end(board, &key, Decision::GiveUp(failure("no room")), None).await,
             _ => {
                 end(
                     board,
                     &key,
                     Decision::Trash(Aftermath::None),
-                    remark("broken"),
+                    audit("broken"),
                 )
                 .await;
                 let trashed = get(board, Shelf::Trash, &key).await.unwrap();
-                assert_eq!(trashed.history.remark, remark("broken"));
+                assert_eq!(trashed.history.audit, audit("broken"));
                 assert_eq!(purge(board, &key).await, Settled::default());
             }
         }
@@ -142,13 +142,13 @@ pub(crate) async fn history_distinguishes_the_outcomes(board: &Subject) {
     };
     let done = remembered(board, done).await;
     assert_eq!(done.ended.unwrap().departure, Departure::Consumed);
-    assert_eq!(done.history.remark, remark("by hand"));
+    assert_eq!(done.history.audit, audit("by hand"));
     let failed = remembered(board, failed).await;
     assert_eq!(failed.ended.as_ref().unwrap().departure, Departure::Failed);
     assert_eq!(failed.last_exit(), Some((Some(1), None)));
     let purged = remembered(board, purged).await;
     assert_eq!(purged.ended.unwrap().departure, Departure::Purged);
-    assert_eq!(purged.history.remark, remark("too old"));
+    assert_eq!(purged.history.audit, audit("too old"));
 }
 
 /// For boards with separate history records: the length of a history record stays limited, unlike its texts.
@@ -204,10 +204,10 @@ pub(crate) async fn abandoned_job_is_not_in_the_history(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
     let given_back = Decision::Abandon(Aftermath::None);
-    end(board, &key, given_back, remark("wrong machine")).await;
+    end(board, &key, given_back, audit("wrong machine")).await;
     assert_eq!(list(board, PAST).await, []);
     let job = on_board(board, &key).await;
-    assert_eq!(job.history.remark, remark("wrong machine"));
+    assert_eq!(job.history.audit, audit("wrong machine"));
     assert_eq!((&job.ended, job.took()), (&None, None));
 }
 

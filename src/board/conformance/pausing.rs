@@ -9,9 +9,9 @@ use crate::{
 };
 
 fn pause(names: &str, until: Option<TimeDelta>) -> Pause {
-    let remark = AuditEntry::now("paused", "olga", Some("the volume is full"));
+    let audit = AuditEntry::now("paused", "olga", Some("the volume is full"));
     let until = until.map(|ahead| Utc::now() + ahead);
-    Pause::new(names.to_owned(), until, remark)
+    Pause::new(names.to_owned(), until, audit)
 }
 
 async fn kept(board: &Subject) -> Vec<Pause> {
@@ -32,10 +32,10 @@ pub(crate) async fn pause_is_stored_until_it_is_ended(board: &Subject) {
     let longer = pause(&some.names, None);
     board.pause(&longer).await.unwrap();
     assert_eq!(kept(board).await, [all, longer]);
-    let remark = AuditEntry::now("resumed", "olga", None);
-    assert!(board.resume("*", &remark).await.unwrap());
-    assert!(!board.resume("*", &remark).await.unwrap());
-    assert!(board.resume(&some.names, &remark).await.unwrap());
+    let audit = AuditEntry::now("resumed", "olga", None);
+    assert!(board.resume("*", &audit).await.unwrap());
+    assert!(!board.resume("*", &audit).await.unwrap());
+    assert!(board.resume(&some.names, &audit).await.unwrap());
     assert!(kept(board).await.is_empty());
 }
 
@@ -44,9 +44,9 @@ pub(crate) async fn pausing_and_resuming_emit_events(board: &Subject) {
     let some = pause("a/b %*", None);
     let mut tells = async |kind: EventKind| {
         let Event {
-            kind: told, names, ..
+            kind: found, names, ..
         } = next_event(&mut events).await;
-        assert_eq!((told, names.as_deref()), (kind, Some("a/b %*")));
+        assert_eq!((found, names.as_deref()), (kind, Some("a/b %*")));
     };
     board.pause(&some).await.unwrap();
     tells(EventKind::Paused).await;
@@ -55,8 +55,8 @@ pub(crate) async fn pausing_and_resuming_emit_events(board: &Subject) {
         .await
         .unwrap();
     tells(EventKind::Paused).await;
-    let remark = AuditEntry::now("resumed", "olga", None);
-    board.resume(&some.names, &remark).await.unwrap();
+    let audit = AuditEntry::now("resumed", "olga", None);
+    board.resume(&some.names, &audit).await.unwrap();
     tells(EventKind::Resumed).await;
 }
 

@@ -4,7 +4,7 @@ use futures_util::future::{join, join_all};
 
 use super::{
     events::{all_of, next, next_event},
-    past::remark,
+    past::audit,
     settling::failure,
     *,
 };
@@ -17,7 +17,7 @@ async fn retry(board: &Subject, key: &JobKey, keeps_attempts: bool) -> Result<()
     let retry = Restore {
         shelf: Shelf::Board,
         keeps_attempts,
-        ..Restore::from_trash(key.clone(), remark("mended"))
+        ..Restore::from_trash(key.clone(), audit("mended"))
     };
     board.restore(&[retry]).await.unwrap().pop().unwrap()
 }
@@ -41,10 +41,10 @@ pub(crate) async fn delayed_job_can_be_retried_immediately(board: &Subject) {
     fail(board, &key).await;
     let mut events = board.events().await.unwrap().stream;
     retry(board, &key, true).await.unwrap();
-    let told = next_event(&mut events).await;
-    assert_eq!(told.kind, EventKind::Restored, "{told:?}");
-    assert_eq!(told.remark, remark("mended"));
-    assert_eq!(told.subject.unwrap().not_before, None);
+    let event = next_event(&mut events).await;
+    assert_eq!(event.kind, EventKind::Restored, "{event:?}");
+    assert_eq!(event.audit, audit("mended"));
+    assert_eq!(event.subject.unwrap().not_before, None);
     let kept = on_board(board, &key).await.history;
     assert_eq!((kept.attempts, kept.not_before), (1, None));
     fail(board, &key).await;
@@ -60,7 +60,7 @@ pub(crate) async fn delayed_job_can_be_retried_immediately(board: &Subject) {
         (State::Unclaimed, 0)
     );
     assert_eq!(after.history.failures.len(), 2);
-    assert_eq!(after.history.remark, remark("mended"));
+    assert_eq!(after.history.audit, audit("mended"));
     assert_eq!(
         (after.sequence, after.details, after.created_on),
         (before.sequence, before.details, before.created_on)
@@ -125,7 +125,7 @@ fn edit(key: &JobKey, edit: Edit) -> Restore {
     Restore {
         shelf: Shelf::Board,
         edit: Some(edit),
-        ..Restore::from_trash(key.clone(), remark("renamed"))
+        ..Restore::from_trash(key.clone(), audit("renamed"))
     }
 }
 
@@ -162,7 +162,7 @@ pub(crate) async fn edited_job_keeps_its_delay(board: &Subject) {
     };
     assert_eq!(kept(&after), kept(&before));
     assert!(after.history.not_before.is_some());
-    assert_eq!(after.history.remark, remark("renamed"));
+    assert_eq!(after.history.audit, audit("renamed"));
     let refused = board.claim_one(&key, &bob(), ATTEMPT).await;
     assert_matches!(refused, Err(BoardError::Postponed { .. }));
 }

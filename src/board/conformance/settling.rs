@@ -199,9 +199,9 @@ pub(crate) async fn last_three_failures_are_stored(board: &Subject) {
     assert_eq!(reasons, ["attempt 2", "attempt 3", "attempt 4"]);
     assert_eq!(history.failures.len(), History::FAILURES);
     assert_eq!(history.attempts, 4);
-    let said: Vec<_> = history.failures[0].said().collect();
+    let lines: Vec<_> = history.failures[0].last_lines().collect();
     assert_eq!(
-        said,
+        lines,
         [("stdout", "volume 17"), ("stderr", "no such volume")]
     );
 }
@@ -274,8 +274,8 @@ pub(crate) async fn postponed_job_stays_postponed_when_released(board: &Subject)
         claim_one(board, &key, &ada()).await.unwrap();
         let back = Decision::Abandon(aftermath);
         board.settle_one(&key, back, by_name("ada")).await.unwrap();
-        let told = on_board(board, &key).await.history.not_before;
+        let stored = on_board(board, &key).await.history.not_before;
         let millis = |time: chrono::DateTime<chrono::Utc>| time.timestamp_millis();
-        assert_eq!(told.map(millis), Some(millis(not_before)));
+        assert_eq!(stored.map(millis), Some(millis(not_before)));
     }
 }

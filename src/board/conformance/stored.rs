@@ -1,7 +1,7 @@
 //! The contract of stored data, which the tests see and change past the board.
 
 use super::{
-    past::{end, remark},
+    past::{audit, end},
     *,
 };
 use crate::{
@@ -66,7 +66,7 @@ pub(crate) async fn malformed_record_stays_until_it_is_overridden(
     }
     let retry = Restore {
         shelf: Shelf::Board,
-        ..Restore::from_trash(key.clone(), remark("mended"))
+        ..Restore::from_trash(key.clone(), audit("mended"))
     };
     let rename = Edit {
         name: Some("renamed".to_owned()),
@@ -113,7 +113,7 @@ pub(crate) async fn reads_and_examinations_change_nothing(board: &Subject, stora
     }
     trash_as_ada(board, &keys[2]).await;
     end(board, &keys[3], Decision::Consume, None).await;
-    let by = remark("full").unwrap();
+    let by = audit("full").unwrap();
     let pause = Pause::new("back*".to_owned(), Some(chrono::Utc::now()), by);
     board.pause(&pause).await.unwrap();
     let record = MoveRecord::commit(&owner("move:ada@h:h:1:c0ffee01"), "3f9a");

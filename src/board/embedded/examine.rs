@@ -69,7 +69,7 @@ impl Embedded {
                 seen.add(problem.seen("denied", "posting, claiming and settling jobs"));
                 Ok(())
             }
-            told => told,
+            other => other,
         }
     }
 

@@ -24,7 +24,7 @@ pub(super) struct Exit<'a> {
     pub(super) has_succeeded: bool,
     /// All its failures, if the last one is not stored yet.
     pub(super) failures: Option<&'a Vec<Failure>>,
-    pub(super) remark: Option<&'a AuditEntry>,
+    pub(super) audit: Option<&'a AuditEntry>,
 }
 
 impl Change<'_> {
@@ -32,7 +32,7 @@ impl Change<'_> {
         if self.history == 0 {
             return Ok(());
         }
-        let [uuid, name, book_name, book_uuid, failures, remark] = texts(self);
+        let [uuid, name, book_name, book_uuid, failures, audit] = texts(self);
         self.run(
             &format!(
                 "INSERT INTO past (ended_on, outcome, succeeded, sequence, uuid, name, priority,
@@ -40,7 +40,7 @@ impl Change<'_> {
                                    postponed, failures, first_claimed_on, remark)
                  SELECT ?2, ?3, ?4, sequence, {uuid}, {name}, priority, created_on, {book_name},
                         {book_uuid}, claimed_on, min(attempts + ahead, 4294967295), postponed,
-                        coalesce(?5, {failures}), first_claimed_on, coalesce(?6, {remark})
+                        coalesce(?5, {failures}), first_claimed_on, coalesce(?6, {audit})
                  FROM job WHERE sequence = ?1"
             ),
             params![
@@ -49,7 +49,7 @@ impl Change<'_> {
                 exit.departure.name(),
                 exit.has_succeeded,
                 exit.failures.map(as_json),
-                exit.remark.map(as_json),
+                exit.audit.map(as_json),
             ],
         )?;
         let last = self.last_id();
@@ -86,7 +86,7 @@ pub(super) fn entries(view: &BoardView<'_>, most: u32) -> rusqlite::Result<Vec<E
         [],
         |row| Ok((row.get(0)?, Owner::from_stored(row.get::<_, Vec<u8>>(1)?))),
     )?;
-    let [uuid, name, book_name, book_uuid, failures, remark] = texts(view);
+    let [uuid, name, book_name, book_uuid, failures, audit] = texts(view);
     // The whole history is read, so its texts are cut.
     let cut = |it| {
         let text = format!("typeof({it}) = 'text' AND length({it}) > {LONGEST_TEXT}");
@@ -99,7 +99,7 @@ pub(super) fn entries(view: &BoardView<'_>, most: u32) -> rusqlite::Result<Vec<E
         &format!(
             "SELECT sequence, {uuid}, 2, {name}, priority, created_on, NULL, {book_name},
                     {book_uuid}, NULL, NULL, NULL, NULL, attempts, postponed, NULL, {failures},
-                    NULL, 0, NULL, 0, 0, first_claimed_on, {remark}, ended_on, {outcome},
+                    NULL, 0, NULL, 0, 0, first_claimed_on, {audit}, ended_on, {outcome},
                     succeeded, claimed_on
              FROM past ORDER BY id DESC LIMIT ?1"
         ),

@@ -188,8 +188,8 @@ impl Board for Embedded {
         self.file.write_new(|change| change.pause(pause)).await
     }
 
-    async fn resume(&self, names: &str, remark: &AuditEntry) -> Result<bool> {
-        let resumed = self.file.write(|change| change.resume(names, remark));
+    async fn resume(&self, names: &str, audit: &AuditEntry) -> Result<bool> {
+        let resumed = self.file.write(|change| change.resume(names, audit));
         Ok(resumed.await?.unwrap_or_default())
     }
 

@@ -16,13 +16,13 @@ impl Change<'_> {
     pub(super) fn pause(&self, pause: &Pause) -> rusqlite::Result<()> {
         let sql = "INSERT OR REPLACE INTO pause (names, pause) VALUES (?1, ?2)";
         self.run(sql, params![pause.names, pause.write()])?;
-        self.log_names(EventKind::Paused, &pause.names, &pause.remark)
+        self.log_names(EventKind::Paused, &pause.names, &pause.audit)
     }
 
-    pub(super) fn resume(&self, names: &str, remark: &AuditEntry) -> rusqlite::Result<bool> {
+    pub(super) fn resume(&self, names: &str, audit: &AuditEntry) -> rusqlite::Result<bool> {
         let is_removed = self.run("DELETE FROM pause WHERE names = ?1", [names])? > 0;
         if is_removed {
-            self.log_names(EventKind::Resumed, names, remark)?;
+            self.log_names(EventKind::Resumed, names, audit)?;
         }
         Ok(is_removed)
     }

@@ -456,7 +456,7 @@ async fn killed_conductor_is_listed_until_its_lease_ends_even_after_a_reboot() {
 }
 
 #[tokio::test]
-async fn slow_watcher_is_told_to_resync() {
+async fn slow_watcher_gets_a_resync() {
     let (board, folder) = open();
     let key = post_one(&board, "resize").await;
     let mut events = board.events().await.unwrap().stream;

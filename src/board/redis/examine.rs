@@ -147,14 +147,14 @@ impl Redis {
         }
     }
 
-    fn replicas(&self, told: &str, seen: &mut Examined) {
+    fn replicas(&self, info: &str, seen: &mut Examined) {
         let value = |line: &str, name: &str| {
             let mut pairs = line.split([',', ':']).filter_map(|it| it.split_once('='));
             pairs
                 .find(|(it, _)| *it == name)
                 .map(|(_, value)| value.to_owned())
         };
-        for line in told
+        for line in info
             .lines()
             .map(str::trim)
             .filter(|it| it.contains("state="))
@@ -381,8 +381,8 @@ mod tests {
             let info = format!(
                 "# Memory\r\nmaxmemory:{limit}\r\nmaxmemory_human:1B\r\nmaxmemory_policy:{policy}\r\n"
             );
-            let told = eviction(&Value::BulkString(info.into_bytes()));
-            assert_eq!(told.is_some(), is_wrong, "{told:?}");
+            let problem = eviction(&Value::BulkString(info.into_bytes()));
+            assert_eq!(problem.is_some(), is_wrong, "{problem:?}");
         }
         assert_eq!(eviction(&Value::Nil), None);
     }

@@ -163,8 +163,8 @@ impl Board for Redis {
         self.put_pause(pause).await
     }
 
-    async fn resume(&self, names: &str, remark: &AuditEntry) -> Result<bool> {
-        self.delete_pause(names, remark).await
+    async fn resume(&self, names: &str, audit: &AuditEntry) -> Result<bool> {
+        self.delete_pause(names, audit).await
     }
 
     async fn pauses(&self) -> Result<Vec<Pause>> {

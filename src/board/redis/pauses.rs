@@ -14,15 +14,15 @@ use crate::{
 impl Redis {
     pub(super) async fn put_pause(&self, pause: &Pause) -> Result<()> {
         let set = Cmd::hset(self.keys.paused(), &pause.names, pause.write());
-        let (names, remark) = (pause.names.as_str(), Some(&pause.remark));
-        self.change_pause(EventKind::Paused, set, names, remark)
+        let (names, audit) = (pause.names.as_str(), Some(&pause.audit));
+        self.change_pause(EventKind::Paused, set, names, audit)
             .await
             .map(drop)
     }
 
-    pub(super) async fn delete_pause(&self, names: &str, remark: &AuditEntry) -> Result<bool> {
+    pub(super) async fn delete_pause(&self, names: &str, audit: &AuditEntry) -> Result<bool> {
         let delete = Cmd::hdel(self.keys.paused(), names);
-        let deleted = self.change_pause(EventKind::Resumed, delete, names, Some(remark));
+        let deleted = self.change_pause(EventKind::Resumed, delete, names, Some(audit));
         if deleted.await? > 0 {
             return Ok(true);
         }
@@ -32,7 +32,7 @@ impl Redis {
             let mut fields = page.iter().map(|(field, _)| field);
             if let Some(field) = fields.find(|field| Pause::shown(field) == names) {
                 let delete = Cmd::hdel(self.keys.paused(), field);
-                let deleted = self.change_pause(EventKind::Resumed, delete, names, Some(remark));
+                let deleted = self.change_pause(EventKind::Resumed, delete, names, Some(audit));
                 return Ok(deleted.await? > 0);
             }
         }
@@ -44,11 +44,11 @@ impl Redis {
         kind: EventKind,
         change: Cmd,
         names: &str,
-        remark: Option<&AuditEntry>,
+        audit: Option<&AuditEntry>,
     ) -> Result<u64> {
         let mut commands = Pipeline::new();
         commands.add_command(change);
-        if let Some(announcement) = announcement(&self.keys, kind, ("names", names), remark) {
+        if let Some(announcement) = announcement(&self.keys, kind, ("names", names), audit) {
             commands.add_command(announcement);
         }
         // A denied message does not undo the change: late subscribers read the hash.

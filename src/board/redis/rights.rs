@@ -19,9 +19,9 @@ const MAY: &str = "local denied = {} \
       for word in string.gmatch(ARGV[at], '%S+') do words[#words + 1] = word end \
       if words[2] == '@' then words[2] = ARGV[at + 1] end \
       if not redis.acl_check_cmd(unpack(words)) then \
-        local said = redis.pcall(unpack(words)) \
+        local reply = redis.pcall(unpack(words)) \
         denied[#denied + 1] = words[1] \
-        denied[#denied + 1] = type(said) == 'table' and said.err or '' \
+        denied[#denied + 1] = type(reply) == 'table' and reply.err or '' \
       end \
     end return denied";
 
@@ -36,14 +36,14 @@ enum MissingRight {
 }
 
 impl MissingRight {
-    fn of(said: &str) -> Self {
+    fn of(message: &str) -> Self {
         // Match after the user's name, which may be any word.
-        let said = said
+        let message = message
             .split_once(" has no permissions")
-            .map_or(said, |it| it.1);
-        if said.contains("' key") || said.contains(" keys ") {
+            .map_or(message, |it| it.1);
+        if message.contains("' key") || message.contains(" keys ") {
             Self::Key
-        } else if said.contains("channel") {
+        } else if message.contains("channel") {
             Self::Channel
         } else {
             Self::Command
@@ -75,8 +75,8 @@ impl Redis {
         };
         let (pairs, _) = denied.as_chunks();
         let mut denied = Vec::new();
-        for [command, said] in pairs {
-            let lack = (command.as_str(), MissingRight::of(said));
+        for [command, message] in pairs {
+            let lack = (command.as_str(), MissingRight::of(message));
             if !denied.contains(&lack) {
                 denied.push(lack);
             }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn denial_is_recognised_from_all_server_versions() {
-        for (said, lack) in [
+        for (message, lack) in [
             (
                 "ERR The user executing the script can't run this command or subcommand",
                 MissingRight::Command,
@@ -213,7 +213,7 @@ mod tests {
                 MissingRight::Command,
             ),
         ] {
-            assert_eq!(MissingRight::of(said), lack, "{said}");
+            assert_eq!(MissingRight::of(message), lack, "{message}");
         }
     }
 }

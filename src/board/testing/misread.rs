@@ -9,20 +9,20 @@ use crate::{
     job::Draft,
 };
 
-pub(crate) fn misread(kind: BoardKind, said: &Draft) -> Option<String> {
-    let former = said.former.as_deref();
+pub(crate) fn misread(kind: BoardKind, draft: &Draft) -> Option<String> {
+    let former = draft.former.as_deref();
     let raw = match kind {
-        BoardKind::Embedded => said.details.value().to_string().into_bytes(),
+        BoardKind::Embedded => draft.details.value().to_string().into_bytes(),
         BoardKind::Redis => {
             let created_on = former.and_then(|former| former.created_on);
             let sequence = former.and_then(|former| former.sequence);
-            let posting = msgpack::encode(said, created_on.unwrap_or_default());
+            let posting = msgpack::encode(draft, created_on.unwrap_or_default());
             let sequence = sequence.map_or(1, i64::unsigned_abs);
             [posting, msgpack::sequence(sequence)].concat()
         }
-        BoardKind::ZooKeeper => json::encode(said),
+        BoardKind::ZooKeeper => json::encode(draft),
     };
     let beside = former.and_then(Sidecar::of_former);
     let beside = beside.and_then(|side| Sidecar::read(Some(&side.write())).1);
-    contradiction(kind, &raw, said).or(beside)
+    contradiction(kind, &raw, draft).or(beside)
 }

@@ -40,12 +40,12 @@ struct Side {
 }
 
 impl Side {
-    fn end(&mut self, remark: Option<AuditEntry>) {
+    fn end(&mut self, audit: Option<AuditEntry>) {
         let Some(mut job) = self.job.take() else {
             return;
         };
         job.shelf = Shelf::History;
-        job.history.remark = remark;
+        job.history.audit = audit;
         job.ended = Some(End {
             on: Utc::now(),
             departure: Departure::Consumed,
@@ -245,7 +245,7 @@ fn settle(side: &mut Side, settlement: &Settlement) -> Result<Settled> {
     permit_settlement(job.holding.as_ref(), settlement)?;
     match settlement.decision {
         Decision::Consume => {
-            side.end(settlement.remark.clone());
+            side.end(settlement.audit.clone());
             side.moves.extend(settlement.commit.clone());
         }
         _ => job.holding = None,

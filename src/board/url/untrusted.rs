@@ -39,8 +39,8 @@ fn prints_what_was_read(text: &str) -> Tried {
     };
     let printed = url.to_string();
     let has_it = (url.password()).is_some_and(|it| it.expose().contains(PASSWORD));
-    let is_told = has_it && printed.contains(PASSWORD) && text.matches(PASSWORD).count() < 2;
-    same("the password is shown", &is_told, &false)?;
+    let is_shown = has_it && printed.contains(PASSWORD) && text.matches(PASSWORD).count() < 2;
+    same("the password is shown", &is_shown, &false)?;
     let again: BoardUrl = printed
         .parse()
         .map_err(|invalid: InvalidUrl| format!("{printed} is refused: {invalid}"))?;

@@ -32,7 +32,8 @@ pub(crate) struct Message {
     pub(crate) fence: Option<String>,
     pub(crate) names: Option<ByteBuf>,
     pub(crate) outcome: Option<String>,
-    pub(crate) remark: Option<ByteBuf>,
+    #[serde(rename = "remark")]
+    pub(crate) audit: Option<ByteBuf>,
 }
 
 /// Returns `None` for a message of another program.
@@ -49,7 +50,7 @@ pub(crate) fn read(message: &[u8]) -> Option<Vec<Message>> {
 pub(crate) fn announcement(
     kind: EventKind,
     about: (&'static str, &str),
-    remark: Option<&AuditEntry>,
+    audit: Option<&AuditEntry>,
 ) -> Option<Vec<u8>> {
     let time = text_of(Utc::now());
     let mut event = BTreeMap::from([
@@ -57,7 +58,7 @@ pub(crate) fn announcement(
         ("time", ByteBuf::from(time.as_str())),
         (about.0, ByteBuf::from(about.1)),
     ]);
-    event.extend(remark.map(|remark| ("remark", ByteBuf::from(as_json(remark)))));
+    event.extend(audit.map(|audit| ("remark", ByteBuf::from(as_json(audit)))));
     rmp_serde::to_vec_named(&[event]).ok()
 }
 

@@ -27,8 +27,8 @@ pub(crate) struct HistoryRecord {
     succeeded: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<Failure>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remark: Option<AuditEntry>,
+    #[serde(rename = "remark", skip_serializing_if = "Option::is_none")]
+    audit: Option<AuditEntry>,
 }
 
 impl HistoryRecord {
@@ -41,7 +41,7 @@ impl HistoryRecord {
             outcome,
             succeeded,
             failure: settlement.decision.failure().cloned(),
-            remark: settlement.remark.clone(),
+            audit: settlement.audit.clone(),
         })
     }
 
@@ -53,7 +53,7 @@ impl HistoryRecord {
             outcome: Departure::Purged,
             succeeded: false,
             failure: None,
-            remark: purge.remark.clone(),
+            audit: purge.audit.clone(),
         })
     }
 
@@ -69,7 +69,7 @@ impl HistoryRecord {
         if let Some(failure) = self.failure {
             failure.add_to(&mut history.failures);
         }
-        history.remark = self.remark.or(history.remark);
+        history.audit = self.audit.or(history.audit);
         Job {
             priority: self.job.priority,
             sequence: self.job.sequence,

@@ -77,8 +77,8 @@ pub(crate) struct Sidecar {
         deserialize_with = "sortable_time"
     )]
     pub(crate) first_claimed_on: Option<DateTime<Utc>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) remark: Option<AuditEntry>,
+    #[serde(rename = "remark", skip_serializing_if = "Option::is_none")]
+    pub(crate) audit: Option<AuditEntry>,
 }
 
 impl Default for Sidecar {
@@ -97,7 +97,7 @@ impl Default for Sidecar {
             trashed_on: None,
             created_on: None,
             first_claimed_on: None,
-            remark: None,
+            audit: None,
         }
     }
 }
@@ -161,7 +161,7 @@ impl Sidecar {
             not_before: history.not_before,
             failures: history.failures,
             first_claimed_on: history.first_claimed_on,
-            remark: history.remark,
+            audit: history.audit,
             trashed_on: former.trashed_on.filter(|_| former.shelf == Shelf::Trash),
             ..Self::default()
         };
@@ -192,7 +192,7 @@ impl Sidecar {
             not_before: self.not_before,
             failures: self.failures,
             first_claimed_on: self.first_claimed_on,
-            remark: self.remark,
+            audit: self.audit,
         }
     }
 }

@@ -12,27 +12,27 @@ use crate::{
 };
 
 /// Returns how a board of this kind would read the stored bytes differently from the draft.
-pub(crate) fn contradiction(kind: BoardKind, raw: &[u8], said: &Draft) -> Option<String> {
+pub(crate) fn contradiction(kind: BoardKind, raw: &[u8], draft: &Draft) -> Option<String> {
     let differs = match kind {
         BoardKind::Embedded => match serde_json::from_slice::<Value>(raw) {
-            Ok(stored) => (stored != *said.details.value()).then_some("details"),
+            Ok(stored) => (stored != *draft.details.value()).then_some("details"),
             Err(error) => return Some(format!("the stored details are unreadable: {error}")),
         },
         BoardKind::Redis => match msgpack::decode(raw, Detail::Whole, Limit::USUAL) {
-            Ok(stored) => difference(stored, said),
+            Ok(stored) => difference(stored, draft),
             Err(problem) => return Some(problem.to_string()),
         },
         BoardKind::ZooKeeper => match json::decode(raw, Detail::Whole, Limit::USUAL) {
-            Ok(stored) => difference(stored, said),
+            Ok(stored) => difference(stored, draft),
             Err(problem) => return Some(problem.to_string()),
         },
     };
     differs.map(|member| format!("the stored record has a different `{member}`"))
 }
 
-fn difference(stored: Posting, said: &Draft) -> Option<&'static str> {
-    let is_other_uuid = stored.uuid != said.uuid.to_string();
-    let former = said.former.as_deref();
+fn difference(stored: Posting, draft: &Draft) -> Option<&'static str> {
+    let is_other_uuid = stored.uuid != draft.uuid.to_string();
+    let former = draft.former.as_deref();
     let sequence = stored
         .sequence
         .and(former.and_then(|former| former.sequence));
@@ -41,12 +41,12 @@ fn difference(stored: Posting, said: &Draft) -> Option<&'static str> {
         .and(former.and_then(|former| former.created_on));
     let is_other_text = stored
         .details
-        .is_some_and(|details| details != said.details);
+        .is_some_and(|details| details != draft.details);
     [
         (is_other_uuid, "uuid"),
-        (stored.name != said.name, "name"),
-        (stored.priority != said.priority, "priority"),
-        (stored.book != said.book, "book"),
+        (stored.name != draft.name, "name"),
+        (stored.priority != draft.priority, "priority"),
+        (stored.book != draft.book, "book"),
         (is_other_text, "details"),
         (
             sequence.is_some_and(|it| stored.sequence != Some(it)),

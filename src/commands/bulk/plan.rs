@@ -98,7 +98,7 @@ impl Expected {
                 .and_then(|job| job.last_modified),
             attempts: history.map_or(0, |history| history.attempts),
             not_before: history.and_then(|history| history.not_before),
-            action_on: history.and_then(|history| history.remark.as_ref()?.on),
+            action_on: history.and_then(|history| history.audit.as_ref()?.on),
         }
     }
 

@@ -162,7 +162,7 @@ pub(crate) struct Executor<'a> {
     action: &'a Action,
     owner: Owner,
     /// `None` for a normal action without a reason.
-    remark: Option<AuditEntry>,
+    audit: Option<AuditEntry>,
     release: Option<Release>,
     has_warned: Cell<bool>,
 }
@@ -181,11 +181,11 @@ impl<'a> Executor<'a> {
         // Consuming a job, or releasing one's own claim, is the normal course.
         let is_ordinary = matches!(action, Action::Abandon { .. } | Action::Consume { .. });
         let is_ordinary = is_ordinary && !action.is_forced() && reason.is_none();
-        let remark = || AuditEntry::now(action.verb().past, &owner.text(), reason.as_deref());
+        let audit = || AuditEntry::now(action.verb().past, &owner.text(), reason.as_deref());
         Self {
             board,
             action,
-            remark: (!is_ordinary).then(remark),
+            audit: (!is_ordinary).then(audit),
             owner,
             release: Release::of(action, board).await,
             has_warned: Cell::default(),
@@ -229,7 +229,7 @@ impl<'a> Executor<'a> {
     }
 
     fn failure(&self) -> Failure {
-        let reason = self.remark.as_ref().and_then(|it| it.reason.as_deref());
+        let reason = self.audit.as_ref().and_then(|it| it.reason.as_deref());
         Failure::reported(reason.unwrap_or(FAILED_BY_HAND), &self.owner.text())
     }
 
@@ -271,7 +271,7 @@ impl<'a> Executor<'a> {
                 .job()
                 .filter(|_| decision.is_end())
                 .map(Identity::from),
-            remark: self.remark.clone(),
+            audit: self.audit.clone(),
             ..Settlement::of(
                 entry.key().clone(),
                 decision,
@@ -295,21 +295,21 @@ impl<'a> Executor<'a> {
             key: entry.key().clone(),
             shelf,
             keeps_attempts,
-            remark: match (self.action, shelf) {
-                (Action::Change(_), Shelf::Trash) => self.remark_in_trash(job),
-                _ => self.remark.clone(),
+            audit: match (self.action, shelf) {
+                (Action::Change(_), Shelf::Trash) => self.audit_in_trash(job),
+                _ => self.audit.clone(),
             },
             edit,
         }
     }
 
     /// Returns the audit entry, with the reason of the trashing if it has none.
-    fn remark_in_trash(&self, job: Option<&Job>) -> Option<AuditEntry> {
-        let trashed = job.and_then(|job| job.history.remark.as_ref()?.reason.clone());
-        let remark = self.remark.clone()?;
+    fn audit_in_trash(&self, job: Option<&Job>) -> Option<AuditEntry> {
+        let trashed = job.and_then(|job| job.history.audit.as_ref()?.reason.clone());
+        let audit = self.audit.clone()?;
         Some(AuditEntry {
-            reason: remark.reason.or(trashed),
-            ..remark
+            reason: audit.reason.or(trashed),
+            ..audit
         })
     }
 
@@ -321,7 +321,7 @@ impl<'a> Executor<'a> {
             job: job
                 .filter(|job| !matches!(job.origin, Origin::Beside(_)))
                 .map(Identity::from),
-            remark: self.remark_in_trash(job),
+            audit: self.audit_in_trash(job),
         }
     }
 

@@ -184,7 +184,7 @@ mod tests {
                 ends.map(|value| range.admits(value))
             };
             same(
-                "told again",
+                "printed again",
                 &(range.start, range.end),
                 &(again.start, again.end),
             )?;

@@ -48,8 +48,8 @@ impl PolicyArgs {
         env: &Environment,
     ) -> anyhow::Result<ExecutionPolicy> {
         match &config.may_run {
-            Some(said) if !self.allows_any() && self.allow_env.is_empty() => {
-                Self::of(said)?.decide(config, env)
+            Some(may_run) if !self.allows_any() && self.allow_env.is_empty() => {
+                Self::of(may_run)?.decide(config, env)
             }
             _ => self.decide(config, env),
         }

@@ -165,14 +165,14 @@ impl Mover<'_> {
             return Ok(());
         }
         self.route.from.begin_move(&self.begun()).await?;
-        let received = self.remark(
+        let received = self.audit(
             AuditEntry::RECEIVED,
             format!("{}{}", Job::MOVED_FROM, self.route.source),
         );
         let drafts = open.iter().map(|trip| {
             let mut draft = trip.draft.clone();
             if let Some(former) = &mut draft.former {
-                former.history.remark = Some(received.clone());
+                former.history.audit = Some(received.clone());
             }
             draft
         });
@@ -243,7 +243,7 @@ impl Mover<'_> {
 
     /// Consumes the jobs on the source board: from then on the copies are the jobs.
     async fn commit(&self, trips: &mut [Trip]) {
-        let remark = self.remark(AuditEntry::MOVED, format!("moved to {}", self.route.target));
+        let audit = self.audit(AuditEntry::MOVED, format!("moved to {}", self.route.target));
         for trip in open(trips) {
             let lost = trip.source.as_mut().and_then(|(_, it)| it.lost_by_now());
             trip.end = lost.map(|lost| TripEnd::Stays(lost.into()));
@@ -253,7 +253,7 @@ impl Mover<'_> {
         let settlements = sources.map(|(claimed, _)| Settlement {
             decision: Decision::Consume,
             job: Some(Identity::from(&claimed.job)),
-            remark: Some(remark.clone()),
+            audit: Some(audit.clone()),
             commit: Some(MoveRecord::commit(&self.owner, &claimed.job.uuid)),
             ..abandon(&claimed.job.key, &self.owner, &claimed.fence)
         });
@@ -348,7 +348,7 @@ impl Mover<'_> {
         }
     }
 
-    fn remark(&self, action: &str, reason: String) -> AuditEntry {
+    fn audit(&self, action: &str, reason: String) -> AuditEntry {
         AuditEntry::now(action, &self.route.who, Some(&reason))
     }
 
@@ -388,7 +388,7 @@ pub(super) fn end_copy(copy: &Job, owner: &Owner, returned: Option<&AuditEntry>)
     let authority = Authority::Owner(owner.clone());
     Settlement {
         job: returned.map(|_| Identity::from(copy)),
-        remark: returned.cloned(),
+        audit: returned.cloned(),
         ..Settlement::of(copy.key.clone(), decision, authority)
     }
 }

@@ -165,8 +165,8 @@ impl Dialog {
     pub(super) fn end(&mut self, mut stage: TaskStage) {
         if let TaskStage::Done(_, problems) = &mut stage {
             let changed = self.jobs.iter().filter(|(_, has_changed)| *has_changed);
-            let told = |(entry, _): &_| problem(entry, &chain(&BoardError::Changed));
-            problems.extend(changed.map(told));
+            let as_problem = |(entry, _): &_| problem(entry, &chain(&BoardError::Changed));
+            problems.extend(changed.map(as_problem));
         }
         self.stage = stage;
     }
@@ -249,13 +249,13 @@ fn why_not_retried(entry: &Entry) -> Option<String> {
 
 async fn pause(board: &dyn Board, task: &DashTask, who: &Owner) -> TaskStage {
     let (_, past) = task.operation.words();
-    let remark = AuditEntry::now(past, &who.text(), None);
+    let audit = AuditEntry::now(past, &who.text(), None);
     let (mut done, mut notes) = (Vec::new(), Vec::new());
     for names in &task.names {
         let answer = match task.operation {
-            Operation::Resume => board.resume(names, &remark).await.map(drop),
+            Operation::Resume => board.resume(names, &audit).await.map(drop),
             _ => {
-                let pause = Pause::new(names.clone(), None, remark.clone());
+                let pause = Pause::new(names.clone(), None, audit.clone());
                 board.pause(&pause).await
             }
         };

@@ -52,7 +52,7 @@ struct RowExtras {
     not_before: Option<DateTime<Utc>>,
     trashed_on: Option<DateTime<Utc>>,
     problem: Option<String>,
-    remark: Option<AuditEntry>,
+    audit: Option<AuditEntry>,
     reason: Option<Box<str>>,
     is_misnamed: bool,
     is_unfit: bool,
@@ -165,7 +165,7 @@ impl DashRow {
                 attempts: self.attempts,
                 not_before: extras.not_before,
                 failures: extras.failures(),
-                remark: extras.remark,
+                audit: extras.audit,
                 ..History::default()
             },
             problem: extras.problem,
@@ -238,9 +238,9 @@ impl RowExtras {
                     not_before: job.history.not_before,
                     trashed_on: job.trashed_on,
                     problem: job.problem.clone(),
-                    remark: job.history.remark.clone().map(|remark| AuditEntry {
+                    audit: job.history.audit.clone().map(|audit| AuditEntry {
                         reason: job.reason().map(Cow::into_owned),
-                        ..remark
+                        ..audit
                     }),
                     reason: failure.map(|it| it.headline().into()),
                     failed_on: failure.map(|it| it.time),

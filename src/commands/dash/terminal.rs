@@ -113,7 +113,7 @@ mod tests {
     #[ignore = "it panics"]
     fn panics_on_the_terminal() {
         let _screen = Screen::open().unwrap();
-        panic!("so it is told");
+        panic!("the panic message");
     }
 
     #[test]
@@ -130,16 +130,20 @@ mod tests {
         let Ok(output) = script else {
             return eprintln!("skipped: there is no script(1)");
         };
-        let told = String::from_utf8_lossy(&output.stdout);
-        let modes: Vec<_> = (told.lines())
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let modes: Vec<_> = (printed.lines())
             .filter(|line| line.matches(':').count() > 20)
             .collect();
-        assert!(modes.len() == 2 && modes[0] == modes[1], "{told}");
+        assert!(modes.len() == 2 && modes[0] == modes[1], "{printed}");
         let at = |text| {
-            told.find(text)
-                .unwrap_or_else(|| panic!("{text:?}: {told}"))
+            printed
+                .find(text)
+                .unwrap_or_else(|| panic!("{text:?}: {printed}"))
         };
         let (taken, left) = (at("\u{1b}[?1049h"), at("\u{1b}[?1049l"));
-        assert!(taken < left && left < at("so it is told\r\n"), "{told}");
+        assert!(
+            taken < left && left < at("the panic message\r\n"),
+            "{printed}"
+        );
     }
 }

@@ -54,11 +54,11 @@ pub(super) fn held(mut job: Job, owner: &str, minutes: i64) -> Job {
     job
 }
 
-pub(super) fn failed(mut job: Job, said: &str, minutes: i64) -> Job {
+pub(super) fn failed(mut job: Job, stderr: &str, minutes: i64) -> Job {
     job.history.attempts += 1;
     job.history.failures.push(Failure {
         exit_code: Some(1),
-        stderr: said.to_owned(),
+        stderr: stderr.to_owned(),
         time: now() - TimeDelta::minutes(minutes),
         ..Failure::reported("the command ended with code 1", "c1")
     });

@@ -172,7 +172,8 @@ impl Drill<'_> {
         let drilled = async {
             self.record.listens().await;
             let [killed, stopped] = [conductors.start(SLOTS)?, conductors.start(SLOTS)?];
-            ctx.out.remark("two conductors of the drill start");
+            ctx.out
+                .note_at_terminal("two conductors of the drill start");
             self.await_registered(&[&*killed.name, &*stopped.name])
                 .await?;
             self.post().await.with_context(trying)?;
@@ -245,7 +246,7 @@ impl Drill<'_> {
         conductors.signal(stopped, Signal::STOP)?;
         let since = Instant::now();
         ctx.out
-            .remark("one of them is killed, the other is stopped");
+            .note_at_terminal("one of them is killed, the other is stopped");
         let [of_killed, of_stopped] = [killed, stopped].map(|it| self.record.held_by(&it.name));
         if !self.args.yours {
             let rest = self.args.jobs.div_ceil(2).max(SLOTS);

@@ -103,7 +103,7 @@ fn with_book(entry: &Result<Entry>) -> Option<&Job> {
 }
 
 fn add_position(explanation: &mut Explanation, job: &Job, flow: Option<&Flow>, now: DateTime<Utc>) {
-    let said = match (flow, job.shelf) {
+    let progress = match (flow, job.shelf) {
         (Some(flow), _) => position(flow, now),
         (None, Shelf::Trash) => {
             "the logbook is gone; a restored job would return to the trash immediately".to_owned()
@@ -111,7 +111,7 @@ fn add_position(explanation: &mut Explanation, job: &Job, flow: Option<&Flow>, n
         (None, _) => "the flow record is gone; a worker can only trash the job".to_owned(),
     };
     if !explanation.findings.is_empty() {
-        let first = explanation.findings.remove(0).seen("flow", said);
+        let first = explanation.findings.remove(0).seen("flow", progress);
         let fix = first.fix.clone().filter(|_| flow.is_some());
         explanation.findings.insert(0, first.fixed_by(fix));
     }
@@ -164,22 +164,27 @@ mod tests {
         job.shelf = Shelf::Board;
         let expiry = Expiry::default();
         let after = |seconds: i64| now - TimeDelta::seconds(seconds);
-        let is_told = |job: &Job, flow: &Flow| changed_unclaimed(expiry, job, flow, now).is_some();
-        for (seconds, told) in [(-6, false), (-4, true), (0, true), (29, true), (31, false)] {
+        let is_reported =
+            |job: &Job, flow: &Flow| changed_unclaimed(expiry, job, flow, now).is_some();
+        for (seconds, expected) in [(-6, false), (-4, true), (0, true), (29, true), (31, false)] {
             assert_eq!(
-                is_told(&job, &flow("RUNNING", after(seconds))),
-                told,
+                is_reported(&job, &flow("RUNNING", after(seconds))),
+                expected,
                 "{seconds}"
             );
         }
-        for (state, told) in [
+        for (state, expected) in [
             ("RESUMING", true),
             ("SUSPENDED", false),
             ("REVERTED", false),
         ] {
-            assert_eq!(is_told(&job, &flow(state, after(1))), told, "{state}");
+            assert_eq!(
+                is_reported(&job, &flow(state, after(1))),
+                expected,
+                "{state}"
+            );
         }
         job.holding = Some(Holding::new(None, ClaimEnd::Timed, None));
-        assert!(!is_told(&job, &flow("RUNNING", after(1))));
+        assert!(!is_reported(&job, &flow("RUNNING", after(1))));
     }
 }

@@ -180,9 +180,9 @@ fn cells(row: &str) -> Vec<String> {
 ///
 /// A third cell explains the second, or is a sentence of its own.
 fn entry_of_row(cells: &[String]) -> Option<Block> {
-    let (term, said) = cells.split_first()?;
-    let mut text = said.first()?.clone();
-    for more in said.iter().skip(1) {
+    let (term, sentences) = cells.split_first()?;
+    let mut text = sentences.first()?.clone();
+    for more in sentences.iter().skip(1) {
         let (first, rest) = more.split_at_checked(1).unwrap_or(("", more));
         text += &match text.ends_with('`') {
             true => format!(": {more}"),

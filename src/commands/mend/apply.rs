@@ -266,7 +266,7 @@ impl BalancerRepair<'_> {
         let reason = self.reason();
         let settlement = Settlement {
             job: Some(Identity::from(&job)),
-            remark: Some(AuditEntry::now("mended", &ctx.who().text(), Some(&reason))),
+            audit: Some(AuditEntry::now("mended", &ctx.who().text(), Some(&reason))),
             ..Settlement::of(posted.key, Decision::Consume, authority)
         };
         the_answer(board, board.settle(&[settlement]).await?)?;
@@ -323,7 +323,7 @@ impl BalancerRepair<'_> {
         before: Option<LoadBalancer>,
     ) -> anyhow::Result<String> {
         let (id, limit) = (&self.judged.balancer.id, self.args.timeout);
-        ctx.out.remark(format!(
+        ctx.out.note_at_terminal(format!(
             "waiting at most {} for the result",
             duration::brief(limit)
         ));

@@ -45,9 +45,9 @@ pub(crate) fn note_if_unused(ctx: &Context, board: &dyn Board, health: &Health) 
     }
 }
 
-pub(crate) fn remark_on_peers(ctx: &Context, board: &dyn Board) {
+pub(crate) fn note_peers_at_terminal(ctx: &Context, board: &dyn Board) {
     if board.capabilities().has_peers() && ctx.out.format() == Format::Table {
-        ctx.out.remark(UNSEEN);
+        ctx.out.note_at_terminal(UNSEEN);
     }
 }
 

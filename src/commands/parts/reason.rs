@@ -14,7 +14,7 @@ pub(crate) struct ReasonArgs {
 }
 
 impl ReasonArgs {
-    pub(crate) fn remark_on(&self, ctx: &Context, action: &str) -> AuditEntry {
+    pub(crate) fn audit(&self, ctx: &Context, action: &str) -> AuditEntry {
         AuditEntry::now(action, &ctx.who().text(), self.given().as_deref())
     }
 

@@ -223,7 +223,7 @@ impl Performer {
             max_attempts: job.own_max_attempts(),
             conductor: &self.by.owner,
             // The command writes straight to the terminal.
-            said: &CapturedOutput::default,
+            output: &CapturedOutput::default,
         };
         let decision = self.retry.judge(end, context);
         let settlement = Settlement::of_command(job, &decision, &self.by.owner, fence);

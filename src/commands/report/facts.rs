@@ -115,7 +115,7 @@ impl ReportFacts {
         for pause in &mut self.pauses {
             let AuditEntry {
                 by, action, reason, ..
-            } = &mut pause.remark;
+            } = &mut pause.audit;
             let texts = [&mut pause.names, by]
                 .into_iter()
                 .chain(action)

@@ -230,14 +230,14 @@ mod tests {
         for millis in (1..=10_000).rev() {
             spans.add(Some(TimeDelta::milliseconds(millis)));
         }
-        let told = spans.percentiles().unwrap();
-        for (told, exact) in [(told.p50, 5.0), (told.p90, 9.0), (told.p99, 9.9)] {
+        let found = spans.percentiles().unwrap();
+        for (found, exact) in [(found.p50, 5.0), (found.p90, 9.0), (found.p99, 9.9)] {
             assert!(
-                (told / exact - 1.0_f64).abs() < 0.011,
-                "{told} is not {exact}"
+                (found / exact - 1.0_f64).abs() < 0.011,
+                "{found} is not {exact}"
             );
         }
-        assert_eq!((told.count, told.longest), (10_000, 10.0));
+        assert_eq!((found.count, found.longest), (10_000, 10.0));
         let mut none = Quantiles::default();
         none.add(None);
         none.add(Some(TimeDelta::zero()));

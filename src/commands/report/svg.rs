@@ -46,11 +46,11 @@ fn percent(part: f64) -> String {
     number(part) + "%"
 }
 
-fn figure((id, title, told): ChartText<'_>, height: f64, drawn: &Html) -> Html {
-    let (title_id, told_id) = (format!("{id}-title"), format!("{id}-told"));
-    let labels = format!("{title_id} {told_id}");
+fn figure((id, title, description): ChartText<'_>, height: f64, drawn: &Html) -> Html {
+    let (title_id, description_id) = (format!("{id}-title"), format!("{id}-description"));
+    let labels = format!("{title_id} {description_id}");
     let title = element("title", &[("id", &title_id)], &[&title]);
-    let told = element("desc", &[("id", &told_id)], &[&told]);
+    let description = element("desc", &[("id", &description_id)], &[&description]);
     let height = number(height);
     let attributes: [Attribute<'_>; 4] = [
         ("role", &"img"),
@@ -58,7 +58,7 @@ fn figure((id, title, told): ChartText<'_>, height: f64, drawn: &Html) -> Html {
         ("height", &height),
         ("aria-labelledby", &labels),
     ];
-    element("svg", &attributes, &[&title, &told, drawn])
+    element("svg", &attributes, &[&title, &description, drawn])
 }
 
 /// Wraps a chart whose content is also in the text beside it.
@@ -98,9 +98,9 @@ fn label(name: &'static str, (x, y): (f64, f64), text: impl AsRef<str>) -> Html 
     element(name, &[("x", &percent(x)), ("y", &number(y))], &[&text])
 }
 
-pub(super) fn parts(told: ChartText<'_>, parts: &[BarPart]) -> Html {
+pub(super) fn parts(text: ChartText<'_>, parts: &[BarPart]) -> Html {
     let all = parts.iter().map(|(.., count)| count).sum::<u64>();
-    figure(told, 14.0, &row(parts, all, 14.0))
+    figure(text, 14.0, &row(parts, all, 14.0))
 }
 
 /// Draws a bar in a table, hidden from screen readers, which read the numbers.
@@ -144,22 +144,22 @@ fn bars(
 }
 
 pub(super) fn course(id: &'static str, title: &'static str, intervals: &[Interval]) -> Html {
-    let (mut drawn, mut told, mut floor) = (Html::default(), Vec::new(), 0.0);
+    let (mut drawn, mut totals, mut floor) = (Html::default(), Vec::new(), 0.0);
     let classes = ["rect.unclaimed", "rect.done", "rect.failed"];
     for (kind, (name, class)) in KINDS.into_iter().zip(classes).enumerate() {
         floor += ROW + 20.0;
         let counts: Vec<_> = intervals.iter().map(|it| it.counts()[kind]).collect();
         let most = counts.iter().copied().max().unwrap_or_default();
         let [sum, highest] = [counts.iter().sum(), most].map(words::grouped);
-        let told_here = format!("{sum} {name}, at most {highest} in a bar");
-        drawn.add(&label("text.start", (0.0, floor - ROW - 6.0), &told_here));
-        told.push(told_here);
+        let total = format!("{sum} {name}, at most {highest} in a bar");
+        drawn.add(&label("text.start", (0.0, floor - ROW - 6.0), &total));
+        totals.push(total);
         drawn.add(&bars(class, &counts, (0.06, 0.88), (floor, ROW)));
     }
     if let (Some(first), Some(last)) = (intervals.first(), intervals.last()) {
         drawn.add(&axis(floor, (first.from, last.to)));
     }
-    figure((id, title, &told.join("; ")), floor + BELOW, &drawn)
+    figure((id, title, &totals.join("; ")), floor + BELOW, &drawn)
 }
 
 fn axis(y: f64, (from, to): (DateTime<Utc>, DateTime<Utc>)) -> Html {
@@ -196,8 +196,8 @@ pub(super) fn lanes(
     drawn.add(&axis(top, times));
     let runs = lanes.iter().map(|lane| lane.runs.len()).sum::<usize>();
     let all = lanes.len();
-    let told = format!("{runs} runs in {all} lanes; the tables below list all of them");
-    figure((id, title, &told), top + BELOW + 6.0, &drawn)
+    let description = format!("{runs} runs in {all} lanes; the tables below list all of them");
+    figure((id, title, &description), top + BELOW + 6.0, &drawn)
 }
 
 fn one(lane: &Lane, top: f64, (from, to): (DateTime<Utc>, DateTime<Utc>), drawn: &mut Html) -> f64 {

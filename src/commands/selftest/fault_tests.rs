@@ -246,8 +246,8 @@ fn winners<T>(
     is_late: impl Fn(&BoardError) -> bool,
 ) -> Result<Vec<T>, BoardError> {
     let answers = answers.into_iter();
-    let told = answers.filter(|it| !it.as_ref().is_err_and(&is_late));
-    told.collect()
+    let in_time = answers.filter(|it| !it.as_ref().is_err_and(&is_late));
+    in_time.collect()
 }
 
 /// Drops the connection like a dying process; also returns the lease duration.

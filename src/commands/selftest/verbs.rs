@@ -146,7 +146,7 @@ impl Trial<'_> {
         let purged = [Purge {
             key: key.clone(),
             job: None,
-            remark: None,
+            audit: None,
         }];
         the_answer(&*self.ada, self.ada.purge(&purged).await?)?;
         self.is(key, None, "purged").await?;

@@ -20,7 +20,7 @@ use crate::{
 pub(super) struct BadEnds {
     names: BTreeMap<&'static str, Vec<String>>,
     reasons: Vec<String>,
-    remarks: Vec<String>,
+    sent_by: Vec<String>,
     trashed: Vec<String>,
 }
 
@@ -30,17 +30,17 @@ impl BadEnds {
         self.trashed
             .extend(trashed.map(|it| it.reference().into_owned()));
         let failure = job.and_then(|job| job.history.failures.last());
-        let remark = job.and_then(Job::sent_by);
-        let reason = remark.and_then(|remark| remark.reason.as_ref());
-        if let (Some(remark), Some(reason)) = (remark, reason)
+        let audit = job.and_then(Job::sent_by);
+        let reason = audit.and_then(|audit| audit.reason.as_ref());
+        if let (Some(audit), Some(reason)) = (audit, reason)
             && failure.is_none_or(|failure| failure.reason != *reason)
         {
-            self.remarks.push(format!("{}: {reason}", remark.by));
+            self.sent_by.push(format!("{}: {reason}", audit.by));
         }
         if let Some(failure) = failure {
-            for (stream, said) in failure.said() {
+            for (stream, text) in failure.last_lines() {
                 ctx.out.note(format!("last lines of {name} on {stream}:"));
-                for line in covered_text(said).lines() {
+                for line in covered_text(text).lines() {
                     ctx.out.note(format!("  {line}"));
                 }
             }
@@ -63,9 +63,9 @@ impl BadEnds {
             [] => String::new(),
             reasons => format!("; last failure: {}", reasons.join("; ")),
         };
-        let by = match self.remarks.as_slice() {
+        let by = match self.sent_by.as_slice() {
             [] => String::new(),
-            remarks => format!(", by {}", remarks.join(", by ")),
+            sent_by => format!(", by {}", sent_by.join(", by ")),
         };
         let message = format!("{}{by}{why}", ends.join("; "));
         Err(CommandError::JobFailed { message, job }.into())

@@ -119,7 +119,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
         ended = watch.run(ctx, handler.as_mut()) => ended,
         signal = signals.next() => {
             // The terminal echoes the pressed key, so the prompt gets a line of its own.
-            ctx.out.remark("");
+            ctx.out.note_at_terminal("");
             Err(under_claim::code(128 + signal.as_raw()))
         }
         () = until(limit) => match count {

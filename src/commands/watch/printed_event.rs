@@ -50,11 +50,8 @@ impl PrintedEvent {
             owner: event.owner.clone(),
             fence: event.fence.as_ref().map(ToString::to_string),
             outcome: event.departure.map(Departure::name),
-            by: event.remark.as_ref().map(|remark| remark.by.clone()),
-            reason: event
-                .remark
-                .as_ref()
-                .and_then(|remark| remark.reason.clone()),
+            by: event.audit.as_ref().map(|audit| audit.by.clone()),
+            reason: event.audit.as_ref().and_then(|audit| audit.reason.clone()),
         }
     }
 
@@ -78,7 +75,7 @@ impl PrintedEvent {
             time: ended.on,
             subject: Some(Subject::of(job)),
             departure: Some(ended.departure),
-            remark: job.history.remark.clone(),
+            audit: job.history.audit.clone(),
             ..Event::now(kind)
         }))
     }

@@ -59,9 +59,7 @@ impl ReplayedEvents {
             printed.kind == event.kind
                 && match event.kind {
                     EventKind::Claimed => is_over || printed.fence == event.fence,
-                    EventKind::Abandoned if printed.remark.is_some() => {
-                        printed.remark == event.remark
-                    }
+                    EventKind::Abandoned if printed.audit.is_some() => printed.audit == event.audit,
                     EventKind::Abandoned => {
                         printed.owner == event.owner && (printed.time - event.time).abs() <= SLACK
                     }
@@ -149,13 +147,13 @@ fn events_of(job: &Job) -> Vec<Event> {
         Some(Event { owner, ..event })
     });
     let trashed = at(EventKind::Trashed, job.trashed_on).map(|event| Event {
-        remark: job.sent_by().cloned(),
+        audit: job.sent_by().cloned(),
         ..event
     });
-    let overridden = history.remark.as_ref().and_then(|remark| {
-        let event = at(kind_of(remark)?, remark.on)?;
+    let overridden = history.audit.as_ref().and_then(|audit| {
+        let event = at(kind_of(audit)?, audit.on)?;
         Some(Event {
-            remark: Some(remark.clone()),
+            audit: Some(audit.clone()),
             ..event
         })
     });
@@ -166,7 +164,7 @@ fn events_of(job: &Job) -> Vec<Event> {
         };
         at(kind, Some(end.on)).map(|event| Event {
             departure: Some(end.departure),
-            remark: job.sent_by().cloned(),
+            audit: job.sent_by().cloned(),
             ..event
         })
     });
@@ -184,8 +182,8 @@ fn events_of(job: &Job) -> Vec<Event> {
 }
 
 /// Returns the event of an audit entry, for a job that has not moved since.
-fn kind_of(remark: &AuditEntry) -> Option<EventKind> {
-    match remark.action.as_deref() {
+fn kind_of(audit: &AuditEntry) -> Option<EventKind> {
+    match audit.action.as_deref() {
         Some("abandoned") => Some(EventKind::Abandoned),
         Some("restored" | "retried" | "changed") => Some(EventKind::Restored),
         // Its present location shows the event.
@@ -250,12 +248,12 @@ mod tests {
         use EventKind::{Abandoned, Posted, Restored};
         let mut job = failed_twice();
         job.history.failures.clear();
-        job.history.remark = Some(AuditEntry::now("abandoned", "olga", Some("ada is ill")));
+        job.history.audit = Some(AuditEntry::now("abandoned", "olga", Some("ada is ill")));
         let events = events_of(&job);
         assert_eq!(kinds(&job), [Posted, Abandoned]);
-        assert_eq!(events[1].remark, job.history.remark);
+        assert_eq!(events[1].audit, job.history.audit);
         assert!(ReplayedEvents::new(&events).has(&events[1]));
-        job.history.remark = Some(AuditEntry::now("retried", "olga", None));
+        job.history.audit = Some(AuditEntry::now("retried", "olga", None));
         assert_eq!(kinds(&job), [Posted, Restored]);
     }
 

@@ -70,13 +70,13 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "the conductor counts the remaining lease",
         "lease/ledger.rs",
         &["renew_at", "limits", "add", "expire", "confirm", "refuse"],
-        "f35e35b7",
+        "1c333645",
     ),
     (
         "the command ends before its deadline",
         "process/guard/line.rs",
         &["before"],
-        "dcf71a1b",
+        "74d38da3",
     ),
     (
         "the guard is informed and the command starts",
@@ -100,7 +100,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a conductor settles",
         "conductor/settler.rs",
         &["settle", "drop_lost"],
-        "67f34af7",
+        "e43ff124",
     ),
     (
         "possible claims are released",

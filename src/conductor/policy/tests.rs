@@ -349,8 +349,8 @@ fn published_policy_decides_like_the_policy() {
     )
     .unwrap();
     for policy in policies {
-        let told = serde_json::to_string(&policy.published(&patience)).unwrap();
-        let elsewhere = ExecutionPolicy::of(&serde_json::from_str(&told).unwrap());
+        let published = serde_json::to_string(&policy.published(&patience)).unwrap();
+        let elsewhere = ExecutionPolicy::of(&serde_json::from_str(&published).unwrap());
         for (name, details) in [
             ("resize", json!({})),
             ("anybodys", json!({"command": ["true"]})),
@@ -363,11 +363,15 @@ fn published_policy_decides_like_the_policy() {
             ("other", json!({"command": ["true"], "env": {"TZ": "C"}})),
             ("other", json!({"command": ["true"], "env": {"PATH": "C"}})),
         ] {
-            let said = |policy: &ExecutionPolicy| {
+            let decided = |policy: &ExecutionPolicy| {
                 let admitted = policy.admit(&job(name, details.clone()));
                 admitted.map_err(|unfit| unfit.to_string())
             };
-            assert_eq!(said(&policy), said(&elsewhere), "{told}: {name} {details}");
+            assert_eq!(
+                decided(&policy),
+                decided(&elsewhere),
+                "{published}: {name} {details}"
+            );
         }
     }
 }

@@ -254,9 +254,9 @@ impl World {
                 }
             }
             // The request for a pause may arrive after the one that ends it.
-            let remark = AuditEntry::now("resumed", "operator", None);
+            let audit = AuditEntry::now("resumed", "operator", None);
             if !self.server.look(|store| store.pauses.is_empty()) {
-                let _ = self.board(OPERATOR).resume("*", &remark).await;
+                let _ = self.board(OPERATOR).resume("*", &audit).await;
             }
             let left = self.server.look(|store| store.jobs_left());
             if left == 0 {

@@ -30,7 +30,7 @@ const EXPIRY: &str = "jobboard_expiration_time";
 /// The URL of an in-process database.
 const IN_MEMORY: &str = "sqlite://";
 
-const REMARK: &str = "remark";
+const NOTE: &str = "note";
 
 #[derive(Debug, Clone)]
 pub(crate) struct Octavia {
@@ -39,7 +39,7 @@ pub(crate) struct Octavia {
     pub(super) logbook: Option<Sourced<Secret>>,
     pub(crate) database: Option<Sourced<Secret>>,
     pub(crate) expiry: Expiry,
-    /// The settings, with remarks on the unsupported and the doubtful ones.
+    /// The settings, with notes on the unsupported and the doubtful ones.
     pub(super) settings: Vec<Setting>,
 }
 
@@ -135,21 +135,21 @@ impl Octavia {
     }
 
     fn of(oslo: Oslo<'_>, folder: &Path) -> anyhow::Result<Self> {
-        let remarks = Vec::new();
-        Reader { oslo, remarks }.finish(folder)
+        let notes = Vec::new();
+        Reader { oslo, notes }.finish(folder)
     }
 }
 
 impl Octavia {
-    pub(crate) fn remarks(&self) -> impl Iterator<Item = String> {
-        let remarks = self.settings.iter().filter(|it| it.key == REMARK);
-        remarks.map(Setting::text)
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+        let notes = self.settings.iter().filter(|it| it.key == NOTE);
+        notes.map(Setting::text)
     }
 }
 
 struct Reader<'a> {
     oslo: Oslo<'a>,
-    remarks: Vec<(&'static str, String)>,
+    notes: Vec<(&'static str, String)>,
 }
 
 impl Reader<'_> {
@@ -166,21 +166,21 @@ impl Reader<'_> {
         if !(1..=3600).contains(&expiry) {
             let problem = "claims expire immediately, or a job waits for hours after its worker \
                            dies";
-            self.remark(EXPIRY, problem);
+            self.note(EXPIRY, problem);
         }
         self.is_true("jobboard_save_logbook")?;
         if !self.is_true("jobboard_enabled")? {
             let problem = "Octavia does not use its board until this is True";
-            self.remark("jobboard_enabled", problem);
+            self.note("jobboard_enabled", problem);
         }
         let logbook = self.logbook()?;
         if logbook.is_none() {
             let problem = "logbooks stay in the memory of each process, so no other process can \
                            resume a flow";
-            self.remark(LOGBOOK, problem);
+            self.note(LOGBOOK, problem);
         }
         let database = self.oslo.value(DATABASE.0, DATABASE.1)?;
-        let database = database.filter(|said| said.text != IN_MEMORY);
+        let database = database.filter(|value| value.text != IN_MEMORY);
         Ok(Octavia {
             database: database.map(secret),
             logbook,
@@ -210,17 +210,17 @@ impl Reader<'_> {
                 source: place,
             });
         }
-        let remarks = self.remarks.iter().map(|(option, problem)| Setting {
-            key: REMARK,
+        let notes = self.notes.iter().map(|(option, problem)| Setting {
+            key: NOTE,
             value: format!("{option}: {problem}").into(),
             source: self.place(option),
         });
-        settings.extend(remarks);
+        settings.extend(notes);
         Ok(settings)
     }
 
-    fn remark(&mut self, option: &'static str, problem: impl Into<String>) {
-        self.remarks.push((option, problem.into()));
+    fn note(&mut self, option: &'static str, problem: impl Into<String>) {
+        self.notes.push((option, problem.into()));
     }
 
     fn place(&self, option: &str) -> String {
@@ -248,8 +248,8 @@ impl Reader<'_> {
     }
 
     fn secret(&self, option: &str) -> anyhow::Result<Option<Sourced<Secret>>> {
-        let said = self.text(option)?.filter(|said| !said.text.is_empty());
-        Ok(said.map(secret))
+        let value = self.text(option)?.filter(|value| !value.text.is_empty());
+        Ok(value.map(secret))
     }
 }
 

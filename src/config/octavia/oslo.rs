@@ -28,7 +28,7 @@ const LARGEST: usize = 1 << 20;
 const DEFAULT: &str = "DEFAULT";
 
 pub(super) struct Oslo<'a> {
-    said: HashMap<(String, String), OsloValue>,
+    values: HashMap<(String, String), OsloValue>,
     default: fn(&str, &str) -> Option<&'static str>,
     env: &'a Environment,
     names: Cell<u32>,
@@ -46,9 +46,9 @@ impl<'a> Oslo<'a> {
         default: fn(&str, &str) -> Option<&'static str>,
         env: &'a Environment,
     ) -> Self {
-        let said = HashMap::new();
+        let values = HashMap::new();
         Self {
-            said,
+            values,
             default,
             env,
             names: Cell::new(0),
@@ -74,7 +74,7 @@ impl<'a> Oslo<'a> {
     pub(super) fn parse_file(&mut self, path: &Path, text: &str) -> anyhow::Result<()> {
         let mut group: Option<String> = None;
         let mut open: Option<Open> = None;
-        let said = &mut self.said;
+        let values = &mut self.values;
         let mut close = |open: &mut Option<Open>, group: &Option<String>| {
             let Some(Open { key, lines, place }) = open.take() else {
                 return Ok(());
@@ -83,7 +83,7 @@ impl<'a> Oslo<'a> {
                 bail!("{place}: the option comes before any [GROUP]");
             };
             let text = lines.join("\n");
-            said.insert((group_key(group), key), OsloValue { text, place });
+            values.insert((group_key(group), key), OsloValue { text, place });
             Ok(())
         };
         ensure!(
@@ -131,7 +131,7 @@ impl<'a> Oslo<'a> {
     }
 
     pub(super) fn place(&self, group: &str, name: &str) -> Option<String> {
-        self.written(group, name).map(|said| said.place)
+        self.written(group, name).map(|value| value.place)
     }
 
     fn value_at(&self, group: &str, name: &str, depth: usize) -> anyhow::Result<Option<OsloValue>> {
@@ -141,15 +141,15 @@ impl<'a> Oslo<'a> {
                 place: "default".to_owned(),
             })
         };
-        let Some(said) = self.written(group, name).or_else(default) else {
+        let Some(value) = self.written(group, name).or_else(default) else {
             return Ok(None);
         };
-        let text = self.substitute(&said.text, group, depth);
+        let text = self.substitute(&value.text, group, depth);
         let text = match depth {
-            0 => text.with_context(|| format!("{}: {name} of [{group}]", said.place))?,
+            0 => text.with_context(|| format!("{}: {name} of [{group}]", value.place))?,
             _ => text?,
         };
-        Ok(Some(OsloValue { text, ..said }))
+        Ok(Some(OsloValue { text, ..value }))
     }
 
     fn written(&self, group: &str, name: &str) -> Option<OsloValue> {
@@ -160,7 +160,10 @@ impl<'a> Oslo<'a> {
                 text,
                 place: variable,
             }),
-            None => self.said.get(&(group_key(group), name.to_owned())).cloned(),
+            None => self
+                .values
+                .get(&(group_key(group), name.to_owned()))
+                .cloned(),
         }
     }
 
@@ -199,8 +202,8 @@ impl<'a> Oslo<'a> {
             None => vec![(group, name), (DEFAULT, name)],
         };
         for (group, name) in places {
-            if let Some(said) = self.value_at(group, name, depth + 1)? {
-                return Ok(said.text);
+            if let Some(value) = self.value_at(group, name, depth + 1)? {
+                return Ok(value.text);
             }
             // A known option without a value is an empty text.
             if super::is_option(group, name) {

@@ -33,7 +33,7 @@ impl Reader<'_> {
             let problem = format!(
                 "without jobboard_redis_sentinel, Octavia uses only the first host: {first}"
             );
-            self.remark(HOSTS, problem);
+            self.note(HOSTS, problem);
         }
         let namespace = self.required("jobboard_backend_namespace")?.text;
         let url = RedisUrl {
@@ -58,7 +58,7 @@ impl Reader<'_> {
                 "{PORT} is the default port of Redis; the default port of Sentinel is \
                  {SENTINEL_PORT}"
             );
-            self.remark("jobboard_backend_port", problem);
+            self.note("jobboard_backend_port", problem);
         }
         let password = self.secret("jobboard_redis_sentinel_password")?;
         Ok(Sentinel {
@@ -78,7 +78,7 @@ impl Reader<'_> {
         }
         let verifies = options.remove("ssl_cert_reqs");
         if verifies.is_some_and(|it| !it.eq_ignore_ascii_case("required")) {
-            self.remark_verification(option);
+            self.note_verification(option);
         }
         let mut file = |key| options.remove(key).and_then(path);
         let (ca, cert, key) = (
@@ -89,7 +89,7 @@ impl Reader<'_> {
         if ca.is_none() {
             let problem = "without ssl_ca_certs, the certificate authorities of the system are \
                            trusted";
-            self.remark(option, problem);
+            self.note(option, problem);
         }
         Ok(Some(TlsFiles {
             ca,
@@ -102,7 +102,7 @@ impl Reader<'_> {
         if servers.iter().any(|server| server.host.contains(':')) {
             let problem = "Octavia appends the port to an IPv6 address without brackets, which \
                            its ZooKeeper client cannot parse; jobboard can";
-            self.remark(HOSTS, problem);
+            self.note(HOSTS, problem);
         }
         let namespace = self.required("jobboard_backend_namespace")?.text;
         let url = BoardUrl::ZooKeeper(Box::new(ZooKeeperUrl {
@@ -125,11 +125,11 @@ impl Reader<'_> {
             return Ok(None);
         }
         if options.remove("verify_certs").is_some_and(|it| !is_yes(it)) {
-            self.remark_verification(ZOOKEEPER_TLS);
+            self.note_verification(ZOOKEEPER_TLS);
         }
         if options.remove("keyfile_password").and_then(path).is_some() {
             let problem = "jobboard cannot read a private key with a password";
-            self.remark(ZOOKEEPER_TLS, problem);
+            self.note(ZOOKEEPER_TLS, problem);
         }
         let mut file = |key| options.remove(key).and_then(path);
         let (cert, key) = (file("certfile"), file("keyfile"));
@@ -139,9 +139,9 @@ impl Reader<'_> {
         }))
     }
 
-    fn remark_verification(&mut self, option: &'static str) {
+    fn note_verification(&mut self, option: &'static str) {
         let problem = "Octavia does not verify the certificate of the server; jobboard does";
-        self.remark(option, problem);
+        self.note(option, problem);
     }
 
     /// Returns the servers, at least one: all of them, or only the first.
@@ -166,13 +166,15 @@ impl Reader<'_> {
     }
 
     fn dict(&self, option: &str) -> anyhow::Result<BTreeMap<String, String>> {
-        let said = self.required(option)?;
-        oslo::dict(&said.text).with_context(|| format!("{}: {option}", said.place))
+        let value = self.required(option)?;
+        oslo::dict(&value.text).with_context(|| format!("{}: {option}", value.place))
     }
 
     fn given(&self, option: &str) -> anyhow::Result<Option<String>> {
-        let said = self.text(option)?;
-        Ok(said.map(|said| said.text).filter(|text| !text.is_empty()))
+        let value = self.text(option)?;
+        Ok(value
+            .map(|value| value.text)
+            .filter(|text| !text.is_empty()))
     }
 }
 

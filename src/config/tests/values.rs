@@ -241,7 +241,7 @@ fn command_line_wins_even_over_an_invalid_variable() {
 #[test]
 fn invalid_variable_is_named() {
     let machine = Machine::new();
-    for (name, value, told) in [
+    for (name, value, problem) in [
         (
             "JOBBOARD_FORMAT",
             "xml",
@@ -268,10 +268,10 @@ fn invalid_variable_is_named() {
         ("JOBBOARD_CONFIG", "", "is empty"),
     ] {
         let refusal = machine.refusal(Flags::default(), &[(name, value)]);
-        let told = format!(
-            "{name}{}{told}",
-            if told.starts_with(':') { "" } else { " " }
+        let problem = format!(
+            "{name}{}{problem}",
+            if problem.starts_with(':') { "" } else { " " }
         );
-        assert!(refusal.starts_with(&told), "{refusal}");
+        assert!(refusal.starts_with(&problem), "{refusal}");
     }
 }

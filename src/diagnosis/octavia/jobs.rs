@@ -39,8 +39,8 @@ impl Jobs {
         logbook: &mut Database,
         seen: &mut Examined,
     ) -> Self {
-        let (mut jobs, untold) = Self::of(board, seen).await;
-        jobs.add_untold(untold, logbook, seen).await;
+        let (mut jobs, unnamed) = Self::of(board, seen).await;
+        jobs.add_unnamed(unnamed, logbook, seen).await;
         if let Some(gap) = &jobs.gap {
             seen.unseen(format!("pending load balancers: {gap}"), None);
         }
@@ -74,13 +74,13 @@ impl Jobs {
 
     /// Reads all jobs; returns those without a load balancer separately.
     async fn of(board: &dyn Board, seen: &mut Examined) -> (Self, Vec<Entry>) {
-        let mut untold = Vec::new();
+        let mut unnamed = Vec::new();
         let mut jobs = Self {
             books: Some(HashSet::new()),
             order: board.capabilities().peer_order,
             ..Self::default()
         };
-        match time::timeout(WHOLE, jobs.add_all(board, &mut untold)).await {
+        match time::timeout(WHOLE, jobs.add_all(board, &mut unnamed)).await {
             Ok(Ok(0)) => {}
             Ok(Ok(unreadable)) => {
                 jobs.books = None;
@@ -93,14 +93,14 @@ impl Jobs {
                 jobs.gap = Some("the jobs cannot be read".to_owned());
             }
         }
-        (jobs, untold)
+        (jobs, unnamed)
     }
 
     /// Returns the number of unreadable records.
     async fn add_all(
         &mut self,
         board: &dyn Board,
-        untold: &mut Vec<Entry>,
+        unnamed: &mut Vec<Entry>,
     ) -> Result<usize, BoardError> {
         let mut unreadable = 0;
         for shelf in Shelf::LIVE {
@@ -116,7 +116,7 @@ impl Jobs {
                 self.count(&job);
                 match balancer {
                     Some(balancer) => self.add(balancer, Entry::Job(job)),
-                    None => untold.push(Entry::Job(job)),
+                    None => unnamed.push(Entry::Job(job)),
                 }
             }
         }
@@ -138,11 +138,11 @@ impl Jobs {
     }
 
     /// Adds jobs whose posting lacks the load balancer; the logbooks name it.
-    async fn add_untold(&mut self, jobs: Vec<Entry>, logbook: &mut Database, seen: &mut Examined) {
+    async fn add_unnamed(&mut self, jobs: Vec<Entry>, logbook: &mut Database, seen: &mut Examined) {
         let book = |entry: &Entry| Some(entry.job()?.book.as_ref()?.uuid.clone());
         let books: Vec<_> = jobs.iter().filter_map(book).collect();
         let books: Vec<_> = books.iter().map(String::as_str).collect();
-        let told = match books.as_slice() {
+        let balancers = match books.as_slice() {
             [] => None,
             books => {
                 logbook
@@ -150,14 +150,14 @@ impl Jobs {
                     .await
             }
         };
-        let told = told.unwrap_or_default();
+        let balancers = balancers.unwrap_or_default();
         let mut unknown = 0;
         for entry in jobs {
             // No worker runs a job that Octavia did not post.
             let is_waiting = entry
                 .job()
                 .is_some_and(|job| job.shelf == Shelf::Board && octavia::flow(&job.name).is_some());
-            match book(&entry).and_then(|book| told.get(&book)) {
+            match book(&entry).and_then(|book| balancers.get(&book)) {
                 Some(Some(balancer)) => self.add(balancer.clone(), entry),
                 // The flow of a spare amphora has none.
                 Some(None) => {}

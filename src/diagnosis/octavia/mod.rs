@@ -31,9 +31,9 @@ const NAMED: usize = 5;
 
 pub(super) async fn examine(config: &Config, board: &dyn Board, conf: &Octavia) -> Examined {
     let mut seen = Examined::default();
-    for remark in conf.remarks() {
+    for note in conf.notes() {
         let remedy = Fix::look(Suggestion::of("config"));
-        seen.add(Problem::new(Code::OddConfig, remark).fixed_by(remedy));
+        seen.add(Problem::new(Code::OddConfig, note).fixed_by(remedy));
     }
     let mut reader = OctaviaReader::open(config, conf, conf.database.as_ref()).await;
     let short = reader.logbook.ask(&mut seen, Logbook::short_columns).await;
@@ -139,7 +139,7 @@ fn books_without_job(books: &[&StaleBook]) -> Option<Problem> {
     let named = books.iter().take(NAMED);
     Some(named.fold(problem, |problem, book| {
         let about = book.load_balancer.as_ref().map(|id| format!(", lb {id}"));
-        let told = format!("{} {}{}", book.uuid, book.name, about.unwrap_or_default());
-        problem.seen("logbook", told)
+        let described = format!("{} {}{}", book.uuid, book.name, about.unwrap_or_default());
+        problem.seen("logbook", described)
     }))
 }

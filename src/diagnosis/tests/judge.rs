@@ -43,7 +43,7 @@ fn paused(until: Option<TimeDelta>) -> Snapshot {
     let pause = Pause {
         names: "re*".to_owned(),
         until: until.map(|it| now() + it),
-        remark: AuditEntry::now("paused", "ana", None),
+        audit: AuditEntry::now("paused", "ana", None),
         is_unreadable: false,
     };
     let mut snapshot = night();
@@ -282,7 +282,7 @@ fn delay_longer_than_any_back_off_is_a_problem() {
 fn job_in_the_trash_has_failed_unless_an_operator_put_it_there() {
     let failed = || trashed(job("a"), Some("exit 1"));
     let by_ana = edited(failed(), |it| {
-        it.history.remark = Some(AuditEntry::now("trashed", "ana", Some("old")));
+        it.history.audit = Some(AuditEntry::now("trashed", "ana", Some("old")));
     });
     assert_eq!(judged(&night(), &entry(failed())), "failed stays");
     assert_eq!(judged(&night(), &by_ana), "trashed stays");

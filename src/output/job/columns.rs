@@ -246,8 +246,8 @@ fn reason(view: JobView<'_>) -> Fact<'_> {
         Entry::Job(job) => job,
         Entry::Malformed(record) => return Fact::Marked(Tone::Bad, (&record.problem).into()),
     };
-    if let (Some(remark), Some(reason)) = (&job.history.remark, job.reason()) {
-        return match &remark.action {
+    if let (Some(audit), Some(reason)) = (&job.history.audit, job.reason()) {
+        return match &audit.action {
             Some(action) if job.sent_by().is_none() => {
                 Fact::Both(Cell::new(format!("{action}: {reason}")), reason)
             }

@@ -89,17 +89,17 @@ impl JobView<'_> {
                 page.fact(name, duration::brief(span));
             }
         }
-        if let Some(remark) = &job.history.remark {
-            let ago = remark.on.map(|time| duration::brief(self.since(time)));
+        if let Some(audit) = &job.history.audit {
+            let ago = audit.on.map(|time| duration::brief(self.since(time)));
             let label = match job.last_action() {
                 Some(_) => "by",
                 None => "earlier",
             };
             page.fact(
                 label,
-                match (&remark.action, ago) {
-                    (Some(action), Some(ago)) => format!("{}, {action} {ago} ago", remark.by),
-                    _ => remark.by.clone(),
+                match (&audit.action, ago) {
+                    (Some(action), Some(ago)) => format!("{}, {action} {ago} ago", audit.by),
+                    _ => audit.by.clone(),
                 },
             );
             if let Some(reason) = job.reason() {
@@ -153,15 +153,15 @@ impl JobView<'_> {
                     format!("{time} on {owner}: {}", failure.headline()),
                 ),
             }
-            self.said(page, failure);
+            self.last_lines(page, failure);
         }
     }
 
-    pub(super) fn said(&self, page: &mut Page, failure: &Failure) {
-        for (stream, said) in failure.said() {
+    pub(super) fn last_lines(&self, page: &mut Page, failure: &Failure) {
+        for (stream, text) in failure.last_lines() {
             page.block(&format!("{stream}:"));
-            let said = self.masked(said);
-            said.lines()
+            let text = self.masked(text);
+            text.lines()
                 .for_each(|line| page.block(&format!("  {line}")));
         }
     }
@@ -244,7 +244,7 @@ impl Report for FailedAttempt<'_> {
     fn fields(&self) -> Vec<String> {
         let Failure { stdout, stderr, .. } = self.failure;
         let number = self.number.map(|number| number.to_string());
-        let said = [stdout, stderr].map(|text| self.view.masked(text).into_owned());
+        let output = [stdout, stderr].map(|text| self.view.masked(text).into_owned());
         let facts = [
             self.view.entry.reference().into_owned(),
             number.unwrap_or_default(),
@@ -252,7 +252,7 @@ impl Report for FailedAttempt<'_> {
             rfc3339(self.failure.time),
             self.failure.conductor.clone(),
         ];
-        facts.into_iter().chain(said).collect()
+        facts.into_iter().chain(output).collect()
     }
 
     fn reference(&self) -> Option<Cow<'_, str>> {
@@ -272,8 +272,8 @@ impl Report for FailedAttempt<'_> {
             .plain(format!("  {attempt}  "))
             .add(Tone::Bad, self.failure.headline())
             .plain(format!("  {time} ({ago} ago) on {conductor}"));
-        self.view.said(page, self.failure);
-        if self.failure.said().next().is_none() {
+        self.view.last_lines(page, self.failure);
+        if self.failure.last_lines().next().is_none() {
             page.block("it printed nothing, or its output was not kept");
         }
     }

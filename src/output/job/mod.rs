@@ -77,8 +77,8 @@ impl Serialize for JobView<'_> {
         let (entry, job, claim) = (self.entry, self.entry.job(), self.entry.holding());
         let ended = job.and_then(|job| job.ended.as_ref());
         let history = job.map(|job| &job.history);
-        let remark = job.and_then(|job| match self.is_dump {
-            true => job.history.remark.as_ref(),
+        let audit = job.and_then(|job| match self.is_dump {
+            true => job.history.audit.as_ref(),
             false => job.last_action(),
         });
         let (exit_code, signal) = job.and_then(Job::last_exit).unzip();
@@ -92,7 +92,7 @@ impl Serialize for JobView<'_> {
         let details = job.and_then(Job::details);
         let hidden = details.as_ref().filter(|_| hides).map(|it| covered(it));
         let reason = match self.is_dump {
-            true => remark.and_then(|remark| remark.reason.as_deref().map(Cow::Borrowed)),
+            true => audit.and_then(|audit| audit.reason.as_deref().map(Cow::Borrowed)),
             false => job.and_then(Job::reason),
         };
         let mut map = serializer.serialize_map(None)?;
@@ -113,9 +113,9 @@ impl Serialize for JobView<'_> {
             "trashed_on": time(job.and_then(|job| job.trashed_on)),
             "ended_on": time(ended.map(|ended| ended.on)),
             "outcome": ended.map(|ended| ended.departure),
-            "by": remark.map(|remark| &remark.by),
-            "action": remark.and_then(|remark| remark.action.as_ref()),
-            "action_on": time(remark.and_then(|remark| remark.on)),
+            "by": audit.map(|audit| &audit.by),
+            "action": audit.and_then(|audit| audit.action.as_ref()),
+            "action_on": time(audit.and_then(|audit| audit.on)),
             "reason": reason,
             "waited": seconds(job.and_then(Job::waited)),
             "took": seconds(job.and_then(Job::took)),

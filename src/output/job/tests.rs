@@ -60,7 +60,7 @@ fn failure() -> Failure {
     }
 }
 
-fn remark(reason: Option<&str>) -> AuditEntry {
+fn audit(reason: Option<&str>) -> AuditEntry {
     AuditEntry {
         by: "olga@desk-4".to_owned(),
         action: Some("trashed".to_owned()),
@@ -162,12 +162,12 @@ fn changed(changes: &[&str]) -> JobColumns {
     JobColumns::usual(Shelf::Board).but(&changes)
 }
 
-fn trashed(name: &str, remark: Option<AuditEntry>, failures: Vec<Failure>) -> Entry {
+fn trashed(name: &str, audit: Option<AuditEntry>, failures: Vec<Failure>) -> Entry {
     Entry::Job(Box::new(Job {
         shelf: Shelf::Trash,
         trashed_on: ago(60),
         history: History {
-            remark,
+            audit,
             failures,
             ..History::default()
         },
@@ -201,8 +201,8 @@ fn states() -> Vec<Entry> {
     entries.swap_remove(0);
     entries.retain(|it| it.job().is_none_or(|job| job.problem.is_none()));
     entries.push(trashed(
-        "told",
-        Some(remark(Some("no such volume"))),
+        "sent",
+        Some(audit(Some("no such volume"))),
         vec![failure()],
     ));
     entries.push(ended(Departure::Failed, vec![failure()]));
@@ -218,7 +218,7 @@ fn every_state_has_all_keys_in_json() {
     {"uuid":"1f0c9a58-b6c5-4d0a-8a43-6b0c3f6d2e7b","key":"1f0c9a58-b6c5-4d0a-8a43-6b0c3f6d2e7b","name":"resize","state":"CLAIMED","priority":"NORMAL","sequence":1,"created_on":"2027-01-15T07:48:00Z","last_modified":null,"owner":"ada","lease":"timed","expires_in":12.0,"claimed_on":"2027-01-15T07:55:00Z","fence":null,"trashed_on":null,"ended_on":null,"outcome":null,"by":null,"action":null,"action_on":null,"reason":null,"waited":null,"took":null,"exit_code":null,"signal":null,"book":null,"details":null,"attempts":0,"postponed":0,"not_before":null,"last_failure":null,"failures":[],"problem":null}
     {"uuid":"b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11","key":"b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11","name":"backup","state":"UNCLAIMED","priority":"NORMAL","sequence":1,"created_on":"2027-01-15T07:48:00Z","last_modified":null,"owner":null,"lease":null,"expires_in":null,"claimed_on":null,"fence":null,"trashed_on":null,"ended_on":null,"outcome":null,"by":null,"action":null,"action_on":null,"reason":null,"waited":null,"took":null,"exit_code":null,"signal":null,"book":null,"details":null,"attempts":2,"postponed":0,"not_before":"2027-01-15T08:00:28Z","last_failure":null,"failures":[],"problem":null}
     {"uuid":"c7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11","key":"c7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11","name":"backup","state":"CLAIMED","priority":"NORMAL","sequence":1,"created_on":"2027-01-15T07:48:00Z","last_modified":null,"owner":"bob","lease":"session","expires_in":null,"claimed_on":"2027-01-15T07:55:00Z","fence":null,"trashed_on":null,"ended_on":null,"outcome":null,"by":null,"action":null,"action_on":null,"reason":null,"waited":null,"took":null,"exit_code":null,"signal":null,"book":null,"details":null,"attempts":2,"postponed":0,"not_before":"2027-01-15T08:00:28Z","last_failure":null,"failures":[],"problem":null}
-    {"uuid":"1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b","key":"1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b","name":"told","state":"TRASHED","priority":"NORMAL","sequence":1,"created_on":"2027-01-15T07:48:00Z","last_modified":null,"owner":null,"lease":null,"expires_in":null,"claimed_on":null,"fence":null,"trashed_on":"2027-01-15T07:59:00Z","ended_on":null,"outcome":null,"by":"olga@desk-4","action":"trashed","action_on":"2027-01-15T07:59:00Z","reason":"no such volume","waited":null,"took":null,"exit_code":3,"signal":null,"book":null,"details":null,"attempts":0,"postponed":0,"not_before":null,"last_failure":{"exit_code":3,"signal":null,"reason":"the command ended with code 3","stdout":"","stderr":"","conductor":"c1","time":"2027-01-15T08:00:00Z"},"failures":[{"exit_code":3,"signal":null,"reason":"the command ended with code 3","stdout":"","stderr":"","conductor":"c1","time":"2027-01-15T08:00:00Z"}],"problem":null}
+    {"uuid":"1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b","key":"1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b","name":"sent","state":"TRASHED","priority":"NORMAL","sequence":1,"created_on":"2027-01-15T07:48:00Z","last_modified":null,"owner":null,"lease":null,"expires_in":null,"claimed_on":null,"fence":null,"trashed_on":"2027-01-15T07:59:00Z","ended_on":null,"outcome":null,"by":"olga@desk-4","action":"trashed","action_on":"2027-01-15T07:59:00Z","reason":"no such volume","waited":null,"took":null,"exit_code":3,"signal":null,"book":null,"details":null,"attempts":0,"postponed":0,"not_before":null,"last_failure":{"exit_code":3,"signal":null,"reason":"the command ended with code 3","stdout":"","stderr":"","conductor":"c1","time":"2027-01-15T08:00:00Z"},"failures":[{"exit_code":3,"signal":null,"reason":"the command ended with code 3","stdout":"","stderr":"","conductor":"c1","time":"2027-01-15T08:00:00Z"}],"problem":null}
     {"uuid":"1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b","key":"1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b","name":"resize","state":"COMPLETE","priority":"NORMAL","sequence":1,"created_on":"2027-01-15T07:48:00Z","last_modified":null,"owner":null,"lease":null,"expires_in":null,"claimed_on":null,"fence":null,"trashed_on":null,"ended_on":"2027-01-15T08:00:00Z","outcome":"failed","by":null,"action":null,"action_on":null,"reason":null,"waited":630.0,"took":90.0,"exit_code":3,"signal":null,"book":null,"details":null,"attempts":0,"postponed":0,"not_before":null,"last_failure":{"exit_code":3,"signal":null,"reason":"the command ended with code 3","stdout":"","stderr":"","conductor":"c1","time":"2027-01-15T08:00:00Z"},"failures":[{"exit_code":3,"signal":null,"reason":"the command ended with code 3","stdout":"","stderr":"","conductor":"c1","time":"2027-01-15T08:00:00Z"}],"problem":null}
     "#);
 }
@@ -233,7 +233,7 @@ fn every_state_has_all_columns() {
     1f0c9a58-b6c5-4d0a-8a43-6b0c3f6d2e7b|resize|CLAIMED|NORMAL|720|ada|300|12|0||1f0c9a58-b6c5-4d0a-8a43-6b0c3f6d2e7b|1|300|||||||||
     b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11|backup|UNCLAIMED|NORMAL|720||||2|retry in 28s|b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11|1|300|||||||||
     c7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11|backup|CLAIMED|NORMAL|720|bob|300|session|2||c7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11|1|300|||||||||
-    1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b|told|TRASHED|NORMAL|720||||0||1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b|1|300|60|||||olga@desk-4|trashed|no such volume|3
+    1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b|sent|TRASHED|NORMAL|720||||0||1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b|1|300|60|||||olga@desk-4|trashed|no such volume|3
     1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b|resize|COMPLETE|NORMAL|720||||0||1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b|1|300||failed|0|630|90|||exit 3|3
     ");
 }
@@ -333,11 +333,7 @@ fn narrow_terminal_shows_names_and_states() {
 #[test]
 fn trash_shows_actor_and_reason() {
     let entries = [
-        trashed(
-            "told",
-            Some(remark(Some("no such volume"))),
-            vec![failure()],
-        ),
+        trashed("sent", Some(audit(Some("no such volume"))), vec![failure()]),
         trashed("failed", None, vec![failure()]),
         Entry::Job(Box::new(Job {
             shelf: Shelf::Trash,
@@ -348,7 +344,7 @@ fn trash_shows_actor_and_reason() {
     ];
     insta::assert_snapshot!(on(Shelf::Trash, &entries, Some(80)), @"
     UUID      NAME     TRASHED  TRIES  BY           REASON
-    1f0c9a58  told          1m      0  olga@desk-4  no such volume
+    1f0c9a58  sent          1m      0  olga@desk-4  no such volume
     1f0c9a58  failed        1m      0  -            exit 3
     2f0c9a58  strange        -      0  -            the board of the job is unknown
     -         key:job0000000012-abcdef  its posting is no map

@@ -102,7 +102,7 @@ fn later_pieces_keep_the_widths_without_titles() {
 fn ids_are_as_long_as_needed_to_differ() {
     const IDS: &[Column] = &[Column::new("uuid", Fit::Id)];
     let mut layout = Layout::new(IDS, Some(40));
-    let mut told = |ids: &[&str]| {
+    let mut shown = |ids: &[&str]| {
         for id in ids {
             layout.push(vec![Cell::new(id)]);
         }
@@ -110,17 +110,17 @@ fn ids_are_as_long_as_needed_to_differ() {
     };
     let long = "1".repeat(50);
     assert_eq!(
-        told(&["12345678-aaaa", "22345678-aaaa"]),
+        shown(&["12345678-aaaa", "22345678-aaaa"]),
         "UUID\n12345678\n22345678\n"
     );
     // Further down too, where the widths are fixed; equal ids cannot be distinguished.
     assert_eq!(
-        told(&["12345678-abaa", "12345678-acaa", "12345678-acaa", "-"]),
+        shown(&["12345678-abaa", "12345678-acaa", "12345678-acaa", "-"]),
         "12345678-ab\n12345678-ac\n12345678-ac\n-\n"
     );
-    assert_eq!(told(&["1", "1é2345678"]), "1\n1é234567\n");
+    assert_eq!(shown(&["1", "1é2345678"]), "1\n1é234567\n");
     assert_eq!(
-        told(&[&long, &(long.clone() + "2")]),
+        shown(&[&long, &(long.clone() + "2")]),
         format!("{0}\n{0}\n", &long[..36])
     );
 }

@@ -102,12 +102,12 @@ impl Sweep {
 fn wait(timer: &Timer, deaf_until: Option<Boottime>) -> io::Result<()> {
     let input = stdin();
     // The end of the input is reported in any case.
-    let said = match deaf_until {
+    let awaited = match deaf_until {
         None => PollFlags::IN,
         Some(_) => PollFlags::empty(),
     };
     let mut fds = [
-        PollFd::new(&input, said),
+        PollFd::new(&input, awaited),
         PollFd::new(&timer.0, PollFlags::IN),
     ];
     match poll(&mut fds, None) {
@@ -234,7 +234,7 @@ impl WatchedCommands {
         let mut due = Vec::new();
         for (&group, known) in &mut self.groups {
             if let Some(step) = known.course.step(now) {
-                // A conductor reaps a leader only after it has told us to forget the group.
+                // A conductor reaps a leader only after it has asked us to forget the group.
                 let is_the_same = Stat::of(group.leader()).map(|stat| stat.started);
                 if is_the_same.is_some() && is_the_same == known.started {
                     // First of all who is known: the others have to be looked for.

@@ -18,8 +18,13 @@ impl Deadlines {
     pub(crate) fn before(deadline: Boottime, term: Duration) -> Self {
         Self {
             terminate: deadline - term / 6,
-            kill: deadline - term / 12,
+            kill: deadline - Self::grace(term),
         }
+    }
+
+    /// How long a command gets to end before it is killed.
+    pub(crate) fn grace(term: Duration) -> Duration {
+        term / 12
     }
 }
 

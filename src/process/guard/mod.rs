@@ -218,7 +218,7 @@ impl Guard {
     }
 
     /// Replaces the guard whenever it dies, while this is polled. Reports a failed start once.
-    pub(crate) async fn keep_alive(&self, tell: impl Fn(io::Error)) -> Infallible {
+    pub(crate) async fn keep_alive(&self, report: impl Fn(io::Error)) -> Infallible {
         loop {
             let end = self
                 .state
@@ -238,7 +238,7 @@ impl Guard {
                 std::mem::replace(&mut self.state.lock().is_missing, checked.is_err());
             if let Err(error) = checked {
                 if !was_missing {
-                    tell(error);
+                    report(error);
                 }
                 time::sleep(Duration::from_millis(200)).await;
             }

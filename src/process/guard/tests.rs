@@ -178,7 +178,7 @@ async fn dead_guard_is_replaced_with_the_same_state() {
 
 #[tokio::test]
 async fn dead_guard_is_noticed_at_the_next_message() {
-    let mark = unique("told");
+    let mark = unique("watched");
     let guard = guard(&mark);
     let first = helper_pid(&guard);
     kill_process(first, Signal::KILL).unwrap();
@@ -258,19 +258,19 @@ async fn announced_but_unconfirmed_command_is_ended_by_its_label() {
 async fn confirmed_or_withdrawn_announcement_ends_no_process() {
     let mark = unique("good");
     let guard = guard(&mark);
-    let ward_of_told = |limits| ward_for("told", &mark, limits);
-    guard.expect(ward_of_told(in_ms(50, 60_000))).unwrap();
-    let told = start_for("told", &mark, "exec sleep 60");
+    let ward_of_watched = |limits| ward_for("watched", &mark, limits);
+    guard.expect(ward_of_watched(in_ms(50, 60_000))).unwrap();
+    let watched = start_for("watched", &mark, "exec sleep 60");
     guard
-        .watch(told.group(), ward_of_told(in_ms(60_000, 60_000)))
+        .watch(watched.group(), ward_of_watched(in_ms(60_000, 60_000)))
         .unwrap();
     guard.expect(ward(&mark, 50, 60_000)).unwrap();
     guard.not_started();
-    let never_told = start(&mark, "exec sleep 60");
+    let unwatched = start(&mark, "exec sleep 60");
     // An orderly end: the processes that it spared are out of danger.
     guard.expect(ward(&mark, 300, 60_000)).unwrap();
-    assert_eq!(soon(never_told.ended()).await.unwrap(), TERMINATED);
-    assert!(futures_util::FutureExt::now_or_never(told.ended()).is_none());
-    told.group().terminate();
-    assert_eq!(soon(told.ended()).await.unwrap(), TERMINATED);
+    assert_eq!(soon(unwatched.ended()).await.unwrap(), TERMINATED);
+    assert!(futures_util::FutureExt::now_or_never(watched.ended()).is_none());
+    watched.group().terminate();
+    assert_eq!(soon(watched.ended()).await.unwrap(), TERMINATED);
 }

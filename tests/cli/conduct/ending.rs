@@ -179,18 +179,18 @@ fn quiet_conductor_names_the_failed_jobs() {
     stage.env.ok("post good -- true");
     let run = stage.env.jobboard(&once).run();
     let (job, short) = (job.trim(), &job[..8]);
-    let told = format!(
+    let message = format!(
         "error: 1 job failed: bad {short}\n\
          hint: `jobboard explain {job}` shows the reason and the fix\n"
     );
-    assert_eq!((run.code, run.stderr), (7, told));
+    assert_eq!((run.code, run.stderr), (7, message));
     stage.env.ok("post worse -- false");
     stage.env.ok("post worst -- false");
     let run = stage.env.jobboard(&once).run();
-    let told = run.failed(7);
-    assert!(told.contains("2 jobs failed: "), "{told}");
+    let message = run.failed(7);
+    assert!(message.contains("2 jobs failed: "), "{message}");
     assert!(
-        told.contains("`jobboard doctor` shows the reasons"),
-        "{told}"
+        message.contains("`jobboard doctor` shows the reasons"),
+        "{message}"
     );
 }

@@ -41,8 +41,8 @@ fn permanently_failing_job_is_trashed_alone(stage: &Stage) {
     assert!(stderr.ends_with("xx\nat last\n") || stderr.ends_with("xat last\n"));
     assert_eq!(stderr.len(), 2048);
     let failures = job["failures"].as_array().unwrap();
-    let said: Vec<_> = failures.iter().map(|it| it["stdout"].as_str()).collect();
-    assert_eq!(said, [Some("so far\n"); 3]);
+    let outputs: Vec<_> = failures.iter().map(|it| it["stdout"].as_str()).collect();
+    assert_eq!(outputs, [Some("so far\n"); 3]);
 }
 
 fn last_output_is_recorded_with_secrets_masked(stage: &Stage) {
@@ -59,22 +59,22 @@ fn last_output_is_recorded_with_secrets_masked(stage: &Stage) {
         run.stderr
     };
     let text = log(&["--max-attempts", "2"]);
-    let told = r#"stdout="token=******** of 1" stderr="a\u001b[2Jb""#;
-    assert!(text.contains(told), "{text}");
+    let expected = r#"stdout="token=******** of 1" stderr="a\u001b[2Jb""#;
+    assert!(text.contains(expected), "{text}");
     let shown = stage.env.run(format!("show {job} -o table"));
     let shown = shown.succeeded();
     for attempt in 1..=2 {
-        let told = format!("  stdout:\n    token=******** of {attempt}\n  stderr:\n    a");
-        assert!(shown.contains(&told), "{shown}");
+        let expected = format!("  stdout:\n    token=******** of {attempt}\n  stderr:\n    a");
+        assert!(shown.contains(&expected), "{shown}");
     }
     let waited = stage.env.run(format!("wait {job}"));
-    let told = "on stdout:\n  token=******** of 2\nlast lines of resize on stderr:\n  a";
+    let expected = "on stdout:\n  token=******** of 2\nlast lines of resize on stderr:\n  a";
     assert!(
-        waited.code == 9 && waited.stderr.contains(told),
+        waited.code == 9 && waited.stderr.contains(expected),
         "{waited:?}"
     );
-    for told in [text.as_str(), shown, &waited.stderr] {
-        assert!(!told.contains('\u{1b}'), "{told:?}");
+    for expected in [text.as_str(), shown, &waited.stderr] {
+        assert!(!expected.contains('\u{1b}'), "{expected:?}");
     }
     let failure = &stage.env.show(&job)["last_failure"];
     assert_eq!(failure["stdout"], "token=hunter2 of 2\n");

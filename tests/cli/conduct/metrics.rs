@@ -22,8 +22,8 @@ on_every_board!(work_of_a_conductor_is_counted);
 fn listening(stage: &Stage, words: &[&str]) -> (Running, SocketAddr) {
     let words = [&["--metrics", "127.0.0.1:0", "--name", "c1"], words].concat();
     let running = stage.start(&words);
-    let said = running.stderr();
-    let (_, rest) = said.split_once("address=").unwrap();
+    let log = running.stderr();
+    let (_, rest) = log.split_once("address=").unwrap();
     let address = rest.split_whitespace().next().unwrap();
     (running, address.trim_matches('"').parse().unwrap())
 }
@@ -230,10 +230,10 @@ fn conductor_without_its_board_is_unhealthy() {
     wait_until("it reports the outage", || {
         get(address, "/healthz").contains("503 Service Unavailable")
     });
-    let told = get(address, "/healthz");
+    let answer = get(address, "/healthz");
     assert!(
-        told.contains("the board has been unreachable for "),
-        "{told}"
+        answer.contains("the board has been unreachable for "),
+        "{answer}"
     );
     wait_until("the board is reported as down", || {
         figure_of(&figures(address), "jobboard_up", &[]) == Some(0.0)
@@ -258,8 +258,8 @@ fn frequent_scrapes_read_the_board_rarely() {
     let server = stage.redis_server().unwrap();
     figures(address);
     let scans = || {
-        let told = server.run(&["INFO", "commandstats"]);
-        let mut lines = told
+        let outcome = server.run(&["INFO", "commandstats"]);
+        let mut lines = outcome
             .lines()
             .filter_map(|it| it.strip_prefix("cmdstat_hlen:calls="));
         let count = lines.next().and_then(|it| it.split(',').next());

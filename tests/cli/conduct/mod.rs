@@ -154,12 +154,12 @@ fn each_skip_reason_is_reported_and_counted(stage: &Stage) {
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
-        let mut told: Vec<_> = notes
+        let mut skipped: Vec<_> = notes
             .iter()
             .filter(|note| note["event"] == "skipped")
             .map(|note| (note["reason"].as_str().unwrap(), &note["jobs"]))
             .collect();
-        told.sort_by_key(|(reason, _)| *reason);
+        skipped.sort_by_key(|(reason, _)| *reason);
         let expected = [
             ("the job has no command", 1),
             (
@@ -172,9 +172,9 @@ fn each_skip_reason_is_reported_and_counted(stage: &Stage) {
             ),
             ("the job's `timeout` is not a duration such as 5m", 1),
         ];
-        assert_eq!(told.len(), expected.len(), "{told:?}");
+        assert_eq!(skipped.len(), expected.len(), "{skipped:?}");
         let summary = notes.last().unwrap();
-        for ((reason, jobs), expected) in told.into_iter().zip(expected) {
+        for ((reason, jobs), expected) in skipped.into_iter().zip(expected) {
             assert_eq!((reason, jobs), (expected.0, &json!(expected.1)));
             assert_eq!(summary["reasons"][reason], expected.1, "{summary}");
         }

@@ -37,10 +37,10 @@ fn network_board_needs_an_explicit_policy() {
     need!(stage = Stage::redis());
     stage.post("a", "echo ran >> log");
     let run = stage.env.run("conduct --drain");
-    let told = run.failed(8);
+    let message = run.failed(8);
     assert!(
-        told.contains("--handlers DIR, --allow PATTERN, --allow-any or -- COMMAND"),
-        "{told}"
+        message.contains("--handlers DIR, --allow PATTERN, --allow-any or -- COMMAND"),
+        "{message}"
     );
     assert!(stage.log().is_empty());
 }
@@ -171,9 +171,9 @@ fn handler_directory_must_be_protected() {
         run.failed(8).to_owned()
     };
     for folder in ["/usr/bin", "/bin/../bin"] {
-        let told = refused(folder);
-        assert!(told.contains("would be a handler"), "{told}");
-        assert!(told.contains("--allow-any"), "{told}");
+        let message = refused(folder);
+        assert!(message.contains("would be a handler"), "{message}");
+        assert!(message.contains("--allow-any"), "{message}");
     }
     stage
         .env
@@ -184,8 +184,8 @@ fn handler_directory_must_be_protected() {
     set_mode(&parent.join("handlers"), 0o755);
     set_mode(&parent, 0o777);
     for folder in ["parent/handlers", "link"] {
-        let told = refused(folder);
-        assert!(told.contains("work/parent is writable by other users (mode 777)"));
+        let message = refused(folder);
+        assert!(message.contains("work/parent is writable by other users (mode 777)"));
     }
     fs::write(parent.join("file"), "").unwrap();
     for mistyped in ["nowhere", "parent/file"] {
@@ -216,9 +216,9 @@ fn board_writable_by_other_users_is_not_conducted() {
     stage.post("a", "echo ran >> log");
     let refused = || {
         let run = stage.conduct(&["--drain"]).run();
-        let told = run.failed(8).to_owned();
+        let message = run.failed(8).to_owned();
         assert!(stage.log().is_empty());
-        told
+        message
     };
     set_mode(&stage.env.board(), 0o620);
     assert!(refused().contains("is writable by other users (mode 620)"));
@@ -277,8 +277,8 @@ fn own_command_runs_for_each_job_with_its_details() {
         .env
         .jobboard(&["conduct", "--drain", "--", "./nowhere"])
         .run();
-    let told = absent.failed(2);
-    assert!(told.contains("nowhere not found"), "{told}");
+    let message = absent.failed(2);
+    assert!(message.contains("nowhere not found"), "{message}");
     let both = ["conduct", "--allow-any", "--", "true"];
     stage.env.jobboard(&both).run().failed(2);
     assert_eq!(stage.env.names(), ["other"]);
@@ -295,8 +295,8 @@ fn own_command_on_a_network_board_needs_a_filter() {
         stage.env.jobboard(&words).run()
     };
     let refused = conduct(&[]);
-    let told = refused.failed(8);
-    assert!(told.contains("without --filter"), "{told}");
+    let message = refused.failed(8);
+    assert!(message.contains("without --filter"), "{message}");
     conduct(&["--filter", "name=mine"]).succeeded();
     assert_eq!(stage.log(), ["mine"]);
     assert_eq!(stage.env.names(), ["theirs"]);

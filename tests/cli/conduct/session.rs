@@ -36,10 +36,10 @@ fn granted_session_timeout_is_used_and_reported_once() {
         stage.post("a", "echo ran >> log");
         stage.logged(count);
     }
-    let told = ends_well(conductor);
+    let log = ends_well(conductor);
     let granted = "lease_granted wanted=2m granted=1m";
-    assert_eq!(told.matches(granted).count(), 1, "{told}");
-    assert_eq!(told.matches("lease_granted").count(), 1, "{told}");
+    assert_eq!(log.matches(granted).count(), 1, "{log}");
+    assert_eq!(log.matches("lease_granted").count(), 1, "{log}");
     let run = stage.conduct(&["--lease", "2s", "--drain"]).run();
     run.succeeded();
     assert!(!run.stderr.contains("lease_granted"), "{run:?}");

@@ -37,7 +37,7 @@ fn quiet_conductor_takes_no_more_jobs_and_stays(stage: &Stage) {
     let conductor = stage.start(&["--name", "w1", "-j2", "--idle-exit", "1s"]);
     stage.logged(1);
     conductor.signal(Signal::USR1);
-    wait_until("it is told", || course(stage) == "quiet");
+    wait_until("it is reported", || course(stage) == "quiet");
     let second = stage.post("second", "echo ran >> log");
     let why = stage.env.run(format!("explain {second} -o table"));
     assert!(why.stdout.contains("quiet"), "{why}");
@@ -102,8 +102,8 @@ fn jobs_continue_during_a_reload(stage: &Stage) {
     assert_eq!(ran, jobs);
     let heard = manager.heard();
     let is_status = |line: &&String| line.starts_with("STATUS=");
-    let told = heard.iter().filter(is_status).count() as u64;
-    assert!(told <= start.elapsed().as_secs() + 8, "{heard:?}");
+    let message = heard.iter().filter(is_status).count() as u64;
+    assert!(message <= start.elapsed().as_secs() + 8, "{heard:?}");
     let reloading = heard.iter().position(|line| line == "RELOADING=1").unwrap();
     assert!(
         heard[reloading + 1].starts_with("MONOTONIC_USEC="),
@@ -132,10 +132,12 @@ fn configure(stage: &Stage, table: &str) {
 }
 
 /// Triggers a reload, and waits for its result.
-fn reads_again(conductor: &Running, told: &str) {
-    let before = conductor.stderr().matches(told).count();
+fn reads_again(conductor: &Running, message: &str) {
+    let before = conductor.stderr().matches(message).count();
     conductor.signal(Signal::HUP);
-    wait_until(told, || conductor.stderr().matches(told).count() > before);
+    wait_until(message, || {
+        conductor.stderr().matches(message).count() > before
+    });
 }
 
 #[test]
@@ -150,7 +152,7 @@ fn reload_applies_the_current_policy() {
     stage.env.jobboard(&env).run().succeeded();
     stage.says(&conductor, "example=other");
     // An invalid configuration changes nothing, and jobs continue.
-    for (wrong, told) in [
+    for (wrong, report) in [
         ("conduct = { allow = [\"sh\"] }", "is not an absolute path"),
         (
             "conduct = { allow = [\"/*\"], allow_any = true }",
@@ -163,7 +165,7 @@ fn reload_applies_the_current_policy() {
     ] {
         configure(&stage, wrong);
         reads_again(&conductor, "not_reloaded");
-        stage.says(&conductor, told);
+        stage.says(&conductor, report);
         manager.shows(", not reloaded: ");
         // A valid configuration takes effect only after a reload.
         configure(&stage, sh);
@@ -184,9 +186,9 @@ fn reload_applies_the_current_policy() {
         "{}",
         manager.status()
     );
-    wait_until("it is told", || {
-        let told = stage.env.json("conductors --json");
-        told[0]["accepts"]["programs"] == json!(["/usr/bin/env", "/bin/env"])
+    wait_until("it is reported", || {
+        let report = stage.env.json("conductors --json");
+        report[0]["accepts"]["programs"] == json!(["/usr/bin/env", "/bin/env"])
     });
     stage.post("shell", "echo shell >> log");
     stage.says(&conductor, "example=shell");
@@ -215,12 +217,12 @@ fn new_handler_runs_after_a_reload() {
     reads_again(&conductor, "reloaded");
     stage.logged(1);
     let config = stage.env.run("config");
-    let told = config
+    let text = config
         .succeeded()
         .lines()
         .find(|line| line.starts_with("conduct"));
     assert!(
-        told.is_some_and(|line| line.contains("config/jobboard/handlers")),
+        text.is_some_and(|line| line.contains("config/jobboard/handlers")),
         "{config}"
     );
     // The command line overrides the configuration.

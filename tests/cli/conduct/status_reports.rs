@@ -26,25 +26,25 @@ fn conductor(stage: &Stage) -> Value {
 
 fn registry_shows_running_jobs_and_results(stage: &Stage) {
     let running = stage.start(&["--name", "w1", "-j2", "--max-attempts", "1"]);
-    let told = conductor(stage);
+    let report = conductor(stage);
     let at_first = ["version", "slots", "running", "silent", "course", "done"];
-    let at_first: Vec<_> = at_first.map(|key| told[key].clone()).into();
+    let at_first: Vec<_> = at_first.map(|key| report[key].clone()).into();
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(
         json!(at_first),
         json!([version, 2, 0, false, "working", 0]),
-        "{told}"
+        "{report}"
     );
     let job = stage.post("waits", WAITS);
-    wait_until("it is told", || conductor(stage)["running"] == 1);
-    let told = conductor(stage);
-    let run = &told["runs"][0];
+    wait_until("it is reported", || conductor(stage)["running"] == 1);
+    let report = conductor(stage);
+    let run = &report["runs"][0];
     assert_eq!(
         (&run["uuid"], &run["name"], &run["attempt"]),
         (&json!(job), &json!("waits"), &json!(1)),
-        "{told}"
+        "{report}"
     );
-    assert!(told["last_seen"].is_string(), "{told}");
+    assert!(report["last_seen"].is_string(), "{report}");
     let table = stage.env.run("conductors -o table");
     let row = table.succeeded().lines().nth(1).unwrap().to_owned();
     assert!(row.contains(" waits "), "{row}");
@@ -53,8 +53,8 @@ fn registry_shows_running_jobs_and_results(stage: &Stage) {
     fs::write(stage.env.file("go"), "").unwrap();
     stage.post("fails", "false");
     wait_until("both are counted", || {
-        let told = conductor(stage);
-        told["done"] == 1 && told["failed"] == 1 && told["running"] == 0
+        let report = conductor(stage);
+        report["done"] == 1 && report["failed"] == 1 && report["running"] == 0
     });
     running.signal(Signal::TERM);
     running.ended().succeeded();
@@ -65,14 +65,16 @@ fn registry_shows_running_jobs_and_results(stage: &Stage) {
 fn registry_shows_skipped_jobs_with_reasons(stage: &Stage) {
     let flow = stage.env.run("post flow flow_uuid=x").posted();
     let running = stage.start(&["--filter", "name!=z", "--name", "w1"]);
-    wait_until("it is told", || conductor(stage)["skipped"] != json!([]));
-    let told = conductor(stage);
+    wait_until("it is reported", || {
+        conductor(stage)["skipped"] != json!([])
+    });
+    let report = conductor(stage);
     assert_eq!(
-        told["skipped"],
+        report["skipped"],
         json!([{"reason": "the job has no command", "jobs": 1, "example": "flow", "job": flow}])
     );
-    assert_eq!(told["accepts"]["filters"], json!(["name!=z"]));
-    assert_eq!(told["accepts"]["programs"], Value::Null);
+    assert_eq!(report["accepts"]["filters"], json!(["name!=z"]));
+    assert_eq!(report["accepts"]["programs"], Value::Null);
     running.signal(Signal::TERM);
     running.ended().succeeded();
 }
@@ -80,8 +82,8 @@ fn registry_shows_skipped_jobs_with_reasons(stage: &Stage) {
 fn dead_conductor_is_listed_as_silent(stage: &Stage) {
     let running = stage.start(&["--name", "w1"]);
     running.kill();
-    let told = conductor(stage);
-    assert_eq!(told["silent"], true, "{told}");
+    let report = conductor(stage);
+    assert_eq!(report["silent"], true, "{report}");
     let table = stage.env.run("conductors -o table");
     assert!(table.succeeded().contains("silent "), "{table}");
 }
@@ -94,7 +96,7 @@ fn signal_makes_the_conductor_print_its_state(stage: &Stage) {
     stage.says(&running, "skipped");
     for times in 1..=2 {
         running.signal(Signal::USR2);
-        wait_until("it is told", || {
+        wait_until("it is reported", || {
             running.stderr().matches("=state running=1 ").count() == times
         });
     }

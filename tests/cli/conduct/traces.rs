@@ -48,7 +48,7 @@ fn attempts_are_linked_to_the_trace_of_the_posting(stage: &Stage) {
         let is_of = |span: &&Value| attribute(span, "messaging.message.id") == uuid;
         spans.iter().filter(is_of).collect()
     };
-    let told: BTreeSet<_> = stage.log().into_iter().collect();
+    let printed: BTreeSet<_> = stage.log().into_iter().collect();
     for (span, outcome) in of(&traced).iter().zip(["failed", "consumed"]) {
         assert_eq!(attribute(span, "jobboard.outcome"), outcome, "{span}");
         assert_eq!(span["links"][0]["traceId"], TRACE);
@@ -58,8 +58,8 @@ fn attempts_are_linked_to_the_trace_of_the_posting(stage: &Stage) {
         assert_ne!(trace, TRACE);
         let [trace, id] = [trace, id].map(|it| it.as_str().unwrap());
         assert!(
-            told.contains(&format!("00-{trace}-{id}-01 a=1")),
-            "{told:?}"
+            printed.contains(&format!("00-{trace}-{id}-01 a=1")),
+            "{printed:?}"
         );
         assert!(conducted.stderr.contains(trace), "{conducted}");
         let time = |name: &str| span[name].as_str().unwrap().parse::<u64>().unwrap();
@@ -71,9 +71,12 @@ fn attempts_are_linked_to_the_trace_of_the_posting(stage: &Stage) {
     // The trace of the conductor is not the trace of the job.
     let plain = of(&plain)[0];
     assert_eq!(plain["links"].as_array().unwrap().len(), 0, "{plain}");
-    let told = fs::read_to_string(env.file("plain")).unwrap();
-    assert!(told.contains(plain["traceId"].as_str().unwrap()), "{told}");
-    assert!(!told.contains(TRACE), "{told}");
+    let printed = fs::read_to_string(env.file("plain")).unwrap();
+    assert!(
+        printed.contains(plain["traceId"].as_str().unwrap()),
+        "{printed}"
+    );
+    assert!(!printed.contains(TRACE), "{printed}");
 }
 
 fn attribute(span: &Value, key: &str) -> String {
@@ -87,13 +90,13 @@ fn attribute(span: &Value, key: &str) -> String {
 fn missing_or_invalid_trace_is_not_stored() {
     let stage = Stage::embedded().unwrap();
     let env = &stage.env;
-    for (parent, said) in [(None, "not set"), (Some("00-what"), "is invalid")] {
+    for (parent, message) in [(None, "not set"), (Some("00-what"), "is invalid")] {
         let mut post = env.jobboard(&["post", "a", "--trace", "--", "true"]);
         if let Some(parent) = parent {
             post = post.env("TRACEPARENT", parent);
         }
         let posted = post.run();
-        assert!(posted.stderr.contains(said), "{posted}");
+        assert!(posted.stderr.contains(message), "{posted}");
         let details = &env.show(&posted.posted())["details"];
         assert_eq!(details.as_object().unwrap().len(), 1, "{details}");
     }
@@ -127,8 +130,11 @@ fn claimed_command_continues_the_trace() {
         "echo $TRACEPARENT > log",
     ];
     stage.env.jobboard(&claim).run().succeeded();
-    let told = stage.log().remove(0);
-    assert!(told.starts_with("00-") && !told.contains(TRACE), "{told}");
+    let printed = stage.log().remove(0);
+    assert!(
+        printed.starts_with("00-") && !printed.contains(TRACE),
+        "{printed}"
+    );
 }
 
 #[test]

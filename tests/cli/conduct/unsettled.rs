@@ -32,8 +32,8 @@ fn job_with_a_child_node_is_reported_and_ends_no_drain() {
         listed[0]["unsettled"][0]["uuid"] == json!(job)
     });
     let shown = stage.env.run("conductors");
-    let told = shown.stderr.contains("night cannot settle") && shown.stderr.contains("a child");
-    assert!(told, "{shown}");
+    let is_shown = shown.stderr.contains("night cannot settle") && shown.stderr.contains("a child");
+    assert!(is_shown, "{shown}");
     let ended = conductor.ended();
     assert_eq!(ended.code, 7, "{ended}");
     assert_eq!(ended.stderr.matches("not_settled").count(), 1, "{ended}");
@@ -44,9 +44,11 @@ fn job_with_a_child_node_is_reported_and_ends_no_drain() {
 
     let trash = ["trash", &job, "--force", "--yes"];
     let refused = stage.env.jobboard(&trash).run();
-    let told = refused.failed(1);
-    assert!(told.contains("(a child)"), "{told}");
-    let command = told.split('`').find(|part| part.starts_with("zkCli.sh "));
+    let message = refused.failed(1);
+    assert!(message.contains("(a child)"), "{message}");
+    let command = message
+        .split('`')
+        .find(|part| part.starts_with("zkCli.sh "));
     ZooKeeper::cli(command.unwrap().strip_prefix("zkCli.sh ").unwrap());
     stage.env.jobboard(&trash).run().succeeded();
 }

@@ -128,10 +128,10 @@ fn unreadable_lock_blames_no_owner() {
         );
         ZooKeeper::cli(&words);
     }
-    let told = diagnosed(env, &["--only", "jobs"]);
-    assert_eq!(told["problems"], json!([]), "{told}");
-    let unseen = &told["unseen"][0]["what"];
-    assert_eq!(*unseen, "records without read permission: 2", "{told}");
+    let report = diagnosed(env, &["--only", "jobs"]);
+    assert_eq!(report["problems"], json!([]), "{report}");
+    let unseen = &report["unseen"][0]["what"];
+    assert_eq!(*unseen, "records without read permission: 2", "{report}");
     let fixed = env.run("doctor --fix --yes");
     assert!(
         fixed.stderr.contains("nothing to fix automatically"),

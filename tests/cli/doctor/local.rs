@@ -18,8 +18,8 @@ fn shared_configuration_files_are_reported() {
             "../config/jobboard/pw",
         ];
         let run = doctor(&env, &words);
-        let told: Value = serde_json::from_str(&run.stdout).unwrap();
-        told["problems"].as_array().unwrap().len()
+        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        report["problems"].as_array().unwrap().len()
     };
     for (file, loose, tight, code) in [
         (&config, 0o664, 0o644, "writable-config"),

@@ -37,7 +37,7 @@ fn unsafe_redis_settings_are_reported() {
     let folder = server.run(&["CONFIG", "GET", "dir"]);
     fs::create_dir(format!("{}/dump.rdb", folder.lines().nth(1).unwrap())).unwrap();
     server.run(&["BGSAVE"]);
-    wait_until("it is told", || {
+    wait_until("it is reported", || {
         findings(env, "persistence-failing").len() == 1
     });
     need!(master = Server::start());
@@ -65,7 +65,9 @@ fn lagging_replica_is_reported() {
         findings(env, "replica-lagging").is_empty()
     });
     let mut asleep = replica.start_run(&["DEBUG", "SLEEP", "25"]);
-    wait_until("it is told", || findings(env, "replica-lagging").len() == 1);
+    wait_until("it is reported", || {
+        findings(env, "replica-lagging").len() == 1
+    });
     asleep.kill().unwrap();
     asleep.wait().unwrap();
 }
@@ -82,8 +84,12 @@ fn expiring_certificate_is_reported() {
         let [ca, cert, key] = [&ca, cert, key].map(|path| path.display().to_string());
         let url = format!("rediss://{host}?ca={ca}&cert={cert}&key={key}");
         let run = doctor(&env, &["--board", &url, "--only", "certificate-expires"]);
-        let told: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
-        assert_eq!(told["problems"].as_array().unwrap().len(), count, "{told}");
+        let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
+        assert_eq!(
+            report["problems"].as_array().unwrap().len(),
+            count,
+            "{report}"
+        );
     }
 }
 
@@ -95,22 +101,22 @@ fn missing_redis_rights_are_reported_despite_each_other() {
     is_sound(env);
     let denied = ["-hdel", "-config", "-publish", "-multi"];
     server.run(&[&["ACL", "SETUSER", "default"], &denied[..]].concat());
-    let told = diagnosed(env, &[]);
-    assert_eq!(told["problems"][0]["code"], "missing-rights", "{told}");
-    let evidence = told["problems"][0]["evidence"].to_string();
+    let report = diagnosed(env, &[]);
+    assert_eq!(report["problems"][0]["code"], "missing-rights", "{report}");
+    let evidence = report["problems"][0]["evidence"].to_string();
     for seen in [
         "HDEL: settling jobs",
         "PUBLISH: sending",
         "MULTI: receiving",
     ] {
-        assert!(evidence.contains(seen), "{told}");
+        assert!(evidence.contains(seen), "{report}");
     }
     assert!(
-        told["unseen"][0]["what"]
+        report["unseen"][0]["what"]
             .as_str()
             .unwrap()
             .contains("config|get"),
-        "{told}"
+        "{report}"
     );
     for right in ["eval", "info", "scan", "hscan", "type", "hlen", "get"] {
         server.run(&["ACL", "SETUSER", "default", &format!("-{right}")]);
@@ -204,8 +210,8 @@ fn redis_keys_of_other_types_are_reported() {
             found["summary"].as_str().unwrap().ends_with(kind),
             "{found}"
         );
-        let told = diagnosed(env, &["--skip", "not-persistent"]);
-        assert_eq!(told["groups"].as_array().unwrap().len(), 6, "{told}");
+        let report = diagnosed(env, &["--skip", "not-persistent"]);
+        assert_eq!(report["groups"].as_array().unwrap().len(), 6, "{report}");
         server.run(&["DEL", &key]);
     }
 }
@@ -297,7 +303,9 @@ fn unsettled_job_is_reported() {
     peer.request(&json!({"do": "create", "path": below}));
     let conductor = stage.start(&["--name", "night"]);
     stage.says(&conductor, "not_settled");
-    wait_until("it is told", || findings(env, "unsettled-job").len() == 1);
+    wait_until("it is reported", || {
+        findings(env, "unsettled-job").len() == 1
+    });
 }
 
 #[test]
@@ -333,7 +341,7 @@ fn missing_ensemble_member_is_reported() {
     ensemble.member(1).stop();
     // That member may have been the leader.
     wait_until("the others work", || stage.env.run("ping").code == 0);
-    wait_until("it is told", || {
+    wait_until("it is reported", || {
         findings(&stage.env, "server-unreachable").len() == 1
     });
 }
@@ -353,8 +361,8 @@ fn jobs_that_may_not_be_read_are_an_error() {
         assert_eq!(run.stdout.matches("not checked: jobs").count(), 1, "{run}");
     }
     let run = env.run("doctor --only jobs --json");
-    let told: Value = serde_json::from_str(&run.stdout).unwrap();
-    assert_eq!((&told["sound"], run.code), (&json!(false), 5), "{run}");
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&report["sound"], run.code), (&json!(false), 5), "{run}");
 }
 
 /// A part that the user may not read may hide a problem.
@@ -378,17 +386,17 @@ fn headline_counts_parts_that_may_not_be_read() {
     assert_eq!(doctor.code, 7, "{doctor}");
     assert!(doctor.stdout.contains("missing-rights"), "{doctor}");
     for seen in ["a job, `conductors`", "obeying pauses"] {
-        let told = run(&["doctor", "--json"]).stdout;
-        assert!(told.contains(seen), "{told}");
+        let printed = run(&["doctor", "--json"]).stdout;
+        assert!(printed.contains(seen), "{printed}");
     }
     let skip = "missing-rights,not-persistent";
     let doctor = run(&["doctor", "--skip", skip]);
     let headline = "no problems found, but 3 parts could not be checked";
     assert!(doctor.succeeded().contains(headline), "{doctor}");
-    let told: Value = run(&["doctor", "--skip", skip, "--json"]).json();
+    let report: Value = run(&["doctor", "--skip", skip, "--json"]).json();
     let conductors = json!({"group": "conductors", "state": "unknown"});
-    let groups = told["groups"].as_array().unwrap();
-    assert!(groups.contains(&conductors), "{told}");
+    let groups = report["groups"].as_array().unwrap();
+    assert!(groups.contains(&conductors), "{report}");
     let status = run(&["status", "--json"]).json();
     assert_eq!(status["unseen"].as_array().unwrap().len(), 2, "{status}");
     let check = run(&["check"]);

@@ -7,10 +7,10 @@ const JOBS: usize = 4000;
 
 /// Kills loads after several numbers of results, then repeats the load to its end.
 fn is_identical_after_kills(boards: &Boards, board: &str) {
-    for told in [1, 600, 1900, 3999] {
+    for printed in [1, 600, 1900, 3999] {
         let mut run = boards.on(board, &["load", "it"]).spawn();
         wait_until("it has come so far", || {
-            run.has_ended() || run.stdout().lines().count() >= told
+            run.has_ended() || run.stdout().lines().count() >= printed
         });
         run.kill();
     }

@@ -144,12 +144,12 @@ fn invalid_lines_are_reported_one_by_one() {
         (9, "from the history"),
         (11, "not UTF-8"),
     ] {
-        let told = loaded
+        let expected = loaded
             .stderr
             .lines()
             .find(|text| text.contains(&format!("cannot load line {line} ")));
         assert!(
-            told.is_some_and(|told| told.contains(why)),
+            expected.is_some_and(|expected| expected.contains(why)),
             "{line}: {loaded:?}"
         );
     }
@@ -199,8 +199,8 @@ fn stored_bytes_that_contradict_the_record_are_refused() {
 /// Returns the hash of a text from the system's own program.
 pub(crate) fn sha256(boards: &Boards, text: &str) -> String {
     let program = std::path::Path::new("/usr/bin/sha256sum");
-    let told = boards.env.program(program, &[]).stdin(text).run();
-    told.succeeded().split(' ').next().unwrap().to_owned()
+    let outcome = boards.env.program(program, &[]).stdin(text).run();
+    outcome.succeeded().split(' ').next().unwrap().to_owned()
 }
 
 #[test]
@@ -252,8 +252,8 @@ fn dump_file_is_private_and_complete() {
     boards
         .run(&board, &["post", "secret", "password=x"])
         .succeeded();
-    let told = boards.run(&board, &["dump", "it", "--json"]).json();
-    assert_eq!(told["jobs"], 1);
+    let report = boards.run(&board, &["dump", "it", "--json"]).json();
+    assert_eq!(report["jobs"], 1);
     let facts = fs::metadata(boards.env.file("it")).unwrap();
     assert_eq!(facts.permissions().mode() & 0o777, 0o600);
     let before = fs::read(boards.env.file("it")).unwrap();

@@ -27,33 +27,33 @@ fn reach(errors: &mut Errors) -> Option<()> {
         "redis+unix:///nowhere/redis.sock".to_owned(),
     ];
     for board in boards {
-        let mut told = errors.of(&env, Some(&board));
-        told.expect("unreachable", &format!("--board {board} list"));
+        let mut error = errors.of(&env, Some(&board));
+        error.expect("unreachable", &format!("--board {board} list"));
     }
-    let mut told = errors.of(&env, Some("redis://127.0.0.1:1/0"));
+    let mut error = errors.of(&env, Some("redis://127.0.0.1:1/0"));
     // `watch` and `wait` retry forever.
     for command in ["ping", "claim --next", "conductors", "selftest"] {
         let command = format!("{command} --board redis://127.0.0.1:1/0");
-        told.expect("unreachable", &command);
+        error.expect("unreachable", &command);
     }
     // Settings of the configuration need not be typed.
     env.configure("default = \"a\"\n[board.a]\nurl = \"redis://127.0.0.1:1/0\"\n");
-    let mut told = errors.of(&env, Some("redis://127.0.0.1:1/0"));
-    told.expect("unreachable", "list");
-    told.expect("unreachable", "list --board a");
+    let mut error = errors.of(&env, Some("redis://127.0.0.1:1/0"));
+    error.expect("unreachable", "list");
+    error.expect("unreachable", "list --board a");
     let run = env.jobboard(&[
         "list",
         "--json",
         "--board",
         "redis://u:hunter2@127.0.0.1:1/0",
     ]);
-    let mut told = errors.of(&env, Some("redis://u@127.0.0.1:1/0"));
-    let said = told.expect_run(
+    let mut error = errors.of(&env, Some("redis://u@127.0.0.1:1/0"));
+    let printed = error.expect_run(
         "unreachable",
         "list --board redis://u:…@127.0.0.1:1/0",
         &run.run(),
     );
-    assert!(!said.hint.unwrap().contains("hunter2"));
+    assert!(!printed.hint.unwrap().contains("hunter2"));
     Some(())
 }
 
@@ -78,8 +78,8 @@ fn passwords(errors: &mut Errors) -> Option<()> {
             "post a --password-file secret",
         ),
     ] {
-        let mut told = errors.of(&env, Some(&board));
-        told.expect("denied", &format!("--board {board} {command}"));
+        let mut error = errors.of(&env, Some(&board));
+        error.expect("denied", &format!("--board {board} {command}"));
     }
     Some(())
 }
@@ -94,26 +94,26 @@ fn states(errors: &mut Errors) -> Option<()> {
         .run()
         .succeeded();
     server.run_with(&["HSET", "taskflow:listings", "bad"], b"\xc1");
-    let mut told = errors.of(&env, Some(&board));
-    told.expect("malformed", &on(&board, "claim key:bad"));
-    told.expect("malformed", &on(&board, "trash key:bad"));
+    let mut error = errors.of(&env, Some(&board));
+    error.expect("malformed", &on(&board, "claim key:bad"));
+    error.expect("malformed", &on(&board, "trash key:bad"));
     server.run(&["CONFIG", "SET", "maxmemory", "1"]);
-    told.expect("failed", &on(&board, "post a"));
+    error.expect("failed", &on(&board, "post a"));
     server.run(&["CONFIG", "SET", "maxmemory", "0"]);
     server.run(&["REPLICAOF", "127.0.0.1", "1"]);
-    told.expect("failed", &on(&board, "post a"));
+    error.expect("failed", &on(&board, "post a"));
     server.run(&["REPLICAOF", "NO", "ONE"]);
     server.run(&["DEL", "taskflow:listings"]);
     server.run(&["SET", "taskflow:listings", "text"]);
-    told.expect("failed", &on(&board, "list"));
-    told.expect("failed", &on(&board, "post a"));
+    error.expect("failed", &on(&board, "list"));
+    error.expect("failed", &on(&board, "post a"));
     let absent = server.url("/99");
-    let mut told = errors.of(&env, Some(&absent));
-    told.expect("failed", &on(&absent, "list"));
+    let mut error = errors.of(&env, Some(&absent));
+    error.expect("failed", &on(&absent, "list"));
     // A server of another protocol.
     let other = format!("zk://{}/jobs", server.host());
-    let mut told = errors.of(&env, Some(&other));
-    told.expect("unreachable", &on(&other, "list"));
+    let mut error = errors.of(&env, Some(&other));
+    error.expect("unreachable", &on(&other, "list"));
     Some(())
 }
 
@@ -129,9 +129,9 @@ fn tls(errors: &mut Errors) -> Option<()> {
     let host = server.host();
     let with_key = "ca=ca.pem&cert=cert.pem&key=key.pem";
     let board = format!("redis://{host}/0");
-    let mut told = errors.of(&env, Some(&board));
+    let mut error = errors.of(&env, Some(&board));
     // On a busy machine the TLS probe may time out, which reports a hang-up at first.
-    told.expect_saying(
+    error.expect_saying(
         "requires TLS; use rediss:// or zks://",
         "unreachable",
         &["--board", &board, "list"],
@@ -141,13 +141,13 @@ fn tls(errors: &mut Errors) -> Option<()> {
         ("denied", format!("rediss://{host}/0?{with_key}")),
         ("failed", format!("rediss://{host}/0?ca=none.pem")),
     ] {
-        let mut told = errors.of(&env, Some(&board));
-        told.expect(kind, &format!("--board {board} list"));
+        let mut error = errors.of(&env, Some(&board));
+        error.expect(kind, &format!("--board {board} list"));
     }
     let plain = Server::start()?;
     let board = format!("rediss://{}/0?ca=ca.pem", plain.host());
-    let mut told = errors.of(&env, Some(&board));
-    told.expect("unreachable", &format!("--board {board} list"));
+    let mut error = errors.of(&env, Some(&board));
+    error.expect("unreachable", &format!("--board {board} list"));
     Some(())
 }
 
@@ -166,13 +166,13 @@ fn lost(errors: &mut Errors) -> Option<()> {
     // An unknown script is answered before it runs.
     run(&["claim", job]).succeeded();
     run(&["abandon", job]).succeeded();
-    let mut told = errors.of(&env, Some(&board));
+    let mut error = errors.of(&env, Some(&board));
     for command in [vec!["claim", job], vec!["post", "b"]] {
         proxy.set_at("EVALSHA", Mood::HangUp);
         let ended = run(&command);
         proxy.set(Mood::PassOn);
         let command = command.join(" ");
-        told.expect_run("unknown", &format!("--board {board} {command}"), &ended);
+        error.expect_run("unknown", &format!("--board {board} {command}"), &ended);
     }
     Some(())
 }
@@ -187,12 +187,12 @@ fn zookeeper(errors: &mut Errors) -> Option<()> {
         .run()
         .succeeded();
     server.create(&mut peer, "job0000000009", "text");
-    let mut told = errors.of(&env, Some(&board));
-    told.expect("unsupported", &on("claim @0 --expiry 1m"));
-    told.expect("malformed", &on("claim key:job0000000009"));
-    told.expect("not-found", &on("trash abcd"));
+    let mut error = errors.of(&env, Some(&board));
+    error.expect("unsupported", &on("claim @0 --expiry 1m"));
+    error.expect("malformed", &on("claim key:job0000000009"));
+    error.expect("not-found", &on("trash abcd"));
     let other = format!("redis://127.0.0.1:{}/0", server.port());
-    let mut told = errors.of(&env, Some(&other));
-    told.expect("unreachable", &format!("--board {other} list"));
+    let mut error = errors.of(&env, Some(&other));
+    error.expect("unreachable", &format!("--board {other} list"));
     Some(())
 }

@@ -188,7 +188,7 @@ fn jobs(errors: &mut Errors) {
     }
     let (free, held) = (env.post("free"), env.post("held"));
     env.claim(&held, "ada");
-    let mut told = errors.of(&env, Some(&board));
+    let mut error = errors.of(&env, Some(&board));
     for (kind, command) in [
         ("not-found", "show abcd"),
         ("not-found", "show nosuch"),
@@ -223,16 +223,16 @@ fn jobs(errors: &mut Errors) {
         ("timeout", &format!("wait {held} --timeout 10ms")),
         ("timeout", "claim --next --filter name=nothing --wait 10ms"),
     ] {
-        told.expect(kind, command);
+        error.expect(kind, command);
     }
-    told.board = None;
-    told.expect("ambiguous", "show twin");
-    told.expect("usage", "claim free");
-    told.expect("ambiguous", "trash --force twin");
-    told.expect("usage", "consume --force twin");
-    told.expect("failed", &format!("trash {free} {held}"));
-    told.expect("failed", &format!("owner {free} {held} abcd"));
-    told.expect("failed", "trash --state UNCLAIMED --yes");
+    error.board = None;
+    error.expect("ambiguous", "show twin");
+    error.expect("usage", "claim free");
+    error.expect("ambiguous", "trash --force twin");
+    error.expect("usage", "consume --force twin");
+    error.expect("failed", &format!("trash {free} {held}"));
+    error.expect("failed", &format!("owner {free} {held} abcd"));
+    error.expect("failed", "trash --state UNCLAIMED --yes");
 }
 
 /// Refusals for safety.
@@ -240,7 +240,7 @@ fn consent(errors: &mut Errors) {
     let env = Env::new();
     let held = env.post("held");
     env.claim(&held, "ada");
-    let mut told = errors.of(&env, None);
+    let mut error = errors.of(&env, None);
     for command in [
         "trash --name held",
         "trash --name held --max 0",
@@ -250,14 +250,14 @@ fn consent(errors: &mut Errors) {
         &format!("trash {held} --force"),
         &format!("trash {held} --force --confirm x"),
     ] {
-        told.expect("refused", command);
+        error.expect("refused", command);
     }
     let env = Env::new();
     env.configure("default = \"a\"\n[board.a]\nurl = \"sqlite:a.db\"\nprotected = true\n");
     env.post("held");
-    let mut told = errors.of(&env, None);
-    told.expect("refused", "trash @1 --force --yes");
-    told.expect("refused", "trash @1 --force --confirm b");
+    let mut error = errors.of(&env, None);
+    error.expect("refused", "trash @1 --force --yes");
+    error.expect("refused", "trash @1 --force --confirm b");
 }
 
 /// Unusable board files.
@@ -282,8 +282,8 @@ fn files(errors: &mut Errors) {
         ("unreachable", "sqlite:none/x.db", "run a -- true"),
         ("failed", "sqlite:/proc/none/x.db", "post a --create"),
     ] {
-        let mut told = errors.of(&env, Some(board));
+        let mut error = errors.of(&env, Some(board));
         let command = format!("--board {board} {command}");
-        told.expect(kind, &command);
+        error.expect(kind, &command);
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::{QUIET, Told, Watched, count, is_full, watch};
+use super::{EventSource, QUIET, Watched, count, is_full, watch};
 use crate::{
     faults::size,
     support::{
@@ -49,7 +49,7 @@ fn burst_is_reported_completely_or_as_a_resync_on_zookeeper() {
     burst_is_reported_completely_or_as_a_resync::<ZooKeeper>();
 }
 
-fn burst_is_reported_completely_or_as_a_resync<H: Told>() {
+fn burst_is_reported_completely_or_as_a_resync<H: EventSource>() {
     need!(mut watched = Watched::<H>::new());
     let jobs = size(1000, 100);
     let pid = watched.watching.pid();
@@ -60,13 +60,13 @@ fn burst_is_reported_completely_or_as_a_resync<H: Told>() {
     let stream = || watched.watching.stdout();
     wait_until("everything is reported, or a resync", || {
         let stream = stream();
-        let told = ["posted", "claimed", "consumed"].map(|kind| count(&stream, kind));
-        told == [jobs; 3] || count(&stream, "resync") > 0
+        let counts = ["posted", "claimed", "consumed"].map(|kind| count(&stream, kind));
+        counts == [jobs; 3] || count(&stream, "resync") > 0
     });
-    let told = ["posted", "claimed", "consumed", "resync"].map(|kind| count(&stream(), kind));
+    let counts = ["posted", "claimed", "consumed", "resync"].map(|kind| count(&stream(), kind));
     eprintln!(
         "faults: of a burst of {jobs} jobs by TaskFlow on {}, posted, claimed, consumed and resync \
-         were told {told:?} times",
+         were reported {counts:?} times",
         H::KIND
     );
 
@@ -80,7 +80,7 @@ fn burst_is_reported_completely_or_as_a_resync<H: Told>() {
         let run = watched.env.jobboard(all).stdin(lines.clone()).run();
         run.succeeded();
     }
-    let told = || {
+    let counts = || {
         let stream = stream();
         let lines = stream.lines().skip(from).map(str::to_owned);
         // The last event of TaskFlow may still be pending.
@@ -90,8 +90,8 @@ fn burst_is_reported_completely_or_as_a_resync<H: Told>() {
         let ours = ours.join("\n");
         ["posted", "trashed", "purged", "claimed"].map(|kind| count(&ours, kind))
     };
-    wait_until("our posts are reported", || told()[2] == jobs);
-    assert_eq!(told(), [jobs, jobs, jobs, 0]);
+    wait_until("our posts are reported", || counts()[2] == jobs);
+    assert_eq!(counts(), [jobs, jobs, jobs, 0]);
     let grown = memory(pid).saturating_sub(before);
     eprintln!(
         "faults: watching {} events on {} grew the memory by {grown} KiB",
@@ -117,8 +117,8 @@ fn watching_a_large_board_has_bounded_cost() {
     for _ in 0..changes / 100 {
         watched.env.post_many(100);
     }
-    let told = || count(&second.stdout(), "posted");
-    wait_until("all is told", || told() >= changes);
+    let text = || count(&second.stdout(), "posted");
+    wait_until("all is reported", || text() >= changes);
     let (took, used) = (start.elapsed(), processor_time(pid) - used_at_start);
     eprintln!(
         "faults: a watch of {jobs} jobs began within {began:.1?} (processor {used_at_start:.1?}, \
@@ -129,7 +129,7 @@ fn watching_a_large_board_has_bounded_cost() {
     );
     // It stores that many jobs without their contents.
     assert!(memory(pid) < 150 * 1024);
-    assert_eq!(told(), changes);
+    assert_eq!(text(), changes);
 }
 
 #[test]

@@ -28,7 +28,7 @@ use crate::{
 const QUIET: Duration = Duration::from_millis(100);
 
 /// A board with events.
-trait Told: Host {
+trait EventSource: Host {
     /// Whether claims may have an expiry that can change.
     const HAS_EXPIRY: bool;
 
@@ -43,7 +43,7 @@ trait Told: Host {
     fn start_again(&mut self);
 }
 
-impl Told for Server {
+impl EventSource for Server {
     const HAS_EXPIRY: bool = true;
 
     fn alone() -> Option<Self> {
@@ -64,7 +64,7 @@ impl Told for Server {
     }
 }
 
-impl Told for ZooKeeper {
+impl EventSource for ZooKeeper {
     const HAS_EXPIRY: bool = false;
 
     fn alone() -> Option<Self> {
@@ -93,7 +93,7 @@ struct Watched<H> {
     seen: usize,
 }
 
-impl<H: Told> Watched<H> {
+impl<H: EventSource> Watched<H> {
     fn new() -> Option<Self> {
         Some(Self::on(Shared::new()?))
     }

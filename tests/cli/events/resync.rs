@@ -9,7 +9,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{Told, count, listed, watch, whole};
+use super::{EventSource, count, listed, watch, whole};
 use crate::{
     interop::shared::Shared,
     support::{
@@ -130,7 +130,7 @@ fn fault_is_followed_by_a_resync_and_the_current_state_on_zookeeper() {
     });
 }
 
-fn truth_after<H: Told>(fault: &str, tail: &str, break_it: Fault<H>) {
+fn truth_after<H: EventSource>(fault: &str, tail: &str, break_it: Fault<H>) {
     need!(Shared {
         env,
         mut peer,
@@ -179,13 +179,17 @@ impl<H> Witness<H> {
         let last = self.env.post("last");
         wait_until("the last post is reported", || stream().contains(&last));
         // The claims of the dropped peer may expire until its session ends.
-        let (mut told, mut board) = (known, BTreeMap::new());
+        let (mut followed_board, mut board) = (known, BTreeMap::new());
         let agree = comes_true(SOON, || {
-            told = followed(&told, &stream(), from);
+            followed_board = followed(&followed_board, &stream(), from);
             board = listed(&self.env);
-            told == board || count(&stream(), "resync") > 1
+            followed_board == board || count(&stream(), "resync") > 1
         });
-        assert!(agree, "{fault}: {told:?} is not {board:?}: {}", stream());
+        assert!(
+            agree,
+            "{fault}: {followed_board:?} is not {board:?}: {}",
+            stream()
+        );
         assert_eq!(count(&stream(), "resync"), 1, "{fault}: {}", stream());
     }
 }

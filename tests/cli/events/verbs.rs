@@ -8,7 +8,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{QUIET, Told, Watched, is_full, kinds, kinds_in, watch};
+use super::{EventSource, QUIET, Watched, is_full, kinds, kinds_in, watch};
 use crate::{
     interop::shared::Shared,
     support::{
@@ -48,7 +48,7 @@ fn every_verb_of_taskflow_emits_its_event_on_zookeeper() {
     });
 }
 
-fn each_verb_of_taskflow<H: Told>(mut watched: Watched<H>) {
+fn each_verb_of_taskflow<H: EventSource>(mut watched: Watched<H>) {
     let size = if is_full() { 1000 } else { 100 };
     watched.env.post_many(size);
     watched.next(size);
@@ -91,7 +91,7 @@ fn events_of_peers_name_the_actor_and_the_job() {
     expect_actor::<ZooKeeper>();
 }
 
-fn expect_actor<H: Told>() {
+fn expect_actor<H: EventSource>() {
     need!(mut watched = Watched::<H>::new());
     let uuid = watched.post("resize");
     let posted = watched.next(1).remove(0);

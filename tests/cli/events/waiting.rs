@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::json;
 
-use super::{QUIET, Told, is_full};
+use super::{EventSource, QUIET, is_full};
 use crate::{
     faults::size,
     interop::shared::Shared,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Starts a wait, and returns once it misses no event.
-fn waiting<H: Told>(server: &H, env: &Env, arguments: &[&str]) -> Running {
+fn waiting<H: EventSource>(server: &H, env: &Env, arguments: &[&str]) -> Running {
     wait_until("the listener is gone", || !server.is_listened_to());
     let waiting = env.jobboard(&[&["wait"], arguments].concat()).spawn();
     wait_until("it listens", || server.is_listened_to());
@@ -43,7 +43,7 @@ fn post_of_taskflow_wakes_a_waiter() {
     });
 }
 
-fn wakes<H: Told>() {
+fn wakes<H: EventSource>() {
     need!(mut shared = Shared::<H>::new());
     let mut took = Vec::new();
     for number in 0..size(20, 3) {
@@ -89,7 +89,7 @@ fn waiter_learns_how_a_job_of_taskflow_ended() {
     });
 }
 
-fn expect_exit_codes_of_ends<H: Told>() {
+fn expect_exit_codes_of_ends<H: EventSource>() {
     need!(Shared {
         env,
         mut peer,
@@ -133,7 +133,7 @@ fn waiter_survives_an_outage() {
     });
 }
 
-fn waits_on<H: Told>() {
+fn waits_on<H: EventSource>() {
     need!(mut server = H::alone());
     let env = Env::new();
     // With a session that ends within the outage.

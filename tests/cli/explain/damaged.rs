@@ -12,9 +12,9 @@ fn unreadable_record_on_an_embedded_board_is_explained() {
     let ruin = "PRAGMA ignore_check_constraints = on;
                 UPDATE job SET details = 'nonsense'";
     stage.env.database().execute_batch(ruin).unwrap();
-    let told = is(&stage, "@1", "unreadable-record");
-    assert_eq!(told.codes().len(), 1, "{}", told.run);
-    repair(&stage, &told.remedy());
+    let explanation = is(&stage, "@1", "unreadable-record");
+    assert_eq!(explanation.codes().len(), 1, "{}", explanation.run);
+    repair(&stage, &explanation.remedy());
 }
 
 fn repair(stage: &Stage, remedy: &[&str]) {
@@ -23,8 +23,8 @@ fn repair(stage: &Stage, remedy: &[&str]) {
 }
 
 fn broken_lock_is_repaired(stage: &Stage, job: &str) {
-    let told = is(stage, job, "broken-lock");
-    repair(stage, &told.remedy());
+    let explanation = is(stage, job, "broken-lock");
+    repair(stage, &explanation.remedy());
     is(stage, job, "no-conductor");
 }
 
@@ -33,8 +33,8 @@ fn record_that_peers_delete_is_explained_on_redis() {
     need!(stage = Stage::redis());
     let server = stage.redis_server().unwrap();
     server.run_with(&["HSET", "taskflow:listings", "bad"], b"\xc1");
-    let told = is(&stage, "key:bad", "unreadable-record");
-    assert!(told.text().contains("Python"), "{}", told.run);
+    let explanation = is(&stage, "key:bad", "unreadable-record");
+    assert!(explanation.text().contains("Python"), "{}", explanation.run);
     let key = "deadbeef-0000-4000-8000-000000000000";
     server.run_with(&["HSET", "taskflow:listings", key], b"\xc1");
     is(&stage, "deadbeef", "unreadable-record");
@@ -46,8 +46,12 @@ fn record_that_peers_delete_is_explained_on_redis() {
     let shown = stage.env.run("show deadbeef");
     assert!(shown.succeeded().contains(key), "{shown}");
     let job = stage.env.post("resize");
-    let told = explain(&stage, &job);
-    assert!(!told.codes().contains("breaks-peers"), "{}", told.run);
+    let explanation = explain(&stage, &job);
+    assert!(
+        !explanation.codes().contains("breaks-peers"),
+        "{}",
+        explanation.run
+    );
     // A foreign value replaces the owner.
     server.run(&["LPUSH", &format!("taskflow:{job}.owned"), "x"]);
     broken_lock_is_repaired(&stage, &job);
@@ -56,8 +60,8 @@ fn record_that_peers_delete_is_explained_on_redis() {
     let key = "cafecafe-0000-4000-8000-000000000000";
     server.run(&["EVAL", copy, "1", "taskflow:listings", &job, key]);
     for start in [key, "cafecafe"] {
-        let told = is(&stage, start, "unknown-job");
-        assert_eq!(told.remedy(), ["explain", &format!("key:{key}")]);
+        let explanation = is(&stage, start, "unknown-job");
+        assert_eq!(explanation.remedy(), ["explain", &format!("key:{key}")]);
     }
 }
 
@@ -69,8 +73,8 @@ fn blocking_node_and_unreadable_lock_are_explained_on_zookeeper() {
     need!(mut peer = Peer::on(&*server));
     server.create(&mut peer, "jobx", "{}");
     server.create(&mut peer, "job0000000000.lock", "nonsense");
-    let told = is(&stage, "key:jobx", "unreadable-record");
-    assert!(told.text().contains("Python"), "{}", told.run);
+    let explanation = is(&stage, "key:jobx", "unreadable-record");
+    assert!(explanation.text().contains("Python"), "{}", explanation.run);
     broken_lock_is_repaired(&stage, &job);
 }
 
@@ -84,8 +88,8 @@ fn unrenewed_claim_is_explained_and_a_single_delay_is_not() {
     let short = || server.run(&["PEXPIRE", &format!("taskflow:{job}.owned"), "9000"]);
     conductor.signal(rustix::process::Signal::STOP);
     short();
-    let told = is(&stage, &job, "claim-not-renewed");
-    assert_eq!(told.value["will_run"], false);
+    let explanation = is(&stage, &job, "claim-not-renewed");
+    assert_eq!(explanation.value["will_run"], false);
     conductor.signal(rustix::process::Signal::CONT);
     wait_until("it is renewed", || {
         explain(&stage, &job).verdict() == "running"
@@ -115,8 +119,12 @@ fn clock_skew_is_explained() {
     assert!(!explain(&stage, &job).codes().contains("clock-skew"));
     let ahead = "UPDATE job SET created_on = created_on + 60000000";
     stage.env.database().execute_batch(ahead).unwrap();
-    let told = is(&stage, &job, "no-conductor");
-    assert!(told.codes().contains("clock-skew"), "{}", told.run);
+    let explanation = is(&stage, &job, "no-conductor");
+    assert!(
+        explanation.codes().contains("clock-skew"),
+        "{}",
+        explanation.run
+    );
 }
 
 #[test]
@@ -134,18 +142,18 @@ fn denied_facts_are_named_and_visible_ones_explained() {
     .concat();
     server.run(&user);
     let board = format!("redis://eve@{}", server.host());
-    let told = |job: &str| {
+    let explanation = |job: &str| {
         let words = ["explain", job, "--json", "--board", &board];
         let run = stage.env.jobboard(&words).run();
-        let told: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        let explanation: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
         assert!(
-            told["unseen"].to_string().contains("the conductors"),
+            explanation["unseen"].to_string().contains("the conductors"),
             "{run}"
         );
-        told["verdict"].clone()
+        explanation["verdict"].clone()
     };
-    assert_eq!(told(&job), json!("unavailable"));
-    assert_eq!(told(&claimed), json!("claim-never-expires"));
+    assert_eq!(explanation(&job), json!("unavailable"));
+    assert_eq!(explanation(&claimed), json!("claim-never-expires"));
 }
 
 #[test]

@@ -34,12 +34,12 @@ on_one_board!(
 const WAITS: &str = "echo began >> log; until [ -e go ]; do sleep 0.02; done";
 
 /// An explanation of a job.
-struct Told {
+struct Explanation {
     value: Value,
     run: Outcome,
 }
 
-impl Told {
+impl Explanation {
     fn verdict(&self) -> &str {
         self.value["verdict"].as_str().unwrap()
     }
@@ -67,25 +67,25 @@ impl Told {
     }
 }
 
-fn explain(stage: &Stage, job: &str) -> Told {
+fn explain(stage: &Stage, job: &str) -> Explanation {
     let run = stage.env.run(format!("explain {job} --json"));
     let value: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
-    let told = Told { value, run };
-    let will_run = told.value["will_run"] == true;
-    let code = match (told.verdict(), will_run) {
+    let explanation = Explanation { value, run };
+    let will_run = explanation.value["will_run"] == true;
+    let code = match (explanation.verdict(), will_run) {
         ("unknown-job", _) => 3,
         (_, true) => 0,
         (_, false) => 4,
     };
-    assert_eq!(told.run.code, code, "{}", told.run);
-    told
+    assert_eq!(explanation.run.code, code, "{}", explanation.run);
+    explanation
 }
 
 /// Requires a verdict, and returns the explanation.
-fn is(stage: &Stage, job: &str, verdict: &str) -> Told {
-    let told = explain(stage, job);
-    assert_eq!(told.verdict(), verdict, "{}", told.run);
-    told
+fn is(stage: &Stage, job: &str, verdict: &str) -> Explanation {
+    let explanation = explain(stage, job);
+    assert_eq!(explanation.verdict(), verdict, "{}", explanation.run);
+    explanation
 }
 
 fn ends(conductor: Running) {
@@ -102,7 +102,7 @@ fn queued_jobs_differ_from_the_running_one(stage: &Stage) {
     stage.post("paused", "true");
     stage.env.post("without-command");
     let (next, last) = (stage.post("next", "true"), stage.post("last", "true"));
-    wait_until("it is told", || {
+    wait_until("it is reported", || {
         explain(stage, &first).text().contains("command is running")
     });
     let held = is(stage, &first, "running");
@@ -121,8 +121,8 @@ fn queued_jobs_differ_from_the_running_one(stage: &Stage) {
     let doctor = stage.env.run("doctor -o table --only jobs");
     let waiting = format!("waiting for a free slot: 2 jobs; {busy}");
     assert!(doctor.stdout.contains(&waiting), "{doctor}");
-    for told in [held, next, last] {
-        assert_eq!(told.codes().len(), 1, "{}", told.run);
+    for explanation in [held, next, last] {
+        assert_eq!(explanation.codes().len(), 1, "{}", explanation.run);
     }
     fs::write(stage.env.file("go"), "").unwrap();
     ends(conductor);
@@ -134,13 +134,17 @@ fn paused_job_differs_from_one_without_a_conductor(stage: &Stage) {
     let job = stage.post("resize", "true");
     is(stage, &job, "paused");
     let conductor = stage.start(&["--name", "night"]);
-    let told = is(stage, &job, "paused");
-    assert_eq!(told.codes().len(), 1, "{}", told.run);
-    assert!(told.text().contains("no room"), "{}", told.run);
-    assert!(told.run.code == 4 && told.remedy().starts_with(&["resume"]));
+    let explanation = is(stage, &job, "paused");
+    assert_eq!(explanation.codes().len(), 1, "{}", explanation.run);
+    assert!(
+        explanation.text().contains("no room"),
+        "{}",
+        explanation.run
+    );
+    assert!(explanation.run.code == 4 && explanation.remedy().starts_with(&["resume"]));
     run(&["pause", "res*", "--for", "1h"]).succeeded();
     assert_eq!(is(stage, &job, "paused").run.code, 0);
-    run(&told.remedy()).succeeded();
+    run(&explanation.remedy()).succeeded();
     wait_until("it is done", || stage.env.names().is_empty());
     ends(conductor);
 }
@@ -149,19 +153,20 @@ fn missing_conductor_differs_from_one_that_skips_the_job(stage: &Stage) {
     let job = stage.post("resize", "true");
     is(stage, &job, "no-conductor");
     let conductor = stage.start(&["--name", "night", "--filter", "name=backup-*"]);
-    let told = is(stage, &job, "no-matching-conductor");
+    let explanation = is(stage, &job, "no-matching-conductor");
     assert!(
-        told.text()
+        explanation
+            .text()
             .contains("the conductor accepts only name=backup-*"),
         "{}",
-        told.run
+        explanation.run
     );
     let flow = stage.env.run("post backup-flow flow_uuid=x").posted();
-    let told = is(stage, &flow, "no-matching-conductor");
+    let explanation = is(stage, &flow, "no-matching-conductor");
     assert!(
-        told.text().contains("the job has no command"),
+        explanation.text().contains("the job has no command"),
         "{}",
-        told.run
+        explanation.run
     );
     ends(conductor);
     is(stage, &job, "no-conductor");
@@ -173,15 +178,21 @@ fn delayed_job_names_its_time(stage: &Stage) {
     wait_until("it is postponed", || {
         explain(stage, &job).verdict() == "backing-off"
     });
-    let told = is(stage, &job, "backing-off");
+    let explanation = is(stage, &job, "backing-off");
     assert!(
-        told.text().contains("night accepts the job after that"),
+        explanation
+            .text()
+            .contains("night accepts the job after that"),
         "{}",
-        told.run
+        explanation.run
     );
     ends(conductor);
-    let told = is(stage, &job, "no-conductor");
-    assert!(told.text().contains("claimable"), "{}", told.run);
+    let explanation = is(stage, &job, "no-conductor");
+    assert!(
+        explanation.text().contains("claimable"),
+        "{}",
+        explanation.run
+    );
 }
 
 fn exhausted_job_depends_on_the_limit_of_the_conductor(stage: &Stage) {
@@ -192,9 +203,9 @@ fn exhausted_job_depends_on_the_limit_of_the_conductor(stage: &Stage) {
     });
     ends(conductor);
     let conductor = stage.start(&["--max-attempts", "1"]);
-    let told = is(stage, &job, "retries-exhausted");
-    assert!(told.text().contains("exit 3"), "{}", told.run);
-    assert_eq!(told.remedy(), ["retry", &job]);
+    let explanation = is(stage, &job, "retries-exhausted");
+    assert!(explanation.text().contains("exit 3"), "{}", explanation.run);
+    assert_eq!(explanation.remedy(), ["retry", &job]);
     ends(conductor);
 }
 
@@ -214,15 +225,19 @@ fn invalid_command_differs_from_a_refused_one(stage: &Stage) {
     is(stage, &wrong, "invalid-command");
     let conductor = stage.start(&["--handlers", "handlers", "--name", "night"]);
     let (resize, fine) = (post("resize", "{}"), post("fine", "{}"));
-    let told = is(stage, &resize, "conductor-refuses");
+    let explanation = is(stage, &resize, "conductor-refuses");
     assert!(
-        told.text().contains("is writable by other users"),
+        explanation.text().contains("is writable by other users"),
         "{}",
-        told.run
+        explanation.run
     );
-    assert_eq!(told.remedy(), ["conductors", "night"]);
-    let told = is(stage, &wrong, "invalid-command");
-    assert!(told.text().contains("as an absolute path"), "{}", told.run);
+    assert_eq!(explanation.remedy(), ["conductors", "night"]);
+    let explanation = is(stage, &wrong, "invalid-command");
+    assert!(
+        explanation.text().contains("as an absolute path"),
+        "{}",
+        explanation.run
+    );
     wait_until("it is run", || explain(stage, &fine).verdict() == "running");
     drop(conductor);
 }
@@ -230,8 +245,8 @@ fn invalid_command_differs_from_a_refused_one(stage: &Stage) {
 fn unlimited_claim_differs_from_an_expiring_one(stage: &Stage) {
     let job = stage.post("byhand", "true");
     stage.env.claim(&job, "ada");
-    let told = is(stage, &job, "claim-never-expires");
-    assert!(told.text().contains("ada"), "{}", told.run);
+    let explanation = is(stage, &job, "claim-never-expires");
+    assert!(explanation.text().contains("ada"), "{}", explanation.run);
     if stage.is_network() && stage.redis_server().is_none() {
         return;
     }
@@ -255,16 +270,16 @@ fn dead_owner_loses_the_job_soon(stage: &Stage) {
     stage.logged(1);
     is(stage, &job, "running");
     conductor.kill();
-    let told = is(stage, &job, "owner-dead");
-    assert_eq!(told.value["will_run"], true, "{}", told.run);
+    let explanation = is(stage, &job, "owner-dead");
+    assert_eq!(explanation.value["will_run"], true, "{}", explanation.run);
 }
 
 fn ended_job_is_found_in_trash_or_history(stage: &Stage) {
     let (given_up, done) = (stage.post("a", "true"), stage.post("b", "true"));
     let trash = ["trash", &given_up, "--force", "--yes", "--reason", "no use"];
     stage.env.jobboard(&trash).run().succeeded();
-    let told = is(stage, &given_up, "trashed");
-    assert!(told.text().contains("no use"), "{}", told.run);
+    let explanation = is(stage, &given_up, "trashed");
+    assert!(explanation.text().contains("no use"), "{}", explanation.run);
     stage.env.ok(format!("consume {done} --force --yes"));
     is(stage, &done, "ended");
     let failed = stage.post("c", "true");
@@ -277,8 +292,8 @@ fn ended_job_is_found_in_trash_or_history(stage: &Stage) {
 fn without_a_job_all_problems_are_listed(stage: &Stage) {
     let problems = |words: &[&str]| {
         let run = stage.env.jobboard(words).run();
-        let told: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
-        (run.code, told["problems"].clone())
+        let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
+        (run.code, report["problems"].clone())
     };
     let nothing = problems(&["explain", "--json"]);
     assert_eq!(nothing, (0, serde_json::json!([])));
@@ -287,13 +302,13 @@ fn without_a_job_all_problems_are_listed(stage: &Stage) {
     }
     let listed = stage.env.json("list --json");
     stage.env.claim(listed[11]["uuid"].as_str().unwrap(), "ada");
-    let (code, told) = problems(&["explain", "--json"]);
+    let (code, counted) = problems(&["explain", "--json"]);
     assert_eq!(
         problems(&["doctor", "--only", "jobs", "--json"]),
-        (code, told.clone())
+        (code, counted.clone())
     );
-    let told = told.as_array().unwrap().iter();
-    let mut counts: Vec<_> = told
+    let counted = counted.as_array().unwrap().iter();
+    let mut counts: Vec<_> = counted
         .map(|it| (it["code"].as_str().unwrap(), &it["jobs"]))
         .collect();
     counts.sort_by_key(|(code, _)| *code);
@@ -307,8 +322,8 @@ fn without_a_job_all_problems_are_listed(stage: &Stage) {
 fn suggested_command_solves_the_problem(stage: &Stage) {
     let job = stage.post("byhand", "true");
     stage.env.claim(&job, "ada");
-    let mend = |told: &Told| {
-        let words = told.remedy();
+    let mend = |explanation: &Explanation| {
+        let words = explanation.remedy();
         stage
             .env
             .jobboard(&[&words[..], &["--yes"]].concat())
@@ -318,8 +333,8 @@ fn suggested_command_solves_the_problem(stage: &Stage) {
     mend(&is(stage, &job, "claim-never-expires"));
     is(stage, &job, "no-conductor");
     stage.env.trash(&job);
-    let told = is(stage, &job, "trashed");
-    let retry = told.remedy();
+    let explanation = is(stage, &job, "trashed");
+    let retry = explanation.remedy();
     stage.env.jobboard(&retry).run().succeeded();
     is(stage, &job, "no-conductor");
 }

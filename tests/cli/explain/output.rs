@@ -34,13 +34,13 @@ fn json_has_a_fixed_set_of_keys() {
     let job = env.post("resize");
     let run = env.run(format!("explain {job} --json"));
     assert_eq!(run.code, 4, "{run}");
-    let told: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     let keys = |value: &serde_json::Value| {
         let object = value.as_object().unwrap();
         object.keys().cloned().collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(keys(&told), "job name verdict will_run findings unseen");
-    let finding = &told["findings"][0];
+    assert_eq!(keys(&report), "job name verdict will_run findings unseen");
+    let finding = &report["findings"][0];
     assert_eq!(
         keys(finding),
         "code severity summary jobs since examples impact evidence fix"

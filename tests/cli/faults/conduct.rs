@@ -343,7 +343,7 @@ fn first_process_reaps_and_forwards_signals() {
     let parent = i32::try_from(conductor.pid()).unwrap();
     let is_first = |&pid: &Pid| process::stat(pid).is_some_and(|stat| stat.parent == parent);
     let first = all.find(is_first).unwrap();
-    for (signal, told) in [
+    for (signal, message) in [
         (Signal::USR1, "=quiet\n"),
         (Signal::USR2, "=state "),
         (Signal::HUP, "=reloaded\n"),
@@ -351,7 +351,7 @@ fn first_process_reaps_and_forwards_signals() {
         (Signal::ALARM, "=stopping"),
     ] {
         process::signal(first, signal);
-        stage.says(&conductor, told);
+        stage.says(&conductor, message);
     }
     let run = conductor.ended();
     assert!(run.stderr.contains("summary ran=2 consumed=2"), "{run:?}");

@@ -166,10 +166,10 @@ fn finishes(boards: &Boards, from: &str, to: &str) -> bool {
     ];
     let resumed = boards.run(from, &words);
     for line in resumed.stderr.lines() {
-        let told: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
-        let message = told["error"]["message"].as_str().unwrap_or_default();
+        let report: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+        let message = report["error"]["message"].as_str().unwrap_or_default();
         if message.contains("nor a record of its end") {
-            let words = told["error"]["commands"][1].as_array().unwrap().iter();
+            let words = report["error"]["commands"][1].as_array().unwrap().iter();
             let words: Vec<_> = words.skip(1).map(|it| it.as_str().unwrap()).collect();
             let trash = boards.env.jobboard(&[&words[..], &["--yes"]].concat());
             trash.run().succeeded();

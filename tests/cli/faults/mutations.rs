@@ -89,7 +89,7 @@ fn ends(env: &Env, words: &[&str]) -> Outcome {
     if !comes_true(SOON * 4, || run.has_ended()) {
         let stderr = run.stderr();
         let end = stderr.len().saturating_sub(2000);
-        panic!("{words:?} hangs, and said: {}", &stderr[end..]);
+        panic!("{words:?} hangs, and printed: {}", &stderr[end..]);
     }
     let ended = run.ended();
     assert!(

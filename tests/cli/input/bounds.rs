@@ -37,7 +37,7 @@ fn endless_input_is_not_read_completely() {
     rustix::fs::mknodat(rustix::fs::CWD, &nobody_writes, fifo, 0o600.into(), 0).unwrap();
     let pipe = nobody_writes.to_str().unwrap();
     let url = "redis://127.0.0.1:1";
-    for (words, told) in [
+    for (words, message) in [
         (&["--config", pipe, "list"][..], "within 5s"),
         (
             &[
@@ -53,7 +53,7 @@ fn endless_input_is_not_read_completely() {
         ),
     ] {
         let run = env.jobboard(words).run();
-        assert!(run.code != 0 && run.stderr.contains(told), "{run:?}");
+        assert!(run.code != 0 && run.stderr.contains(message), "{run:?}");
     }
 }
 

@@ -70,8 +70,8 @@ fn start_conductor(env: &Env) -> Running {
     ];
     let conductor = env.jobboard(&words).spawn();
     wait_until("it performs two jobs", || {
-        let told = env.json("conductors --json");
-        told[0]["running"] == 2
+        let report = env.json("conductors --json");
+        report[0]["running"] == 2
     });
     conductor
 }
@@ -182,9 +182,9 @@ fn figures(env: &Env, wanted: &[(&str, u64)]) -> Value {
 fn each_is_named(env: &Env, kinds: &[Planted]) {
     for Planted { verdict, jobs } in kinds {
         for job in jobs {
-            let told = env.run(format!("explain {job} --json"));
-            let told: Value = serde_json::from_str(&told.stdout).unwrap();
-            assert_eq!(told["verdict"], *verdict, "{told}");
+            let run = env.run(format!("explain {job} --json"));
+            let report: Value = serde_json::from_str(&run.stdout).unwrap();
+            assert_eq!(report["verdict"], *verdict, "{report}");
         }
     }
 }

@@ -29,7 +29,7 @@ use crate::support::{
 };
 
 /// The flow whose posting does not name its resource.
-const UNTOLD: &str = "delete_amphora";
+const UNNAMED: &str = "delete_amphora";
 
 /// A secret that no output may contain: all keys of Octavia have this form.
 const SECRET: &str = "PRIVATE KEY-----";
@@ -65,13 +65,13 @@ fn each_flow_is_listed_with_its_resource_and_logbook<S: Driver>() {
             text(&posted, "name").starts_with(factory.rsplit('.').next().unwrap()),
             "{shown}"
         );
-        if flow == UNTOLD {
+        if flow == UNNAMED {
             assert_eq!(shown["load_balancer"], posted["loadbalancer"], "{shown}");
             assert_eq!(shown["amphora"], posted["amphora"], "{shown}");
         }
         let explained = cloud.run_json(&["explain", job]);
-        let said = explained["findings"][0]["evidence"].to_string();
-        assert!(said.contains("the flow has not started"), "{explained}");
+        let evidence = explained["findings"][0]["evidence"].to_string();
+        assert!(evidence.contains("the flow has not started"), "{explained}");
         let dumped = cloud.run(&["show", job]);
         assert_eq!(dumped.code, 0, "{dumped}");
     }
@@ -88,7 +88,7 @@ fn each_flow_is_listed_with_its_resource_and_logbook<S: Driver>() {
         .filter(|line| !line.trim().is_empty())
     {
         let is_about = line.contains(" lb ") || line.contains(" amphora ");
-        assert!(is_about || line.contains(UNTOLD), "{table}");
+        assert!(is_about || line.contains(UNNAMED), "{table}");
         assert!(!line.contains("_flow-"), "{table}");
     }
     nothing_secret_leaves(&cloud);
@@ -247,28 +247,28 @@ fn flow_running_without_a_claim_is_reported() {
     let posted = cloud.post("create_load_balancer");
     let job = text(&posted, "job").to_owned();
     let code = "flow-without-claim";
-    let is_told = |cloud: &Cloud<Server>| {
-        let told = cloud.run_json(&["explain", &job]);
-        told["findings"]
+    let is_reported = |cloud: &Cloud<Server>| {
+        let report = cloud.run_json(&["explain", &job]);
+        report["findings"]
             .as_array()
             .unwrap()
             .iter()
             .any(|it| it["code"] == code)
     };
-    assert!(!is_told(&cloud), "it has not begun");
+    assert!(!is_reported(&cloud), "it has not begun");
     cloud.conduct();
     cloud.waits_for("standing", &posted["job"]);
-    assert!(!is_told(&cloud), "it is claimed");
+    assert!(!is_reported(&cloud), "it is claimed");
     let confirm = format!("octavia:{}", cloud.conf.display());
     let free = ["abandon", &job, "--force", "--confirm", &confirm];
     cloud.run(&free).succeeded();
-    assert!(is_told(&cloud));
+    assert!(is_reported(&cloud));
 }
 
 fn load_balancer_waiting_without_a_job_is_found<S: Driver>() {
     need!(mut cloud = Cloud::<S>::new());
     let [lost, waiting] = [(); 2].map(|()| cloud.post("update_load_balancer"));
-    let untold = cloud.post(UNTOLD);
+    let unnamed = cloud.post(UNNAMED);
     let confirm = format!("octavia:{}", cloud.conf.display());
     let gone = |verb: &str, posted: &Value, cloud: &Cloud<S>| {
         let job = text(posted, "job");
@@ -289,43 +289,43 @@ fn load_balancer_waiting_without_a_job_is_found<S: Driver>() {
     change(&cloud, "taskflow.db", &format!("UPDATE logbooks {old}"));
     let fix = |posted: &Value| format!("\"mend\",\"--lb\",{}", posted["loadbalancer"]);
     let found = |cloud: &Cloud<S>, code: &str| {
-        let told = cloud.run_json(&["doctor", "--only", "octavia"]);
-        let findings = told["problems"].as_array().unwrap().iter();
+        let report = cloud.run_json(&["doctor", "--only", "octavia"]);
+        let findings = report["problems"].as_array().unwrap().iter();
         let findings = findings.filter(|it| it["code"] == code);
-        (findings.map(Value::to_string).collect::<Vec<_>>(), told)
+        (findings.map(Value::to_string).collect::<Vec<_>>(), report)
     };
-    let (pending, told) = found(&cloud, "stuck-load-balancer");
-    assert_eq!(pending.len(), 1, "{told}");
-    assert!(pending[0].contains(&fix(&lost)), "{told}");
-    let (books, told) = found(&cloud, "logbook-without-job");
-    assert_eq!(books.len(), 1, "{told}");
+    let (pending, report) = found(&cloud, "stuck-load-balancer");
+    assert_eq!(pending.len(), 1, "{report}");
+    assert!(pending[0].contains(&fix(&lost)), "{report}");
+    let (books, report) = found(&cloud, "logbook-without-job");
+    assert_eq!(books.len(), 1, "{report}");
     assert!(
         books[0].contains(text(&lost, "book")) && !books[0].contains(text(&waiting, "book")),
-        "{told}"
+        "{report}"
     );
     // No client runs trashed jobs, even if only the logbook names the resource.
-    gone("trash", &untold, &cloud);
-    let (pending, told) = found(&cloud, "stuck-load-balancer");
-    assert_eq!(pending.len(), 2, "{told}");
+    gone("trash", &unnamed, &cloud);
+    let (pending, report) = found(&cloud, "stuck-load-balancer");
+    assert_eq!(pending.len(), 2, "{report}");
     assert!(
-        pending.iter().any(|it| it.contains(&fix(&untold))),
-        "{told}"
+        pending.iter().any(|it| it.contains(&fix(&unnamed))),
+        "{report}"
     );
     // With a job of unknown resource, no load balancer certainly lacks a job.
-    let unknown = cloud.post(UNTOLD);
+    let unknown = cloud.post(UNNAMED);
     let book = text(&unknown, "book");
     change(
         &cloud,
         "taskflow.db",
         &format!("DELETE FROM flowdetails WHERE parent_uuid = '{book}'"),
     );
-    let (pending, told) = found(&cloud, "stuck-load-balancer");
-    assert!(pending.is_empty(), "{told}");
+    let (pending, report) = found(&cloud, "stuck-load-balancer");
+    assert!(pending.is_empty(), "{report}");
     assert!(
-        told["unseen"]
+        report["unseen"]
             .to_string()
             .contains("1 job does not name its load balancer"),
-        "{told}"
+        "{report}"
     );
     // Reading changed nothing.
     let status = cloud

@@ -32,25 +32,25 @@ fn unreadable_history_hides_no_job() {
     let ping = run(&stage, &["ping", "--json"]);
     let problem = "stores a value of the wrong type under taskflow:past";
     assert!(ping.stderr.contains(problem), "{ping:?}");
-    let told = ping.json()["history_problem"].clone();
-    assert!(told.as_str().unwrap().contains(problem), "{told}");
+    let report = ping.json()["history_problem"].clone();
+    assert!(report.as_str().unwrap().contains(problem), "{report}");
     // The job is consumed anyway, with a note about the missing entry.
     let consumed = run(&stage, &["consume", "--force", "--yes", &job]);
     consumed.succeeded();
     let warning = "warning: the history is not recorded: WRONGTYPE";
     assert!(consumed.stderr.contains(warning), "{consumed:?}");
     assert_eq!(stage.env.everything(), [json!([]), json!([])]);
-    let said_once = |told: Outcome| {
-        told.succeeded();
-        assert_eq!(told.stderr.matches(warning).count(), 1, "{told:?}");
+    let warned_once = |report: Outcome| {
+        report.succeeded();
+        assert_eq!(report.stderr.matches(warning).count(), 1, "{report:?}");
     };
-    said_once(run(&stage, &["run", "one", "--", "true"]));
+    warned_once(run(&stage, &["run", "one", "--", "true"]));
     for name in ["two", "three", "four"] {
         stage.env.post(name);
     }
-    said_once(run(&stage, &["claim", "--next", "--", "true"]));
+    warned_once(run(&stage, &["claim", "--next", "--", "true"]));
     run(&stage, &["trash", "--force", "--yes", "--name", "*"]).succeeded();
-    said_once(run(&stage, &["purge", "--yes", "--all"]));
+    warned_once(run(&stage, &["purge", "--yes", "--all"]));
 }
 
 /// Adds an unreadable entry to the history.

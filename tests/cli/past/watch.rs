@@ -16,13 +16,13 @@ fn watch_can_begin_with_past_events(stage: &Stage) {
     stage.env.post("waiting");
     let watch = ["watch", "--since", "1h", "--json"];
     let watching = stage.env.jobboard(&watch).spawn();
-    let told = |lines: Vec<String>| -> Vec<Value> {
+    let events_of = |lines: Vec<String>| -> Vec<Value> {
         let lines = lines.iter();
         lines
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()
     };
-    let before = told(watching.prints(9));
+    let before = events_of(watching.prints(9));
     let of = |name: &str| -> Vec<(&str, &Value)> {
         let of_it = before.iter().filter(|event| event["name"] == name);
         of_it
@@ -42,7 +42,7 @@ fn watch_can_begin_with_past_events(stage: &Stage) {
     assert_eq!(purge.unwrap()["reason"], "too old");
     // Later events are reported once, immediately.
     stage.env.post("later");
-    let live = &told(watching.prints(10))[9];
+    let live = &events_of(watching.prints(10))[9];
     assert_eq!(
         (&live["event"], &live["name"]),
         (&json!("posted"), &json!("later"))

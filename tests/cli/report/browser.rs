@@ -102,10 +102,10 @@ fn pages_are_accessible_and_inert() {
         .args(&pages)
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&look.stdout).into_owned();
+    let expected = String::from_utf8_lossy(&look.stdout).into_owned();
     let errors = String::from_utf8_lossy(&look.stderr).into_owned();
-    assert!(look.status.success(), "{errors}\n{told}");
-    let found: Vec<Value> = told
+    assert!(look.status.success(), "{errors}\n{expected}");
+    let found: Vec<Value> = expected
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();

@@ -90,8 +90,8 @@ fn user_board_is_kept_whatever_its_name() {
         let stored = scene.stored();
         let shown = selftest(scene.env(), &["--dry-run"]).json();
         assert_eq!(shown["left"], json!([]), "{shown}");
-        let told = selftest(scene.env(), &["--clean"]).json();
-        assert_eq!(told["removed"], json!([]), "{told}");
+        let report = selftest(scene.env(), &["--clean"]).json();
+        assert_eq!(report["removed"], json!([]), "{report}");
         selftest(scene.env(), &["--for", "2s"]).values();
         assert_eq!(scene.stored(), stored);
         let list = scene.env().jobboard(&["list", "--json", "--board", &url]);
@@ -125,13 +125,13 @@ fn too_long_name_for_a_test_board_is_an_error() {
     for words in [&[][..], &["--dry-run"]] {
         let run = selftest(&env, &[words, &["--board", &url]].concat());
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run}");
-        let told = run.error();
-        assert_eq!(told["kind"], "usage", "{run}");
-        let message = told["message"].as_str().unwrap();
+        let error = run.error();
+        assert_eq!(error["kind"], "usage", "{run}");
+        let message = error["message"].as_str().unwrap();
         assert!(message.contains("28 characters too long"), "{run}");
     }
-    let told = selftest(&env, &["--clean", "--board", &url]).json();
-    assert_eq!(told["removed"], json!([]), "{told}");
+    let report = selftest(&env, &["--clean", "--board", &url]).json();
+    assert_eq!(report["removed"], json!([]), "{report}");
 }
 
 #[test]
@@ -180,20 +180,20 @@ fn is_sound(env: &Env, server: &Server) {
     // A busy machine may be too slow to connect.
     wait_until("it is posted", || env.run("post resize").code == 0);
     let stored = server.everything();
-    let told = selftest_whole(env).json();
-    let grades = grades(&told);
+    let report = selftest_whole(env).json();
+    let grades = grades(&report);
     for promise in SURE {
-        assert_eq!(grades[promise], "ok", "{told:#}");
+        assert_eq!(grades[promise], "ok", "{report:#}");
     }
-    assert_eq!(told["left"], json!(null));
+    assert_eq!(report["left"], json!(null));
     assert_eq!(server.everything(), stored);
 }
 
 /// Returns the suggested command for persistence.
 fn persists(env: &Env) -> String {
-    let told = env.run("doctor --json");
-    let told = told.values().pop().unwrap();
-    let problems = told["problems"].as_array().unwrap().iter();
+    let run = env.run("doctor --json");
+    let report = run.values().pop().unwrap();
+    let problems = report["problems"].as_array().unwrap().iter();
     let mut found = problems.filter(|it| it["code"] == "not-persistent");
     let words = found.next().unwrap()["fix"]["command"].as_array().unwrap();
     let words: Vec<_> = words.iter().map(|word| word.as_str().unwrap()).collect();

@@ -62,11 +62,11 @@ fn lost_claims_and_jobs_are_detected() {
             run
         });
         assert_eq!(run.code, 7, "{run}");
-        let told = run.values().pop().unwrap();
-        assert_eq!(told["verdict"], "broken", "{told:#}");
-        let renewal = &promises(&told)["renewal"];
+        let report = run.values().pop().unwrap();
+        assert_eq!(report["verdict"], "broken", "{report:#}");
+        let renewal = &promises(&report)["renewal"];
         let is_busy = renewal["why"].as_str().unwrap().contains("too busy");
-        assert!(renewal["grade"] == "broken" || is_busy, "{told:#}");
+        assert!(renewal["grade"] == "broken" || is_busy, "{report:#}");
         assert_eq!(env.names(), ["resize"]);
         is_clean(&server);
     }
@@ -81,14 +81,14 @@ fn eviction_is_detected_and_explained() {
         server.serves(&env, "");
         let run = selftest(&env, &["--for", "5s"]);
         assert_eq!(run.code, 7, "{run}");
-        let told = run.values().pop().unwrap();
-        let durable = &promises(&told)["durable"];
-        assert_eq!(durable["grade"], "broken", "{told:#}");
+        let report = run.values().pop().unwrap();
+        let durable = &promises(&report)["durable"];
+        assert_eq!(durable["grade"], "broken", "{report:#}");
         let command = durable["command"].as_array().unwrap();
         assert!(
             command
                 .ends_with(&["CONFIG", "SET", "maxmemory-policy", "noeviction"].map(Value::from)),
-            "{told:#}"
+            "{report:#}"
         );
         is_clean(&server);
     }
@@ -98,24 +98,24 @@ fn eviction_is_detected_and_explained() {
 fn missing_right_costs_one_check() {
     need!((env, server) = redis(&["--appendonly", "yes"]));
     server.run(&["ACL", "SETUSER", "default", "-subscribe"]);
-    let told = selftest_whole(&env).json();
-    let promises = promises(&told);
-    assert_eq!(promises["events"]["grade"], "weak", "{told:#}");
-    assert_eq!(promises["rights"]["grade"], "weak", "{told:#}");
-    assert_eq!(promises["one-winner"]["grade"], "ok", "{told:#}");
+    let report = selftest_whole(&env).json();
+    let promises = promises(&report);
+    assert_eq!(promises["events"]["grade"], "weak", "{report:#}");
+    assert_eq!(promises["rights"]["grade"], "weak", "{report:#}");
+    assert_eq!(promises["one-winner"]["grade"], "ok", "{report:#}");
     is_clean(&server);
     server.run(&["ACL", "SETUSER", "default", "-del"]);
-    let told = selftest_whole(&env).json();
-    assert_ne!(told["verdict"], "broken", "{told:#}");
+    let report = selftest_whole(&env).json();
+    assert_ne!(report["verdict"], "broken", "{report:#}");
     server.run(&["FLUSHALL"]);
     server.run(&["ACL", "SETUSER", "default", "+del", "-eval", "-evalsha"]);
     let before = server.everything();
     let run = selftest(&env, &[]);
     assert_eq!(run.code, 5, "{run}");
-    let told: Value = serde_json::from_str(&run.stdout).unwrap();
-    assert_eq!(told["verdict"], "unknown", "{told:#}");
-    let grades = grades(&told);
-    assert_eq!(grades["one-winner"], "untried", "{told:#}");
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(report["verdict"], "unknown", "{report:#}");
+    let grades = grades(&report);
+    assert_eq!(grades["one-winner"], "untried", "{report:#}");
     assert_eq!(
         (&grades["durable"][..], &grades["rights"][..]),
         ("weak", "weak")
@@ -128,13 +128,13 @@ fn rights_of_watchers_are_checked() {
     need!((env, server) = redis(&["--appendonly", "yes"]));
     for right in ["multi", "exec"] {
         server.run(&["ACL", "SETUSER", "default", &format!("-{right}")]);
-        let told = selftest(&env, &["--read-only"]).json();
-        let rights = &promises(&told)["rights"];
-        assert_eq!(rights["grade"], "weak", "{told:#}");
+        let report = selftest(&env, &["--read-only"]).json();
+        let rights = &promises(&report)["rights"];
+        assert_eq!(rights["grade"], "weak", "{report:#}");
         let why = rights["why"].as_str().unwrap();
         assert!(
             why.contains(&format!("has no right to use {right}")),
-            "{told:#}"
+            "{report:#}"
         );
         server.run(&["ACL", "SETUSER", "default", &format!("+{right}")]);
     }
@@ -147,8 +147,8 @@ fn rights_of_watchers_are_checked() {
         "~other:*",
         "resetchannels",
     ]);
-    let told = selftest(&env, &["--read-only"]).json();
-    let rights = &promises(&told)["rights"];
+    let report = selftest(&env, &["--read-only"]).json();
+    let rights = &promises(&report)["rights"];
     let command = rights["command"].as_array().unwrap().iter();
     let grant = command.map(|word| word.as_str().unwrap());
     let grant: Vec<_> = grant
@@ -158,11 +158,11 @@ fn rights_of_watchers_are_checked() {
     assert_eq!(
         grant,
         ["default", "~taskflow:*", "&taskflow:events"],
-        "{told:#}"
+        "{report:#}"
     );
     server.run(&[&["ACL", "SETUSER"], &grant[..]].concat());
-    let told = selftest(&env, &["--read-only"]).json();
-    assert_eq!(grades(&told)["rights"], "ok", "{told:#}");
+    let report = selftest(&env, &["--read-only"]).json();
+    assert_eq!(grades(&report)["rights"], "ok", "{report:#}");
 }
 
 #[test]
@@ -171,22 +171,23 @@ fn denied_scan_leaves_nothing_and_names_unremovable_boards() {
     at_work(&env, &server, "10m").kill();
     server.run(&["ACL", "SETUSER", "default", "-scan"]);
     let killed = server.run(&["HKEYS", "taskflow:selftest-boards"]);
-    let told = selftest(&env, &["--for", "5s"]).json();
-    assert_eq!(told["left"], json!(null), "{told:#}");
-    let unseen = told["unseen"][0].as_str().unwrap();
-    assert!(unseen.contains("scan"), "{told:#}");
+    let report = selftest(&env, &["--for", "5s"]).json();
+    assert_eq!(report["left"], json!(null), "{report:#}");
+    let unseen = report["unseen"][0].as_str().unwrap();
+    assert!(unseen.contains("scan"), "{report:#}");
     assert_eq!(server.run(&["HKEYS", "taskflow:selftest-boards"]), killed);
     let others = server.run(&["KEYS", "*selftest-2*"]);
     let mut others = others.lines().filter(|key| !key.contains(&killed));
     assert_eq!(others.next(), None);
     let run = selftest(&env, &["--clean"]);
-    let said = &run.stderr;
-    let is_told = said.contains("cannot check whether selftest-2") && said.contains("scan");
-    assert!(run.code == 7 && is_told, "{run}");
+    let message = &run.stderr;
+    let is_reported =
+        message.contains("cannot check whether selftest-2") && message.contains("scan");
+    assert!(run.code == 7 && is_reported, "{run}");
     server.run(&["ACL", "SETUSER", "default", "+scan"]);
     wait_until("it is removed", || {
-        let told = selftest(&env, &["--clean"]).json();
-        told["removed"] == json!([killed])
+        let report = selftest(&env, &["--clean"]).json();
+        report["removed"] == json!([killed])
     });
     is_clean(&server);
 }
@@ -202,11 +203,11 @@ fn foreign_job_on_the_board_is_detected() {
         run.ended()
     });
     assert_eq!(run.code, 7, "{run}");
-    let told = run.values().pop().unwrap();
-    let keeps = &promises(&told)["keeps"];
-    assert_eq!(keeps["grade"], "broken", "{told:#}");
+    let report = run.values().pop().unwrap();
+    let keeps = &promises(&report)["keeps"];
+    assert_eq!(keeps["grade"], "broken", "{report:#}");
     let why = keeps["why"].as_str().unwrap();
-    assert!(why.contains("17 are on the board"), "{told:#}");
+    assert!(why.contains("17 are on the board"), "{report:#}");
     is_clean(&server);
 }
 
@@ -220,13 +221,13 @@ fn server_restart_is_waited_for() {
         server.borrow_mut().start_again();
         run.ended()
     });
-    let told = run.values().pop().unwrap();
-    let grades = grades(&told);
+    let report = run.values().pop().unwrap();
+    let grades = grades(&report);
     for (promise, grade) in &grades {
-        assert_ne!(grade, "broken", "{promise}: {told:#}");
+        assert_ne!(grade, "broken", "{promise}: {report:#}");
     }
     for promise in SURE {
-        assert_eq!(grades[promise], "ok", "{told:#}");
+        assert_eq!(grades[promise], "ok", "{report:#}");
     }
     assert_eq!(run.code, 0, "{run}");
     is_clean(&server.borrow());
@@ -238,15 +239,15 @@ fn slow_connection_passes_within_the_time_limit() {
     let proxy = Proxy::start(server.port());
     let url = format!("redis://127.0.0.1:{}", proxy.port);
     proxy.set(Mood::Slow);
-    let told = selftest(&env, &["--for", "4s", "--board", &url]).json();
-    for (promise, grade) in grades(&told) {
-        assert_ne!(grade, "broken", "{promise}: {told:#}");
+    let report = selftest(&env, &["--for", "4s", "--board", &url]).json();
+    for (promise, grade) in grades(&report) {
+        assert_ne!(grade, "broken", "{promise}: {report:#}");
     }
-    assert_eq!(told["verdict"], "unknown", "{told:#}");
-    let why = promises(&told)["interrupted"]["why"].clone();
-    assert!(why.as_str().unwrap().contains("out of time"), "{told:#}");
+    assert_eq!(report["verdict"], "unknown", "{report:#}");
+    let why = promises(&report)["interrupted"]["why"].clone();
+    assert!(why.as_str().unwrap().contains("out of time"), "{report:#}");
     // Without the cleanup, and on a busy machine.
-    assert!(told["seconds"].as_f64().unwrap() < 6.0, "{told:#}");
+    assert!(report["seconds"].as_f64().unwrap() < 6.0, "{report:#}");
     is_clean(&server);
 }
 
@@ -254,9 +255,9 @@ fn slow_connection_passes_within_the_time_limit() {
 fn short_claims_are_inconclusive() {
     need!(stage = Stage::zookeeper());
     let url = format!("{}?session=5s", stage.zookeeper_board().unwrap().board());
-    let told = selftest(&stage.env, &["--for", "2s", "--board", &url]).json();
-    let renewal = &promises(&told)["renewal"];
-    assert_eq!(renewal["grade"], "untried", "{told:#}");
+    let report = selftest(&stage.env, &["--for", "2s", "--board", &url]).json();
+    let renewal = &promises(&report)["renewal"];
+    assert_eq!(renewal["grade"], "untried", "{report:#}");
 }
 
 #[test]
@@ -274,12 +275,12 @@ fn unstartable_processes_fail_no_check() {
         eprintln!("skipped: we may mount nothing");
         return;
     }
-    let told = run.json();
+    let report = run.json();
     for promise in ["one-winner", "interrupted"] {
-        let seen = &promises(&told)[promise];
-        assert_eq!(seen["grade"], "untried", "{told:#}");
+        let seen = &promises(&report)[promise];
+        assert_eq!(seen["grade"], "untried", "{report:#}");
         let why = seen["why"].as_str().unwrap();
-        assert!(why.contains("cannot start another process"), "{told:#}");
+        assert!(why.contains("cannot start another process"), "{report:#}");
     }
 }
 
@@ -292,14 +293,14 @@ fn swallowed_replies_are_reported_and_leftovers_can_be_removed() {
         proxy.set_at("keeper:", mood);
         let run = selftest(&env, &["--for", "5s", "--board", &url]);
         assert_eq!(run.code, 7, "{run}");
-        let told = run.values().pop().unwrap();
+        let report = run.values().pop().unwrap();
         // The other promises are not affected.
-        let broken = grades(&told).into_iter();
+        let broken = grades(&report).into_iter();
         let broken: Vec<_> = broken.filter(|(_, grade)| grade == "broken").collect();
-        assert_eq!(broken.len(), 1, "{told:#}");
-        assert_eq!(broken[0].0, "answers", "{told:#}");
+        assert_eq!(broken.len(), 1, "{report:#}");
+        assert_eq!(broken[0].0, "answers", "{report:#}");
         assert!(run.stderr.contains("was not removed"), "{run}");
-        let command = told["left"]["command"].as_array().unwrap().iter();
+        let command = report["left"]["command"].as_array().unwrap().iter();
         let words: Vec<_> = command.map(|word| word.as_str().unwrap()).collect();
         assert!(run.stderr.contains(&words.join(" ")), "{run}");
         proxy.set(Mood::PassOn);
@@ -319,7 +320,7 @@ fn server_death_is_reported() {
     server.kill();
     let run = run.ended();
     assert_eq!(run.code, 7, "{run}");
-    let told = run.values().pop().unwrap();
-    assert_eq!(grades(&told)["answers"], "broken", "{told:#}");
-    assert_ne!(told["left"], json!(null), "{told:#}");
+    let report = run.values().pop().unwrap();
+    assert_eq!(grades(&report)["answers"], "broken", "{report:#}");
+    assert_ne!(report["left"], json!(null), "{report:#}");
 }

@@ -213,11 +213,11 @@ impl Answer {
         }
         let errors = outcome.stderr.lines().rev();
         let mut errors = errors.filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let Some(told) = errors.find(|told| told["error"]["kind"].is_string()) else {
+        let Some(report) = errors.find(|report| report["error"]["kind"].is_string()) else {
             return Some(Self::Unknown);
         };
-        let message = told["error"]["message"].as_str().unwrap_or_default();
-        match told["error"]["kind"].as_str().unwrap_or_default() {
+        let message = report["error"]["message"].as_str().unwrap_or_default();
+        match report["error"]["kind"].as_str().unwrap_or_default() {
             "not-found" => Some(Self::NoSuchJob),
             "exists" => Some(Self::Exists),
             "already-claimed" => {

@@ -18,7 +18,7 @@ pub(crate) struct Octavia {
     stdin: ChildStdin,
     lines: Receiver<Value>,
     /// Events received while waiting for an answer.
-    told: Vec<Value>,
+    heard: Vec<Value>,
 }
 
 impl Octavia {
@@ -41,9 +41,9 @@ impl Octavia {
         let (sender, lines) = channel();
         thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
-                let told =
-                    serde_json::from_str(&line).unwrap_or(json!({"event": "said", "text": line}));
-                if sender.send(told).is_err() {
+                let report = serde_json::from_str(&line)
+                    .unwrap_or(json!({"event": "printed", "text": line}));
+                if sender.send(report).is_err() {
                     break;
                 }
             }
@@ -51,7 +51,7 @@ impl Octavia {
         Some(Self {
             stdin: process.stdin.take().unwrap(),
             lines,
-            told: Vec::new(),
+            heard: Vec::new(),
             process,
         })
     }
@@ -65,24 +65,24 @@ impl Octavia {
                 return answer.clone();
             }
             assert!(line.get("error").is_none(), "{request}: {line}");
-            self.told.push(line);
+            self.heard.push(line);
         }
     }
 
     /// Waits for an event.
     pub(crate) fn wait_for(&mut self, what: &str, is_meant: impl Fn(&Value) -> bool) -> Value {
         loop {
-            if let Some(at) = self.told.iter().position(&is_meant) {
-                return self.told.remove(at);
+            if let Some(at) = self.heard.iter().position(&is_meant) {
+                return self.heard.remove(at);
             }
             let line = self.line(&json!(what));
-            self.told.push(line);
+            self.heard.push(line);
         }
     }
 
     fn line(&self, what: &Value) -> Value {
         let line = self.lines.recv_timeout(SOON);
-        line.unwrap_or_else(|error| panic!("{what}: {error}, after {:?}", self.told))
+        line.unwrap_or_else(|error| panic!("{what}: {error}, after {:?}", self.heard))
     }
 }
 

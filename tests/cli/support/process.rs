@@ -75,8 +75,8 @@ pub(crate) fn guards(of: Pid) -> Vec<Pid> {
 pub(crate) fn watches(guard: Pid) -> bool {
     let folder = format!("/proc/{}/fdinfo", guard.as_raw_nonzero());
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut told = files.filter_map(|file| fs::read_to_string(file.path()).ok());
-    told.any(|told| told.contains("it_value: (") && !told.contains("it_value: (0, 0)"))
+    let mut text = files.filter_map(|file| fs::read_to_string(file.path()).ok());
+    text.any(|text| text.contains("it_value: (") && !text.contains("it_value: (0, 0)"))
 }
 
 /// A text that only one test's processes have in their arguments, and a duration for `sleep`.

@@ -95,11 +95,11 @@ fn a_claim_cannot_be_given_an_expiry() {
 fn peer_receives_posted_removed_and_restored_events() {
     need!(mut shared = Shared::<ZooKeeper>::new());
     let hears = |shared: &mut Shared<ZooKeeper>, kind: &str, job: &str, times: usize| {
-        let told = json!([kind, job]);
-        wait_until(&format!("{kind} is told"), || {
+        let wanted = json!([kind, job]);
+        wait_until(&format!("{kind} is reported"), || {
             let events = shared.peer.request(&json!({"do": "events"}));
             let events = events.as_array().unwrap().iter();
-            events.filter(|event| **event == told).count() == times
+            events.filter(|event| **event == wanted).count() == times
         });
     };
     let job = shared.post(Side::Jobboard, "resize", "NORMAL", &json!({}));

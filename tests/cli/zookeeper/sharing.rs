@@ -89,10 +89,10 @@ fn trash_lists_its_own_board_unless_shared() {
 fn job_is_changed_in_the_trash_by_its_own_board_only() {
     need!(site = Neighbours::new());
     let refused = site.run(&["change", &site.theirs, "--priority", "LOW"]);
-    let told = refused.failed(8);
+    let message = refused.failed(8);
     assert!(
-        told.contains(&format!("use --board {}", site.beside)),
-        "{told}"
+        message.contains(&format!("use --board {}", site.beside)),
+        "{message}"
     );
     site.run(&["change", &site.ours, "--priority", "LOW"])
         .succeeded();
@@ -107,10 +107,11 @@ fn job_of_another_board_is_restored_only_on_request() {
     need!(site = Neighbours::new());
     for verb in ["restore", "purge"] {
         let refused = site.run(&[verb, &site.theirs, "--yes"]);
-        let told = refused.failed(8);
+        let message = refused.failed(8);
         assert!(
-            told.contains(&format!("use --board {},", site.beside)) && told.contains("--shared"),
-            "{told}"
+            message.contains(&format!("use --board {},", site.beside))
+                && message.contains("--shared"),
+            "{message}"
         );
     }
     assert_eq!(site.shared.env.names(), [""; 0]);
@@ -145,11 +146,11 @@ fn peer_trashed_job_is_listed_and_confirmed() {
     assert!(purged.stderr.contains("2 of 3"), "{purged}");
     assert_eq!(site.names(&[]), ["peers"]);
     let refused = site.run(&["restore", &job]);
-    let told = refused.failed(8);
-    assert!(told.contains("--yes"), "{told}");
+    let message = refused.failed(8);
+    assert!(message.contains("--yes"), "{message}");
     assert!(
-        told.contains("may belong to another board that shares this trash"),
-        "{told}"
+        message.contains("may belong to another board that shares this trash"),
+        "{message}"
     );
     site.run(&["restore", &job, "--yes"]).succeeded();
     assert_eq!(site.shared.env.names(), ["peers"]);
@@ -163,10 +164,10 @@ fn reused_number_is_reported() {
     let server = &shared.server;
     server.create(&mut shared.peer, "job0000000000", &other.to_string());
     let refused = site.run(&["restore", &site.ours]);
-    let told = refused.failed(4);
-    assert!(told.contains("another job at"), "{told}");
-    assert!(told.contains("/jobs/job0000000000"), "{told}");
-    assert!(!told.contains("with the uuid"), "{told}");
+    let message = refused.failed(4);
+    assert!(message.contains("another job at"), "{message}");
+    assert!(message.contains("/jobs/job0000000000"), "{message}");
+    assert!(!message.contains("with the uuid"), "{message}");
     let consume = ["consume", "key:job0000000000", "--force", "--yes"];
     site.run(&consume).succeeded();
     // The restored job took the data of its number along.

@@ -8,7 +8,7 @@ use crate::{
     board::{
         Event, EventKind,
         embedded::{
-            read::record::{RowJob, bytes_or_none, priority_at, remark_of, text_of, text_or_none},
+            read::record::{RowJob, audit_of, bytes_or_none, priority_at, text_of, text_or_none},
             store::{
                 clock::from_micros,
                 transaction::{BoardView, Change},
@@ -39,7 +39,7 @@ impl Change<'_> {
         kind: EventKind,
         job: &RowJob,
         departure: Option<Departure>,
-        remark: Option<&AuditEntry>,
+        audit: Option<&AuditEntry>,
     ) -> rusqlite::Result<()> {
         self.log(params![
             self.now.wall,
@@ -52,7 +52,7 @@ impl Change<'_> {
             job.owner,
             job.fence,
             departure.map(Departure::name),
-            remark.map(as_json),
+            audit.map(as_json),
         ])
     }
 
@@ -67,11 +67,11 @@ impl Change<'_> {
         &self,
         kind: EventKind,
         names: &str,
-        remark: &AuditEntry,
+        audit: &AuditEntry,
     ) -> rusqlite::Result<()> {
-        let (wall, kind, remark, none) = (self.now.wall, kind.name(), as_json(remark), Null);
+        let (wall, kind, audit, none) = (self.now.wall, kind.name(), as_json(audit), Null);
         self.log(params![
-            wall, kind, none, none, names, none, none, none, none, none, remark
+            wall, kind, none, none, names, none, none, none, none, none, audit
         ])
     }
 
@@ -170,11 +170,11 @@ fn in_order(lines: Vec<JournalRow>, mut posts: BTreeMap<i64, Event>) -> Vec<Even
 
 fn lines_after(view: &BoardView<'_>, event: i64) -> rusqlite::Result<Vec<JournalRow>> {
     let texts = ["kind", "uuid", "name", "owner", "outcome", "remark"];
-    let [kind, uuid, name, owner, outcome, remark] = texts.map(|column| view.bounded(column));
+    let [kind, uuid, name, owner, outcome, audit] = texts.map(|column| view.bounded(column));
     view.all(
         &format!(
             "SELECT at, {kind}, posted, sequence, {uuid}, {name}, priority, not_before, {owner},
-                    fence, {outcome}, {remark}
+                    fence, {outcome}, {audit}
              FROM event WHERE id > ?1 ORDER BY id LIMIT ?2"
         ),
         [event, PAGE],
@@ -209,7 +209,7 @@ fn line(row: &Row<'_>) -> rusqlite::Result<JournalRow> {
                 .get::<_, Option<i64>>(9)?
                 .map(|number| Fence(number.to_string())),
             departure: text_or_none(row, 10)?.and_then(|outcome| outcome.parse().ok()),
-            remark: remark_of(row, 11)?,
+            audit: audit_of(row, 11)?,
         },
         sequence,
         posted: row.get(2)?,
@@ -304,10 +304,10 @@ mod tests {
         let file = Connection::open_in_memory().unwrap();
         file.execute_batch(include_str!("../store/schema.sql"))
             .unwrap();
-        let remark = r#"{"by":"olga","action":"trashed"}"#;
+        let audit = r#"{"by":"olga","action":"trashed"}"#;
         let rows = [
             row(0, [1, 1_767_225_600_000_000, 7, 7, 2, 0, 3], "a"),
-            row(3, [1, 1_767_225_600_000_000, 9, 0, 2, 5, 3], remark),
+            row(3, [1, 1_767_225_600_000_000, 9, 0, 2, 5, 3], audit),
             row(
                 1,
                 [

@@ -136,13 +136,13 @@ pub(crate) fn columns(view: &BoardView<'_>, detail: Detail) -> String {
         "failures",
         "remark",
     ];
-    let [uuid, name, book_name, book_uuid, owner, failures, remark] =
+    let [uuid, name, book_name, book_uuid, owner, failures, audit] =
         texts.map(|column| view.bounded(column));
     format!(
         "sequence, {uuid}, shelf, {name}, priority, created_on, modified_on, {book_name}, \
          {book_uuid}, {owner}, fence, claimed_on, {}, attempts, postponed, not_before, {failures}, \
          trashed_on, octet_length(name) + octet_length(details), {details}, ahead, \
-         octet_length(details), first_claimed_on, {remark}",
+         octet_length(details), first_claimed_on, {audit}",
         view.expires_column()
     )
 }
@@ -217,7 +217,7 @@ fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowPr
             not_before: time_of(row, 15)?,
             failures,
             first_claimed_on: time_of(row, 22)?,
-            remark: remark_of(row, 23)?,
+            audit: audit_of(row, 23)?,
         },
         size: row.get::<_, i64>(18)?.unsigned_abs(),
         problem,
@@ -284,7 +284,7 @@ pub(crate) fn failures_of(
 }
 
 /// Reads the audit entry; `None` if unreadable.
-pub(crate) fn remark_of(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<AuditEntry>> {
+pub(crate) fn audit_of(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<AuditEntry>> {
     Ok(match row.get_ref(at)? {
         ValueRef::Text(text) => from_json(text).ok(),
         _ => None,

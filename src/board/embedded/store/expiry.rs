@@ -57,8 +57,8 @@ impl Change<'_> {
                 read_status(row, 3)?,
             ))
         })?;
-        for (row, name, alive, told) in gone {
-            self.keep_departed(&name, &told, alive)?;
+        for (row, name, alive, status) in gone {
+            self.keep_departed(&name, &status, alive)?;
             self.run("DELETE FROM conductor WHERE rowid = ?1", [row])?;
             self.log_conductor(EventKind::ConductorLeft, &name)?;
         }

@@ -139,7 +139,7 @@ impl Change<'_> {
                 side.postponed,
                 micros(side.first_claimed_on),
                 failures,
-                side.remark.as_ref().map(as_json),
+                side.audit.as_ref().map(as_json),
             ],
         )
         .map(drop)

@@ -138,7 +138,7 @@ impl Change<'_> {
                 failures,
                 trashed_on.filter(|_| former.shelf == Shelf::Trash),
                 history.first_claimed_on.as_ref().map(micros),
-                history.remark.as_ref().map(as_json),
+                history.audit.as_ref().map(as_json),
             ],
         )
         .map(drop)

@@ -38,7 +38,7 @@ impl Change<'_> {
                         departure,
                         has_succeeded,
                         failures: settlement.decision.failure().map(|_| &side.failures),
-                        remark: settlement.remark.as_ref(),
+                        audit: settlement.audit.as_ref(),
                     };
                     self.put_past(sequence, &exit)?;
                 }
@@ -50,7 +50,7 @@ impl Change<'_> {
             }
         };
         let departure = settlement.departure().map(|(departure, _)| departure);
-        self.log_exit(kind, &job, departure, settlement.remark.as_ref())?;
+        self.log_exit(kind, &job, departure, settlement.audit.as_ref())?;
         Ok(Settled {
             replaced_namesake,
             forgotten: None,

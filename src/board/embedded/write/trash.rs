@@ -21,10 +21,10 @@ impl Change<'_> {
     pub(crate) fn restore(&self, restore: &Restore) -> StepResult<()> {
         let job = self.require(restore.shelf, &restore.key)?;
         let is_trashed = restore.shelf == Shelf::Trash;
-        let (sequence, remark) = (job.sequence, restore.remark.as_ref());
+        let (sequence, audit) = (job.sequence, restore.audit.as_ref());
         if let Some(edit) = restore.edit.as_ref().filter(|_| is_trashed) {
             self.edit(&job, edit)?;
-            return Ok(self.put_remark(sequence, remark)?);
+            return Ok(self.put_audit(sequence, audit)?);
         }
         if is_trashed && self.row(Shelf::Board, &restore.key)?.is_some() {
             let (uuid, place) = (job.uuid, "board");
@@ -49,15 +49,15 @@ impl Change<'_> {
                 RowJob { not_before, ..job }
             }
         };
-        if remark.is_none() || restore.edit.is_some() {
-            self.put_remark(sequence, remark)?;
+        if audit.is_none() || restore.edit.is_some() {
+            self.put_audit(sequence, audit)?;
         }
-        Ok(self.log_exit(EventKind::Restored, &job, None, remark)?)
+        Ok(self.log_exit(EventKind::Restored, &job, None, audit)?)
     }
 
-    fn put_remark(&self, sequence: i64, remark: Option<&AuditEntry>) -> rusqlite::Result<()> {
+    fn put_audit(&self, sequence: i64, audit: Option<&AuditEntry>) -> rusqlite::Result<()> {
         let sql = "UPDATE job SET remark = ?2 WHERE sequence = ?1";
-        self.run(sql, params![sequence, remark.map(as_json)])
+        self.run(sql, params![sequence, audit.map(as_json)])
             .map(drop)
     }
 
@@ -108,11 +108,11 @@ impl Change<'_> {
             departure: Departure::Purged,
             has_succeeded: false,
             failures: None,
-            remark: purge.remark.as_ref(),
+            audit: purge.audit.as_ref(),
         };
         self.put_past(job.sequence, &exit)?;
         self.delete(job.sequence)?;
-        self.log_exit(EventKind::Purged, &job, Some(exit.departure), exit.remark)?;
+        self.log_exit(EventKind::Purged, &job, Some(exit.departure), exit.audit)?;
         Ok(Settled::default())
     }
 }

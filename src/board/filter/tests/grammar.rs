@@ -86,7 +86,7 @@ fn trailing_text_is_refused() {
 
 #[test]
 fn refusal_shows_the_correct_form() {
-    for (text, told) in [
+    for (text, message) in [
         (
             "name=a, owner=none",
             "unexpected `, owner=none` after `name=a`; join two conditions with `and`, or write \
@@ -115,7 +115,7 @@ fn refusal_shows_the_correct_form() {
         ),
     ] {
         let refusal = text.parse::<Filter>().unwrap_err().to_string();
-        assert!(refusal.contains(told), "{refusal}");
+        assert!(refusal.contains(message), "{refusal}");
     }
     let advice: Filter = "name=\"a, owner=none\"".parse().unwrap();
     assert!(advice.matches(&named("a, owner=none"), now()));

@@ -60,7 +60,7 @@ impl From<Message> for Event {
                 .outcome
                 .as_deref()
                 .and_then(|name| name.parse().ok()),
-            remark: message.remark.and_then(|remark| from_json(&remark).ok()),
+            audit: message.audit.and_then(|audit| from_json(&audit).ok()),
         }
     }
 }
@@ -69,9 +69,9 @@ pub(crate) fn announcement(
     keys: &Keys,
     kind: EventKind,
     about: (&'static str, &str),
-    remark: Option<&AuditEntry>,
+    audit: Option<&AuditEntry>,
 ) -> Option<Cmd> {
-    let message = message::announcement(kind, about, remark)?;
+    let message = message::announcement(kind, about, audit)?;
     Some(Cmd::publish(keys.events(), message))
 }
 
@@ -116,7 +116,7 @@ mod tests {
     fn untrusted_messages_become_events_or_a_resync() {
         let uuid = "3f9a12cd-0000-4000-8000-000000000001";
         let time = "2026-01-01T00:00:00.000000Z";
-        let told = [
+        let messages = [
             json!([{"event": "posted", "time": time, "field": uuid, "uuid": uuid, "name": "a",
                     "priority": "HIGH", "sequence": 7}]),
             json!([{"event": "claimed", "time": time, "field": "x y%", "owner": "ada", "fence": "7"},
@@ -129,7 +129,7 @@ mod tests {
             memory: (4 << 20, 4096),
             ..Bounds::STORED
         };
-        Corpus::of(bounds, told.iter().map(msgpack::bytes)).hold(|input| {
+        Corpus::of(bounds, messages.iter().map(msgpack::bytes)).hold(|input| {
             let heard = events(Some(Value::BulkString(input.to_vec())));
             if heard.iter().any(|event| event.kind == EventKind::Resync) {
                 return refused("a check is needed");

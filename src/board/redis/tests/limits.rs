@@ -56,8 +56,8 @@ async fn wrong_number_prediction_is_corrected() {
             }));
         }
         let expected: Vec<_> = (last + 1..=last + 9).map(Some).collect();
-        let told: Vec<_> = posted.iter().map(|(_, sequence)| *sequence).collect();
-        assert_eq!(told, expected);
+        let sequences: Vec<_> = posted.iter().map(|(_, sequence)| *sequence).collect();
+        assert_eq!(sequences, expected);
         let listed = jobs(&board).await;
         let listed: Vec<_> = listed
             .into_iter()

@@ -132,7 +132,7 @@ impl Scene {
             },
             authority,
             job: None,
-            remark: None,
+            audit: None,
             commit: None,
         }
     }

@@ -203,7 +203,7 @@ impl Redis {
             self.add_job(&mut call, &field_of(&job.key));
             call.arg("is_trashed", flag(job.shelf == Shelf::Trash))
                 .arg("keeps_attempts", flag(job.keeps_attempts))
-                .arg("remark", remark_text(job.remark.as_ref()))
+                .arg("remark", audit_text(job.audit.as_ref()))
                 .arg("seen", seen.as_slice())
                 .arg("wanted", wanted.as_slice());
         }
@@ -246,7 +246,7 @@ impl Redis {
         self.add_past(&mut call);
         for purge in purges {
             self.add_job(&mut call, &field_of(&purge.key));
-            call.arg("remark", remark_text(purge.remark.as_ref()));
+            call.arg("remark", audit_text(purge.audit.as_ref()));
             self.add_remembered(&mut call, HistoryRecord::purged(purge, now));
         }
         let replies = self.run(&call).await?.into_iter().zip(purges);
@@ -318,11 +318,11 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
         .arg("attempts", attempts.to_string())
         .arg("postponed", postponed.to_string())
         .arg("failure", failure.unwrap_or_default())
-        .arg("remark", remark_text(settlement.remark.as_ref()));
+        .arg("remark", audit_text(settlement.audit.as_ref()));
 }
 
-fn remark_text(remark: Option<&AuditEntry>) -> String {
-    remark.map(as_json).unwrap_or_default()
+fn audit_text(audit: Option<&AuditEntry>) -> String {
+    audit.map(as_json).unwrap_or_default()
 }
 
 pub(crate) fn life(term: Term) -> String {

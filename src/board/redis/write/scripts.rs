@@ -294,9 +294,9 @@ mod tests {
         members.retain(|name| *name != "v");
         members.sort_unstable();
         assert_eq!(names("\n  return {\n", "\n  }\nend"), members);
-        let remark = AuditEntry::now("abandoned", "olga", Some("a reason"));
-        let remark = serde_json::json!(remark);
-        let mut written: Vec<_> = remark.as_object().unwrap().keys().collect();
+        let audit = AuditEntry::now("abandoned", "olga", Some("a reason"));
+        let audit = serde_json::json!(audit);
+        let mut written: Vec<_> = audit.as_object().unwrap().keys().collect();
         written.sort_unstable();
         assert_eq!(names("local REMARK = {", "}"), written);
     }

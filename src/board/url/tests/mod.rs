@@ -248,7 +248,7 @@ fn sibling_board_has_the_same_access() {
             "zk://h:2181/.x-1a2b/of-1a2b?chroot=/c",
         ),
     ] {
-        let told = parse(url).sibling("x-1a2b");
-        assert_eq!(told, parse(beside), "{told}");
+        let sibling = parse(url).sibling("x-1a2b");
+        assert_eq!(sibling, parse(beside), "{sibling}");
     }
 }

@@ -8,7 +8,7 @@ use crate::{
 
 fn eventful() -> Sidecar {
     let now = Utc::now();
-    let remark = AuditEntry::now("abandoned", "olga", None);
+    let audit = AuditEntry::now("abandoned", "olga", None);
     Sidecar {
         owner: Some("ada".to_owned()),
         claimed_on: Some(now),
@@ -30,7 +30,7 @@ fn eventful() -> Sidecar {
         trashed_on: Some(now),
         created_on: Some(now),
         first_claimed_on: Some(now),
-        remark: Some(remark),
+        audit: Some(audit),
         ..Sidecar::default()
     }
 }

@@ -106,7 +106,7 @@ impl NodePicture {
             true => self.trash.remove(&key),
             false => None,
         };
-        let remark = (seen.job.as_ref()).and_then(|job| job.remark().cloned());
+        let audit = (seen.job.as_ref()).and_then(|job| job.audit().cloned());
         // A job that is already gone may be in the trash.
         let Some(known) = seen.job.or(from_trash).or(seen.trashed) else {
             return Some(Event::came_and_went(key));
@@ -117,7 +117,7 @@ impl NodePicture {
         };
         let mut event = event(kind, &key, &known);
         if is_restored {
-            event.remark = remark;
+            event.audit = audit;
         }
         self.board.insert(key, known);
         Some(event)
@@ -133,7 +133,7 @@ impl NodePicture {
         let is_ours = |trashed: &CachedJob| is_same(&key, &known, trashed);
         if trashed.as_ref().is_none_or(is_ours) && self.changes.take(NodeEvent::TrashCame, &key) {
             let event = Event {
-                remark: trashed.and_then(|trashed| known.remark_since(&trashed)),
+                audit: trashed.and_then(|trashed| known.audit_since(&trashed)),
                 ..event(EventKind::Trashed, &key, &known)
             };
             known.set_claim(None);
@@ -149,9 +149,9 @@ impl NodePicture {
             && is_retry(&key, &mut self.changes)
         {
             *known = job;
-            let remark = known.remark().cloned();
+            let audit = known.audit().cloned();
             return Some(Event {
-                remark,
+                audit,
                 ..event(EventKind::Restored, &key, known)
             });
         }
@@ -193,17 +193,17 @@ impl NodePicture {
         let (owner, fence) = claim.map_or((None, None), |(owner, fence)| {
             (owner.cloned(), fence.cloned())
         });
-        let mut remark = None;
+        let mut audit = None;
         // The abandoning client may have postponed the job.
         if let Some(job) = seen.job {
-            remark = known.remark_since(&job);
+            audit = known.audit_since(&job);
             *known = job;
         }
         known.set_claim(None);
         Some(Event {
             owner,
             fence,
-            remark,
+            audit,
             ..event(EventKind::Abandoned, key, known)
         })
     }

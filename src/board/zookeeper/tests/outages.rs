@@ -55,22 +55,25 @@ async fn listener_gets_a_resync_and_then_the_current_state() {
     server.start_again();
     let mut next = async || {
         let next = tokio::time::timeout(SOON, events.next()).await;
-        next.expect("something is told").unwrap().unwrap()
+        next.expect("an event").unwrap().unwrap()
     };
     assert_eq!(next().await.kind, EventKind::Resync);
     let others = site.board();
     claim_one(&others, &missed, &ada()).await.unwrap();
-    let told = |event: Event| (event.kind, event.subject.map(|subject| subject.key));
+    let kind_and_key = |event: Event| (event.kind, event.subject.map(|subject| subject.key));
     assert_eq!(
-        told(next().await),
+        kind_and_key(next().await),
         (EventKind::Claimed, Some(missed.clone()))
     );
     settle(&others, &missed, by_name("ada"), trash())
         .await
         .unwrap();
-    assert_eq!(told(next().await), (EventKind::Trashed, Some(missed)));
+    assert_eq!(
+        kind_and_key(next().await),
+        (EventKind::Trashed, Some(missed))
+    );
     let key = post_one(&others, "later").await;
-    assert_eq!(told(next().await), (EventKind::Posted, Some(key)));
+    assert_eq!(kind_and_key(next().await), (EventKind::Posted, Some(key)));
 }
 
 #[tokio::test]

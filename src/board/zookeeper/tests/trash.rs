@@ -98,7 +98,10 @@ async fn job_of_another_board_in_the_trash_is_a_different_job() {
 fn board_path_inside_the_trash_is_refused() {
     for path in ["/.trash", "/taskflow/.trash"] {
         let url = format!("zk://localhost{path}").parse::<crate::board::url::BoardUrl>();
-        let told = url.unwrap_err().to_string();
-        assert!(told.contains("is the trash of other boards"), "{told}");
+        let message = url.unwrap_err().to_string();
+        assert!(
+            message.contains("is the trash of other boards"),
+            "{message}"
+        );
     }
 }

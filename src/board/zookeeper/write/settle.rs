@@ -138,7 +138,7 @@ impl BoardSession<'_> {
         let key = &record.key;
         let decision = &settlement.decision;
         let is_unchanged =
-            *decision == Decision::Abandon(Aftermath::None) && settlement.remark.is_none();
+            *decision == Decision::Abandon(Aftermath::None) && settlement.audit.is_none();
         if !decision.is_end() && !is_unchanged {
             let side = record.side().map(|mut side| {
                 side.settle(settlement);

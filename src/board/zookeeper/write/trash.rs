@@ -80,7 +80,7 @@ impl BoardSession<'_> {
             transaction.delete(NodeKind::Lock, &record.key, node.stat.version);
         }
         transaction.create(NodeKind::Job, &record.key, &record.posting.data);
-        if record.side.is_some() || restore.remark.is_some() {
+        if record.side.is_some() || restore.audit.is_some() {
             let side = record.side().map(|side| side.restored(restore));
             transaction.put_side(&record.key, &record.side, side.as_ref());
         }
@@ -112,7 +112,7 @@ impl BoardSession<'_> {
             && let Ok(mut side) = record.readable_side()
             && self.session.read_one(&on_board).await?.is_none()
         {
-            side.remark = restore.remark.clone();
+            side.audit = restore.audit.clone();
             transaction.put_side(key, &record.side, Some(&side));
         }
         self.commit(transaction).await
@@ -133,7 +133,7 @@ impl BoardSession<'_> {
         let mut side = side.map_err(|problem| BoardError::Unclaimable { problem })?;
         let posting = match &restore.edit {
             Some(edit) => {
-                side.remark = restore.remark.clone();
+                side.audit = restore.audit.clone();
                 self.edited(record, edit)?
             }
             None => {

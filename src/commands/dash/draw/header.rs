@@ -132,8 +132,8 @@ fn counts(state: &DashState) -> Pieces {
     let marks = marks.chain(iter::repeat(String::new()));
     let gap = if state.size.0 < 100 { " " } else { "  " };
     let counts = counts.into_iter().zip(marks);
-    let told = counts.filter(|((stays, count, ..), _)| *stays || *count > 0);
-    let told = told.flat_map(|((_, count, what, tone), mark)| {
+    let shown = counts.filter(|((stays, count, ..), _)| *stays || *count > 0);
+    let shown = shown.flat_map(|((_, count, what, tone), mark)| {
         let count = Text::from(count.to_string());
         [
             (tone, Text::from(mark)),
@@ -150,7 +150,8 @@ fn counts(state: &DashState) -> Pieces {
     let unseen: Vec<_> = unseen.filter_map(|what| what.split(": ").next()).collect();
     let unseen = (!unseen.is_empty()).then(|| format!("unread: {}", unseen.join(", ")));
     let hidden = hidden.map(str::to_owned).chain(unseen);
-    told.chain(hidden.map(|what| (Tone::Bad, Text::from(format!("{what}  ")))))
+    shown
+        .chain(hidden.map(|what| (Tone::Bad, Text::from(format!("{what}  ")))))
         .collect()
 }
 
@@ -188,13 +189,13 @@ fn rates(state: &DashState, columns: usize) -> Pieces {
     ];
     let mut pieces = Pieces::new();
     for (what, rate, tone) in rates {
-        let told = format!("{}/min ", state.rates.of(rate));
+        let per_minute = format!("{}/min ", state.rates.of(rate));
         let room = ((columns - EMPTY) / 3)
             .saturating_sub(what.len() + 11)
             .min(MINUTE);
         let line = state.rates.line(rate, room);
         pieces.push((Tone::Faint, Text::from(format!("{what} "))));
-        pieces.push((Tone::Plain, Text::from(format!("{told:<8}"))));
+        pieces.push((Tone::Plain, Text::from(format!("{per_minute:<8}"))));
         pieces.push((tone, Text::from(format!("{line} "))));
     }
     let figures = &state.summary.figures;

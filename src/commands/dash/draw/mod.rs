@@ -145,15 +145,15 @@ fn footer(state: &DashState, canvas: &mut Canvas<'_>) {
         }
         return;
     }
-    let mut told = keys(state);
+    let mut keys = keys(state);
     // The last keys lead to the others and to the exit. They stay, and so do the first.
     let is_first_kept = state.is_page() || !state.marks.is_empty();
     let room = room + 2 - if state.is_page() { PLACE } else { 0 };
-    while width(&told.concat()) > room && told.len() > 3 {
-        told.remove(usize::from(is_first_kept));
+    while width(&keys.concat()) > room && keys.len() > 3 {
+        keys.remove(usize::from(is_first_kept));
     }
     let y = rows - 1;
-    let end = canvas.line(1, y, &told.concat());
+    let end = canvas.line(1, y, &keys.concat());
     let listing = &state.picture.listing;
     let way = if listing.is_reversed {
         ", reversed"
@@ -168,7 +168,7 @@ fn footer(state: &DashState, canvas: &mut Canvas<'_>) {
 }
 
 fn keys(state: &DashState) -> Vec<[(Tone, Text); 2]> {
-    let mut told = Vec::new();
+    let mut keys = Vec::new();
     let is_page = state.is_page();
     if !state.marks.is_empty() && !is_page {
         let hidden = match state.marks.len() - state.marked().len() {
@@ -176,13 +176,13 @@ fn keys(state: &DashState) -> Vec<[(Tone, Text); 2]> {
             hidden => format!(" ({hidden} hidden)"),
         };
         let marked = format!("{} marked{hidden}  ", state.marks.len());
-        told.push([
+        keys.push([
             (Tone::Strong, Text::from(marked)),
             (Tone::Plain, Text::default()),
         ]);
     }
     let is_within = matches!(state.within, Some(ListingGroup::Problem(..)));
-    let known = known(state.may_act).filter(|(keys, _, is_told, _)| match (is_page, *keys) {
+    let known = known(state.may_act).filter(|(keys, _, is_shown, _)| match (is_page, *keys) {
         (true, "Enter Right" | "/" | "x") => false,
         (true, "Esc Left") => true,
         (true, "y") => !state.may_act,
@@ -192,9 +192,9 @@ fn keys(state: &DashState) -> Vec<[(Tone, Text); 2]> {
         (false, "Enter Right") => !state.may_act || !state.has_rows(),
         (false, "Space") => matches!(state.shown(), Lines::Groups(_)),
         (false, "Esc Left") => !state.marks.is_empty() || !state.picture.filters.is_empty(),
-        _ => *is_told,
+        _ => *is_shown,
     });
-    told.extend(known.map(|(keys, does, ..)| {
+    keys.extend(known.map(|(keys, does, ..)| {
         let first = keys.split(' ').next().unwrap_or_default();
         let does = match (*keys, is_page) {
             ("Esc Left", false) if !state.marks.is_empty() => "unmark",
@@ -204,7 +204,7 @@ fn keys(state: &DashState) -> Vec<[(Tone, Text); 2]> {
         let does = Text::from(format!(" {does}  "));
         [(Tone::Strong, Text::from(first)), (Tone::Faint, does)]
     }));
-    told
+    keys
 }
 
 fn plain(look: DrawStyle, buffer: &mut Buffer) {

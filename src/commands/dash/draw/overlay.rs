@@ -63,11 +63,11 @@ fn window(state: &DashState, title: &str, lines: Vec<Pieces>, canvas: &mut Canva
 }
 
 pub(super) fn keys(state: &DashState) -> Vec<Pieces> {
-    let told = known(state.may_act).map(|(keys, does, ..)| {
+    let lines = known(state.may_act).map(|(keys, does, ..)| {
         let keys = Text::from(format!("{keys:<14}"));
         vec![(Tone::Strong, keys), (Tone::Plain, Text::from(*does))]
     });
-    told.collect()
+    lines.collect()
 }
 
 pub(super) fn under(state: &DashState, field: &Field) -> Vec<Pieces> {
@@ -108,21 +108,21 @@ fn dialog_lines(state: &DashState, dialog: &Dialog) -> Vec<Pieces> {
         .saturating_sub(SAMPLE.1)
         .clamp(1, SAMPLE.0);
     let more = |all: usize| format!("… and {} more", all - sample);
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     if let TaskStage::Done(done, problems) = &dialog.stage {
-        told.push((Tone::Strong, done.clone()));
+        lines.push((Tone::Strong, done.clone()));
         let problem = |problem: &String| (Tone::Bad, problem.clone());
-        told.extend(problems.iter().take(sample).map(problem));
+        lines.extend(problems.iter().take(sample).map(problem));
         if problems.len() > sample {
-            told.push((Tone::Bad, more(problems.len())));
+            lines.push((Tone::Bad, more(problems.len())));
         }
-        told.push((Tone::Faint, "press any key".to_owned()));
+        lines.push((Tone::Faint, "press any key".to_owned()));
     } else {
-        told.push((Tone::Strong, dialog.question()));
-        told.push((Tone::Faint, format!("on {}", state.board)));
+        lines.push((Tone::Strong, dialog.question()));
+        lines.push((Tone::Faint, format!("on {}", state.board)));
         for (entry, has_changed) in dialog.jobs.iter().take(sample) {
             let described = select::describe(entry);
-            told.push(match has_changed {
+            lines.push(match has_changed {
                 true => (
                     Tone::Bad,
                     format!("{described}: changed meanwhile, skipped"),
@@ -131,14 +131,14 @@ fn dialog_lines(state: &DashState, dialog: &Dialog) -> Vec<Pieces> {
             });
         }
         if dialog.jobs.len() > sample {
-            told.push((Tone::Plain, more(dialog.jobs.len())));
+            lines.push((Tone::Plain, more(dialog.jobs.len())));
         }
-        told.extend(dialog.left_out.clone().map(|why| (Tone::Warning, why)));
+        lines.extend(dialog.left_out.clone().map(|why| (Tone::Warning, why)));
         let gone = dialog.places.len().saturating_sub(dialog.jobs.len());
         if gone > 0 && dialog.stage != TaskStage::Looking {
-            told.push((Tone::Warning, format!("{gone} no longer there")));
+            lines.push((Tone::Warning, format!("{gone} no longer there")));
         }
-        told.push(match (&dialog.stage, &state.protected) {
+        lines.push(match (&dialog.stage, &state.protected) {
             (TaskStage::Looking, _) => (Tone::Warning, "reading the jobs…".to_owned()),
             (TaskStage::Acting, _) => (Tone::Warning, "…".to_owned()),
             (_, Some(_)) => {
@@ -151,8 +151,8 @@ fn dialog_lines(state: &DashState, dialog: &Dialog) -> Vec<Pieces> {
             ),
         });
     }
-    let told: Vec<_> = (told.iter())
+    let lines: Vec<_> = (lines.iter())
         .map(|(tone, text)| (*tone, text.as_str()))
         .collect();
-    wrapped_sentences(usize::from(state.size.0) - 6, &told)
+    wrapped_sentences(usize::from(state.size.0) - 6, &lines)
 }

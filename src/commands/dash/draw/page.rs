@@ -62,12 +62,12 @@ fn selected(state: &DashState, room: usize) -> Vec<Pieces> {
     match state.shown() {
         Lines::Groups(groups) => groups.get(at).map_or_else(Vec::new, |group| {
             let names: Vec<_> = group.names.iter().map(String::as_str).collect();
-            let told = [
+            let sentences = [
                 (Tone::Strong, group.reason.as_str()),
                 (Tone::Plain, &names.join("\n")),
                 (Tone::Faint, "Enter shows the jobs, Space unfolds all"),
             ];
-            wrapped_sentences(room, &told)
+            wrapped_sentences(room, &sentences)
         }),
         Lines::Problems => {
             let problem = summary.problems.get(at);
@@ -130,9 +130,9 @@ fn job(state: &DashState, opened: &Opened, room: usize) -> Vec<Pieces> {
         Entry::Malformed(_) => None,
     };
     if let (Some(failure), Entry::Job(job)) = (&failure, &mut brief)
-        && let Some(remark) = &mut job.history.remark
+        && let Some(audit) = &mut job.history.audit
     {
-        remark.reason.take_if(|reason| *reason == failure.reason);
+        audit.reason.take_if(|reason| *reason == failure.reason);
     }
     let top = lines(room, |page| {
         title(page, entry, opened);
@@ -173,9 +173,12 @@ fn failed(state: &DashState, failure: &Failure, page: &mut Page) {
     page.sentence(2)
         .add(Tone::Bad, failure.headline())
         .plain(format!("  {ago} ago on {}", failure.conductor));
-    let said = failure.said().last().map(|(_, said)| covered_text(said));
-    let said = said.unwrap_or_default();
-    let lines: Vec<_> = said.lines().collect();
+    let text = failure
+        .last_lines()
+        .last()
+        .map(|(_, text)| covered_text(text));
+    let text = text.unwrap_or_default();
+    let lines: Vec<_> = text.lines().collect();
     // The headline has the last line.
     let lines = &lines[..lines.len().saturating_sub(1)];
     for line in &lines[lines.len().saturating_sub(OUTPUT)..] {

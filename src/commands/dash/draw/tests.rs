@@ -90,7 +90,7 @@ fn seen(view: View) -> DashState {
     let pause = Pause {
         names: "backup-3*".to_owned(),
         until: None,
-        remark: AuditEntry::now("paused", "olga", Some("maintenance")),
+        audit: AuditEntry::now("paused", "olga", Some("maintenance")),
         is_unreadable: false,
     };
     let snapshot = surroundings(vec![east()]).with_pauses(Pauses::new(vec![pause], now()));

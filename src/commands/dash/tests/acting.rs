@@ -140,7 +140,7 @@ fn same_key_pauses_and_resumes() {
     let pause = Pause {
         names: "backup-*".to_owned(),
         until: None,
-        remark: AuditEntry::now("paused", "olga", None),
+        audit: AuditEntry::now("paused", "olga", None),
         is_unreadable: false,
     };
     let pauses = Pauses::new(vec![pause], now());

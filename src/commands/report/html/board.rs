@@ -24,12 +24,12 @@ pub(super) fn tiles(facts: &ReportFacts) -> Html {
     ];
     let mut html = Html::default();
     if states.iter().any(|(.., count)| *count > 0) {
-        let told = (
+        let text = (
             "states",
             "Jobs on the board by state",
             "the numbers are below",
         );
-        html.add(&svg::parts(told, &states));
+        html.add(&svg::parts(text, &states));
         html.add(&legend(&states));
     }
     html.add(&list("dl.tiles", facts.tiles().iter().map(tile)));
@@ -101,13 +101,13 @@ fn course(facts: &ReportFacts) -> Html {
     };
     let length = (first.to - first.from).to_std().unwrap_or_default();
     let each = duration::exact(length);
-    let remark = format!(
+    let note = format!(
         "one bar per {each}; rows have separate scales; jobs trashed after a failure count as failed"
     );
     let mut drawn = svg::course("course-figure", TITLE, &facts.course);
     let numbers = table(&facts.course_table());
     drawn.add(&folded("details", "Numbers", TITLE, &numbers));
-    figure(TITLE, &remark, &drawn)
+    figure(TITLE, &note, &drawn)
 }
 
 fn timeline(facts: &ReportFacts) -> Html {
@@ -116,7 +116,7 @@ fn timeline(facts: &ReportFacts) -> Html {
     let Some(from) = timeline.from.filter(|_| !lanes.is_empty()) else {
         return Html::default();
     };
-    let remark = format!("{}, from claim to end", timeline.extent());
+    let note = format!("{}, from claim to end", timeline.extent());
     let least = from.checked_add_signed(TimeDelta::seconds(1));
     let to = timeline.to.max(least).unwrap_or(from);
     let mut html = svg::lanes("lanes-figure", TITLE, lanes, (from, to));
@@ -131,5 +131,5 @@ fn timeline(facts: &ReportFacts) -> Html {
     html.add(&legend(&marks)).add(&table(&facts.lanes_table()));
     let runs = table(&facts.runs_table());
     html.add(&folded("details.long", "All runs", TITLE, &runs));
-    figure(TITLE, &remark, &html)
+    figure(TITLE, &note, &html)
 }

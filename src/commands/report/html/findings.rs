@@ -113,8 +113,8 @@ fn failure(facts: &ReportFacts, of: &FailureGroup, most: u64) -> Html {
     let sample = folded("details", "Latest failure", &of.signature, &sample);
     let problem = facts.problem_of(of);
     let fix = problem.and_then(|it| it.fix.as_ref()).map(fix);
-    let told = tag("div", &[&title, &line, &fix.unwrap_or_default(), &sample]);
-    tag("li", &[&tag("div.share", &[&count, &share]), &told])
+    let content = tag("div", &[&title, &line, &fix.unwrap_or_default(), &sample]);
+    tag("li", &[&tag("div.share", &[&count, &share]), &content])
 }
 
 fn sample(of: &Sample) -> Html {
@@ -125,12 +125,12 @@ fn sample(of: &Sample) -> Html {
         ("reason", &of.reason),
     ];
     let mut html = pairs(facts.into_iter());
-    let said = match of.stderr.trim().is_empty() {
+    let text = match of.stderr.trim().is_empty() {
         true => &of.stdout,
         false => &of.stderr,
     };
     let (most, columns) = SAMPLE;
-    let lines: Vec<_> = said.lines().collect();
+    let lines: Vec<_> = text.lines().collect();
     let lines = lines[lines.len().saturating_sub(most)..].iter();
     let lines = lines.map(|line| {
         let line = Text::from(line).shortened(columns);

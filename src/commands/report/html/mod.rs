@@ -178,8 +178,8 @@ fn content(cell: &Cell) -> Html {
     }
 }
 
-fn figure(title: &str, remark: &str, content: &Html) -> Html {
-    let caption = tag("figcaption", &[&title, &tag("small", &[&remark])]);
+fn figure(title: &str, note: &str, content: &Html) -> Html {
+    let caption = tag("figcaption", &[&title, &tag("small", &[&note])]);
     tag("figure.wide", &[&caption, content])
 }
 

@@ -121,8 +121,8 @@ pub(super) fn facts(texts: &[&str]) -> ReportFacts {
     let conductor = conductor(&mut strangers);
     let (mut gathered, mut surveyor) = (ReportData::new(at()), surveyor(vec![conductor.clone()]));
     let names = strangers.text();
-    let remark = AuditEntry::now("paused", &strangers.text(), None);
-    let pause = Pause::new(names, Some(at() + TimeDelta::hours(1)), remark);
+    let audit = AuditEntry::now("paused", &strangers.text(), None);
+    let pause = Pause::new(names, Some(at() + TimeDelta::hours(1)), audit);
     surveyor.survey.snapshot.pauses = Pauses::new(vec![pause], at());
     let waiting = [(3, 0), (40, 1), (5_000, 2), (90_000, 5)].map(|(posted, failed)| {
         let mut job = strangers.job(failed + 1, posted);

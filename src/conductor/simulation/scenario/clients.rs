@@ -99,14 +99,14 @@ impl World {
 
     pub(super) async fn pause(&self) {
         let board = self.board(OPERATOR);
-        let remark = AuditEntry::now("paused", "operator", None);
-        let pause = Pause::new("*".to_owned(), None, remark.clone());
+        let audit = AuditEntry::now("paused", "operator", None);
+        let pause = Pause::new("*".to_owned(), None, audit.clone());
         let _ = board.pause(&pause).await;
         let long = (Duration::from_secs(1), Duration::from_secs(60));
         let long = self.draw(|dice| dice.between(long));
         tokio::spawn(async move {
             time::sleep(long).await;
-            while board.resume("*", &remark).await.is_err() {
+            while board.resume("*", &audit).await.is_err() {
                 time::sleep(Duration::from_secs(1)).await;
             }
         });
@@ -225,7 +225,7 @@ async fn run_one(board: Arc<SimulatedBoard>, owner: Owner, server: &Server) {
             history: &job.history,
             max_attempts: None,
             conductor: &owner,
-            said: &CapturedOutput::default,
+            output: &CapturedOutput::default,
         },
     );
     let settlement = Settlement::of_command(job, &decision, &owner, fence);

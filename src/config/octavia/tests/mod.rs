@@ -47,9 +47,9 @@ fn url(options: &str) -> String {
     octavia.url.to_string()
 }
 
-fn remarks(octavia: &Octavia) -> Vec<String> {
-    let remarks = octavia.settings.iter().filter(|it| it.key == "remark");
-    remarks.map(Setting::text).collect()
+fn notes(octavia: &Octavia) -> Vec<String> {
+    let notes = octavia.settings.iter().filter(|it| it.key == "note");
+    notes.map(Setting::text).collect()
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn later_files_override_and_the_environment_wins() {
 
 #[test]
 fn unsupported_or_suspicious_options_are_reported() {
-    for (options, said) in [
+    for (options, note) in [
         ("", "Octavia does not use its board until this is True"),
         ("", "in the memory of each process"),
         (
@@ -160,15 +160,15 @@ fn unsupported_or_suspicious_options_are_reported() {
         ),
     ] {
         let octavia = of(&format!("[task_flow]\n{options}\n")).unwrap();
-        let remarks = remarks(&octavia);
+        let notes = notes(&octavia);
         assert!(
-            remarks.iter().any(|it| it.contains(said)),
-            "{options}: {remarks:?}"
+            notes.iter().any(|it| it.contains(note)),
+            "{options}: {notes:?}"
         );
     }
     let fine = "jobboard_enabled = True\npersistence_connection = mysql+pymysql://o:hunter2@h/p\n";
     let octavia = of(&format!("[task_flow]\n{fine}")).unwrap();
-    assert!(remarks(&octavia).is_empty());
+    assert!(notes(&octavia).is_empty());
     assert_eq!(octavia.expiry, Expiry::default());
     assert_eq!(Expiry::default().duration(), Duration::from_secs(30));
 }
@@ -235,10 +235,10 @@ const MISTAKES: &[(&str, &str)] = &[
 
 #[test]
 fn errors_have_a_position_but_no_value() {
-    for (text, said) in MISTAKES {
+    for (text, message) in MISTAKES {
         let error = of(text).unwrap_err();
         assert!(
-            error.contains(said) && !error.contains(PASSWORD),
+            error.contains(message) && !error.contains(PASSWORD),
             "{text}: {error}"
         );
     }
@@ -312,14 +312,14 @@ fn untrusted_octavia_configurations_never_reveal_a_password() {
         match octavia {
             Err(error) => refused(&format!("{error:#}")),
             Ok(octavia) => {
-                let told = octavia.url.to_string();
+                let url = octavia.url.to_string();
                 match octavia
                     .password
                     .is_some_and(|it| it.value.expose() == PASSWORD)
-                    && told.contains(PASSWORD)
+                    && url.contains(PASSWORD)
                     && text.matches(PASSWORD).count() < 2
                 {
-                    true => Err(format!("the password is shown: {told}")),
+                    true => Err(format!("the password is shown: {url}")),
                     false => Ok(Answer::Read),
                 }
             }
@@ -332,9 +332,9 @@ fn job_blocks_after_ten_minutes_or_twenty_expiries() {
     let now = Utc::now();
     let is_in_the_way = |expiry: u64, age: u64| {
         let expiry = Expiry(Duration::from_secs(expiry));
-        let told = expiry.in_the_way(now - Duration::from_secs(age), now);
-        assert!(told.is_none_or(|told| told == Duration::from_secs(age)));
-        told.is_some()
+        let blocked = expiry.in_the_way(now - Duration::from_secs(age), now);
+        assert!(blocked.is_none_or(|blocked| blocked == Duration::from_secs(age)));
+        blocked.is_some()
     };
     for (expiry, age) in [(0, 600), (30, 600), (100, 2000)] {
         assert!(is_in_the_way(expiry, age) && !is_in_the_way(expiry, age - 1));

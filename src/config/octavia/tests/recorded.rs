@@ -146,7 +146,7 @@ fn each_spelling_is_read_as_in_octavia() {
                 continue;
             }
             let value = value.unwrap_or_else(|error| panic!("{text:?}: {error:#}"));
-            let value = value.and_then(|said| read_as(recorded, &said.text));
+            let value = value.and_then(|it| read_as(recorded, &it.text));
             assert_eq!(
                 value.as_ref().unwrap_or(&Value::Null),
                 recorded,
@@ -177,7 +177,7 @@ fn differs(octavia: &Octavia, board: &Value) -> Option<String> {
                 .as_str()
                 .is_some_and(|it| server::is_yes(it.to_owned()));
             let ca = url.tls.as_ref().and_then(|tls| tls.ca.as_ref());
-            let said = conf["ssl_ca_certs"]
+            let expected = conf["ssl_ca_certs"]
                 .as_str()
                 .filter(|it| tls && *it != "None");
             [
@@ -189,7 +189,7 @@ fn differs(octavia: &Octavia, board: &Value) -> Option<String> {
                 differ("password", json!(password), &conf["password"]),
                 differ("user", json!(url.user), &json!(user)),
                 differ("tls", json!(url.tls.is_some()), &json!(tls)),
-                differ("ca", json!(ca), &json!(said)),
+                differ("ca", json!(ca), &json!(expected)),
             ]
             .into_iter()
             .flatten()

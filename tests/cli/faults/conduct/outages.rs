@@ -75,8 +75,8 @@ fn outage_of(stage: Option<Stage>, away: Duration, is_kept: bool) {
     assert_eq!(runs[&job].ends, 1);
     assert_eq!(runs[&job].starts, if is_kept { 1 } else { 2 }, "{run:?}");
     // Logged once at each end of the outage; a short outage may go unnoticed.
-    let said = |event| run.stderr.matches(event).count();
-    let (gone, back) = (said("board_unreachable"), said("board_reached"));
+    let count = |event| run.stderr.matches(event).count();
+    let (gone, back) = (count("board_unreachable"), count("board_reached"));
     assert_eq!(gone, back, "{run:?}");
     assert!(gone == 1 || is_kept && gone == 0, "{run:?}");
     eprintln!("faults: the server was away for {away:.1?}, and work went on {took:.1?} later");

@@ -39,8 +39,8 @@ fn no_job_stays_claimed_without_a_runner(stage: &Stage, words: &[&str]) {
         proxy.set(Mood::PassOn);
         let left_behind = |conductor: &Running| {
             let listed = stage.env.run("list").stdout;
-            let told = conductor.stderr();
-            format!("left behind after {silence} of a lease: {listed}{told}")
+            let text = conductor.stderr();
+            format!("left behind after {silence} of a lease: {listed}{text}")
         };
         let all_run = comes_true(SOON, || {
             times(&conductor, "running_start") >= 3 + times(&conductor, "claim_lost")

@@ -40,8 +40,8 @@ fn failed_save_of_the_server_costs_no_claim() {
         server.run(&["CONFIG", "SET", "save", "3600 1"]);
         server.run(&["BGSAVE"]);
         wait_until("it could not save", || {
-            let said = server.run(&["INFO", "persistence"]);
-            said.contains("rdb_last_bgsave_status:err")
+            let info = server.run(&["INFO", "persistence"]);
+            info.contains("rdb_last_bgsave_status:err")
         });
     };
     survives(&stage, "MISCONF", begin, |server| {

@@ -145,7 +145,7 @@ fn ends_with_a_reason(server: &Server, key: &str, put: &[&str]) {
     server.run(&["DEL", &key]);
     server.run(&[put[0], &key, "some"]);
     let is_hash = key.ends_with("listings") || key.ends_with("trash");
-    let told = |words: &[&str]| {
+    let ends_well = |words: &[&str]| {
         let ended = ends(&env, words);
         if ended.code == 1 || ended.code == 125 {
             assert!(ended.stderr.contains(&key), "{words:?}: {}", ended.stderr);
@@ -163,9 +163,9 @@ fn ends_with_a_reason(server: &Server, key: &str, put: &[&str]) {
         &["claim", "--next", "--", "true"],
         &["claim", "--next", "--wait", "1s"],
     ] {
-        told(words);
+        ends_well(words);
     }
-    let drained = told(&["conduct", "--allow-any", "--drain"]);
+    let drained = ends_well(&["conduct", "--allow-any", "--drain"]);
     let is_fence = key.ends_with("fence");
     assert_eq!(drained, i32::from(is_hash || is_fence), "{key}");
     if is_fence {

@@ -37,7 +37,7 @@ fn post_through(env: &Env, more: &[&str], fault: impl FnOnce()) -> Outcome {
 
 /// The reported results of a bulk post, by job name.
 #[derive(Debug, Default)]
-struct Said {
+struct Reports {
     posted: BTreeSet<String>,
     unknown: BTreeSet<String>,
     refused: BTreeSet<String>,
@@ -45,46 +45,46 @@ struct Said {
     given_up: usize,
 }
 
-impl Said {
+impl Reports {
     fn of(outcome: &Outcome) -> Self {
-        let mut said = Self::default();
+        let mut reports = Self::default();
         for job in outcome.values() {
             assert_eq!(job["done"], "posted", "{job}");
             let name = job["name"].as_str().unwrap().to_owned();
             assert_eq!(format!("job-{}", job["line"].as_u64().unwrap() - 1), name);
-            assert!(said.posted.insert(name), "{job} was posted twice");
+            assert!(reports.posted.insert(name), "{job} was posted twice");
         }
         for line in outcome.stderr.lines() {
-            let told: Value = serde_json::from_str(line).unwrap();
-            let message = told["error"]["message"].as_str().unwrap();
+            let report: Value = serde_json::from_str(line).unwrap();
+            let message = report["error"]["message"].as_str().unwrap();
             let Some(number) = line_in(message) else {
-                assert_eq!(said.given_up, 0, "{line}: it had ended by then");
-                said.given_up = first_given_up(message).map_or(0, |first| 2 * HALF + 1 - first);
+                assert_eq!(reports.given_up, 0, "{line}: it had ended by then");
+                reports.given_up = first_given_up(message).map_or(0, |first| 2 * HALF + 1 - first);
                 continue;
             };
             let name = format!("job-{}", number - 1);
-            let is_new = match told["error"]["kind"].as_str().unwrap() {
-                "unknown" => said.unknown.insert(name),
-                "unreachable" => said.refused.insert(name),
+            let is_new = match report["error"]["kind"].as_str().unwrap() {
+                "unknown" => reports.unknown.insert(name),
+                "unreachable" => reports.refused.insert(name),
                 kind => panic!("{kind}: {message}"),
             };
             assert!(is_new, "{line} is reported twice");
         }
-        said
+        reports
     }
 
     /// Requires a result for each line, and that the results are true.
     fn is_true_of(&self, board: &BTreeMap<String, usize>) {
-        let told = [&self.posted, &self.unknown, &self.refused].map(BTreeSet::len);
-        let told = told.iter().sum::<usize>() + self.given_up;
-        assert_eq!(told, 2 * HALF, "{self:?}");
+        let reported = [&self.posted, &self.unknown, &self.refused].map(BTreeSet::len);
+        let reported = reported.iter().sum::<usize>() + self.given_up;
+        assert_eq!(reported, 2 * HALF, "{self:?}");
         for name in &self.posted {
             assert_eq!(board.get(name), Some(&1), "{name} is reported as posted");
         }
         for (name, count) in board {
             assert_eq!(*count, 1, "{name}");
-            let is_told = self.posted.contains(name) || self.unknown.contains(name);
-            assert!(is_told, "{name} is on the board without a report");
+            let is_reported = self.posted.contains(name) || self.unknown.contains(name);
+            assert!(is_reported, "{name} is on the board without a report");
         }
         for name in &self.refused {
             assert!(
@@ -98,9 +98,9 @@ impl Said {
 /// Requires that every line was posted exactly once.
 fn all_are_posted(env: &Env, ended: &Outcome) {
     ended.succeeded();
-    let said = Said::of(ended);
-    assert_eq!(said.posted.len(), 2 * HALF);
-    said.is_true_of(&names_on(env));
+    let reports = Reports::of(ended);
+    assert_eq!(reports.posted.len(), 2 * HALF);
+    reports.is_true_of(&names_on(env));
 }
 
 fn line_in(message: &str) -> Option<u64> {
@@ -147,8 +147,8 @@ fn server_that_lost_its_data_has_the_later_posts() {
         server.start_again();
     });
     ended.succeeded();
-    let said = Said::of(&ended);
-    assert_eq!(said.posted.len(), 2 * HALF);
+    let reports = Reports::of(&ended);
+    assert_eq!(reports.posted.len(), 2 * HALF);
     let board = names_on(&env);
     let since: BTreeSet<_> = (HALF..2 * HALF)
         .map(|number| format!("job-{number}"))
@@ -162,10 +162,10 @@ fn dead_server_ends_the_posts_with_a_report() {
     need!((env, mut server) = open_with(&DURABLE));
     let ended = post_through(&env, &[], || server.kill());
     assert_eq!(ended.code, 5, "{}", ended.stderr);
-    let said = Said::of(&ended);
-    assert_eq!(said.posted.len(), HALF);
-    let told: Value = serde_json::from_str(ended.stderr.trim_end()).unwrap();
-    let message = told["error"]["message"].as_str().unwrap();
+    let reports = Reports::of(&ended);
+    assert_eq!(reports.posted.len(), HALF);
+    let report: Value = serde_json::from_str(ended.stderr.trim_end()).unwrap();
+    let message = report["error"]["message"].as_str().unwrap();
     assert!(
         message.contains(&format!("cannot post lines {} to ", HALF + 1)),
         "{message}"
@@ -176,7 +176,7 @@ fn dead_server_ends_the_posts_with_a_report() {
     );
     assert!(message.contains("refused the connection"), "{message}");
     server.start_again();
-    said.is_true_of(&names_on(&env));
+    reports.is_true_of(&names_on(&env));
 }
 
 #[test]
@@ -194,15 +194,15 @@ fn long_server_pause_leaves_one_batch_unknown() {
     let hasty = ["--op-timeout", "300ms"];
     let ended = post_through(&env, &hasty, || nap = Some(Nap::begin(&server, "2")));
     // Either the lookup found all, or not the first batch, or the server still hung: then the others are refused.
-    let said = Said::of(&ended);
-    let code = match (said.given_up, said.unknown.len()) {
+    let reports = Reports::of(&ended);
+    let code = match (reports.given_up, reports.unknown.len()) {
         (0, 0) => 0,
         (0, _) => 7,
         (_, _) => 5,
     };
-    assert!(said.posted.len() >= HALF, "{}", ended.stderr);
+    assert!(reports.posted.len() >= HALF, "{}", ended.stderr);
     assert_eq!(ended.code, code, "{}", ended.stderr);
-    said.is_true_of(&names_on(&env));
+    reports.is_true_of(&names_on(&env));
 }
 
 #[test]
@@ -219,21 +219,21 @@ fn batch_with_a_permanently_lost_reply_is_unknown_and_the_others_are_refused() {
     let ended = post_through(&env, &[], || proxy.set_at("EVALSHA", Mood::HangUp));
     assert!(proxy.has_sprung());
     assert_eq!(ended.code, 5, "{}", ended.stderr);
-    let said = Said::of(&ended);
-    assert_eq!(said.posted.len(), HALF);
-    assert!(!said.unknown.is_empty());
+    let reports = Reports::of(&ended);
+    assert_eq!(reports.posted.len(), HALF);
+    assert!(!reports.unknown.is_empty());
     proxy.set(Mood::PassOn);
     let board = names_on(&env);
-    said.is_true_of(&board);
+    reports.is_true_of(&board);
     // They were posted without proof.
-    assert!(said.unknown.iter().all(|name| board.contains_key(name)));
+    assert!(reports.unknown.iter().all(|name| board.contains_key(name)));
     let unknown = ended
         .stderr
         .lines()
         .find(|line| line.contains("\"unknown\""));
-    let told: Value = serde_json::from_str(unknown.unwrap()).unwrap();
-    let hint = told["error"]["hint"].as_str().unwrap();
+    let report: Value = serde_json::from_str(unknown.unwrap()).unwrap();
+    let hint = report["error"]["hint"].as_str().unwrap();
     assert!(hint.contains("jobboard show"), "{hint}");
-    let uuid = uuid_in(told["error"]["message"].as_str().unwrap());
+    let uuid = uuid_in(report["error"]["message"].as_str().unwrap());
     env.ok(format!("show {uuid}"));
 }

@@ -108,12 +108,12 @@ fn foreign_uuid_text_is_in_no_suggested_command() {
     let bytes: Vec<u8> = odd.chars().map(|byte| byte as u8).collect();
     server.run_with(&["HSET", "taskflow:listings", &job], &bytes);
     let claim = ["claim", &format!("key:{job}"), "--who", "ada"];
-    let told = lose(&env, &proxy, Mood::HangUpOnce, &claim).error();
-    let hint = told["hint"].as_str().unwrap();
-    assert!(!told.to_string().contains("touch"), "{told}");
+    let refusal = lose(&env, &proxy, Mood::HangUpOnce, &claim).error();
+    let hint = refusal["hint"].as_str().unwrap();
+    assert!(!refusal.to_string().contains("touch"), "{refusal}");
     assert!(
         hint.contains(&format!("abandon --force key:{job}`")),
-        "{told}"
+        "{refusal}"
     );
 }
 

@@ -114,13 +114,13 @@ fn unresolvable_host_is_named() {
     let list = list.env("JOBBOARD_URL", "redis://nobody.invalid");
     let run = list.env("JOBBOARD_PASSWORD", "hunter2").run();
     // Some resolvers do not answer.
-    let said = run.failed(5);
-    let is_named = said.contains("nobody.invalid does not resolve");
+    let message = run.failed(5);
+    let is_named = message.contains("nobody.invalid does not resolve");
     assert!(
-        is_named || said.contains("nobody.invalid did not reply"),
+        is_named || message.contains("nobody.invalid did not reply"),
         "{run}"
     );
-    assert!(!said.contains("hunter2"), "{run}");
+    assert!(!message.contains("hunter2"), "{run}");
 }
 
 #[test]

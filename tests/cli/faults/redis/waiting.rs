@@ -72,9 +72,9 @@ fn claim_in_progress_at_the_timeout_is_reported() {
         began.elapsed() > Duration::from_millis(3000)
     });
     stage.proxy.set(Mood::PassOn);
-    let told = running.ended().json();
+    let report = running.ended().json();
     assert_eq!(
-        (&told["done"], &told["uuid"]),
+        (&report["done"], &report["uuid"]),
         (&"claimed".into(), &job.as_str().into())
     );
     assert_eq!(stage.direct.show(&job)["owner"], "ada");

@@ -86,8 +86,8 @@ impl<S: Driver> Cloud<S> {
 
     pub(super) fn run(&self, arguments: &[&str]) -> Outcome {
         let run = self.prepare(arguments).run();
-        let said = run.to_string();
-        assert!(!said.contains(SECRET), "{arguments:?} tells a secret");
+        let printed = run.to_string();
+        assert!(!printed.contains(SECRET), "{arguments:?} shows a secret");
         run
     }
 

@@ -52,9 +52,9 @@ fn is_missed(cloud: &mut Cloud<Server>, database: &Database) {
 /// Detects tables with too short columns.
 fn is_found_short(cloud: &Cloud<Server>, database: &Database) {
     let short = || {
-        let told = cloud.run_json(&["doctor", "--only", "short-columns"]);
-        assert_eq!(told["unseen"], json!([]), "{told}");
-        told["problems"].to_string()
+        let report = cloud.run_json(&["doctor", "--only", "short-columns"]);
+        assert_eq!(report["unseen"], json!([]), "{report}");
+        report["problems"].to_string()
     };
     assert_eq!(short(), "[]");
     if database.is_mariadb() {

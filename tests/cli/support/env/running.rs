@@ -224,10 +224,10 @@ impl Outcome {
     /// Returns the single JSON error.
     #[track_caller]
     pub(crate) fn error(&self) -> Value {
-        let told: Value =
+        let report: Value =
             serde_json::from_str(&self.stderr).unwrap_or_else(|error| panic!("{error}: {self:?}"));
-        assert_eq!(told["error"]["code"], self.code, "{self:?}");
-        told["error"].clone()
+        assert_eq!(report["error"]["code"], self.code, "{self:?}");
+        report["error"].clone()
     }
 
     /// Returns the uuid of the posted job.

@@ -66,9 +66,9 @@ async fn removed_job_is_reported_while_many_claims_change() {
     })
     .await;
     server.run::<()>(&["HDEL", "taskflow:listings", &removed.text()]);
-    let told = next(&mut events).await;
-    assert_eq!(told.kind, EventKind::Consumed);
-    assert_eq!(told.subject.unwrap().key, *removed);
+    let event = next(&mut events).await;
+    assert_eq!(event.kind, EventKind::Consumed);
+    assert_eq!(event.subject.unwrap().key, *removed);
 }
 
 #[tokio::test]

@@ -31,12 +31,12 @@ async fn flush_during_a_read_is_no_consumption() {
     };
     assert_eq!(next(&mut events).await.kind, EventKind::Resync);
     let marker = mark(&board).await;
-    let mut told = until(&mut events, EventKind::Posted).await;
+    let mut seen = until(&mut events, EventKind::Posted).await;
     server.run::<()>(&["HDEL", "taskflow:listings", &marker.text()]);
-    told.extend(until(&mut events, EventKind::Consumed).await);
+    seen.extend(until(&mut events, EventKind::Consumed).await);
     let marked = |kind| (kind, "marker".to_owned());
     assert_eq!(
-        told,
+        seen,
         [marked(EventKind::Posted), marked(EventKind::Consumed)]
     );
 }
@@ -57,11 +57,11 @@ async fn loss_during_a_read_is_a_resync() {
         until_so("something is lost", loss).await;
         in_time(start).await.unwrap();
     }
-    let told = in_time(watcher.next()).await.unwrap();
-    assert_eq!(told.kind, EventKind::Resync);
+    let event = in_time(watcher.next()).await.unwrap();
+    assert_eq!(event.kind, EventKind::Resync);
     mark(&board).await;
-    let told = in_time(watcher.next()).await.unwrap();
-    assert_eq!(told.kind, EventKind::Posted);
+    let event = in_time(watcher.next()).await.unwrap();
+    assert_eq!(event.kind, EventKind::Posted);
 }
 
 fn memory() -> u64 {

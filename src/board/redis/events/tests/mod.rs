@@ -61,13 +61,13 @@ async fn next(events: &mut Events<'_>) -> Event {
 }
 
 async fn until(events: &mut Events<'_>, kind: EventKind) -> Vec<(EventKind, String)> {
-    let mut told = Vec::new();
-    while told.last().is_none_or(|(last, _)| *last != kind) {
+    let mut seen = Vec::new();
+    while seen.last().is_none_or(|(last, _)| *last != kind) {
         let event = next(events).await;
         let name = event.subject.map(|subject| subject.name);
-        told.push((event.kind, name.unwrap_or_default()));
+        seen.push((event.kind, name.unwrap_or_default()));
     }
-    told
+    seen
 }
 
 fn calls(server: &Server, command: &str) -> u32 {

@@ -183,11 +183,11 @@ async fn busy_server_is_reported() {
         while asking.ask::<()>(READ, &cmd("PING")).await.is_ok() {
             task::yield_now().await;
         }
-        let told = failure(&asking).await;
+        let message = failure(&asking).await;
         server.run::<()>(&["SCRIPT", "KILL"]);
-        told
+        message
     };
-    let (stopped, told) = tokio::join!(busy, asking);
-    assert_eq!(told, expected);
+    let (stopped, message) = tokio::join!(busy, asking);
+    assert_eq!(message, expected);
     assert!(stopped.starts_with("failed: "), "{stopped}");
 }

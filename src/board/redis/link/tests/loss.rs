@@ -84,9 +84,9 @@ async fn tls_probe_of_a_server_that_hung_up_is_short() {
         let _ = second.read_to_end(&mut Vec::new());
     });
     let start = Instant::now();
-    let told = failure(&client(&format!("redis://127.0.0.1:{port}"))).await;
+    let message = failure(&client(&format!("redis://127.0.0.1:{port}"))).await;
     assert_eq!(
-        told,
+        message,
         format!("unreachable: 127.0.0.1:{port} closed the connection without a reply")
     );
     assert!(start.elapsed() < PATIENCE / 2);

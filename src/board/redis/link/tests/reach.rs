@@ -17,8 +17,8 @@ async fn server_is_reached_by_name_and_both_address_families() {
     if TcpListener::bind("[::1]:0").await.is_ok() {
         server.run::<()>(&["CONFIG", "SET", "bind", "::1"]);
         ping(&client(&format!("redis://[::1]:{port}"))).await;
-        let told = failure(&client(&format!("redis://127.0.0.1:{port}"))).await;
-        assert!(told.ends_with("refused the connection"), "{told}");
+        let message = failure(&client(&format!("redis://127.0.0.1:{port}"))).await;
+        assert!(message.ends_with("refused the connection"), "{message}");
     }
 }
 
@@ -83,9 +83,9 @@ async fn closed_port_is_connection_refused() {
 
 #[tokio::test]
 async fn unresolvable_name_is_reported() {
-    let told = failure(&client("redis://nowhere.invalid")).await;
+    let message = failure(&client("redis://nowhere.invalid")).await;
     let expected = "unreachable: the name nowhere.invalid does not resolve: ";
-    assert!(told.starts_with(expected), "{told}");
+    assert!(message.starts_with(expected), "{message}");
 }
 
 #[tokio::test]
@@ -94,9 +94,9 @@ async fn silent_server_times_out_for_all_waiters() {
     let port = silent.local_addr().unwrap().port();
     let client = client(&format!("redis://127.0.0.1:{port}"));
     let start = Instant::now();
-    let told = tokio::join!(failure(&client), failure(&client), failure(&client));
+    let message = tokio::join!(failure(&client), failure(&client), failure(&client));
     let expected = format!("unreachable: 127.0.0.1:{port} did not reply within 3s");
-    assert_eq!(told, (expected.clone(), expected.clone(), expected));
+    assert_eq!(message, (expected.clone(), expected.clone(), expected));
     assert!(start.elapsed() < 3 * PATIENCE);
 }
 

@@ -118,15 +118,15 @@ async fn sentinels_have_their_own_users_and_certificates() {
         "{url}&sentinel_user=watcher&sentinel_password_file={}",
         file.display()
     );
-    let told = failure(&client(&with_user)).await;
+    let message = failure(&client(&with_user)).await;
     let expected = format!("failed: {} cannot be used: no such file", file.display());
-    assert!(told.starts_with(&expected), "{told}");
+    assert!(message.starts_with(&expected), "{message}");
     std::fs::write(&file, "hunter2\n").unwrap();
     ping(&client(&with_user)).await;
     std::fs::write(&file, "hunter3\n").unwrap();
     let refused = format!("denied: {peer} rejects the user watcher: ");
-    let told = failure(&client(&with_user)).await;
-    assert!(told.starts_with(&refused), "{told}");
+    let message = failure(&client(&with_user)).await;
+    assert!(message.starts_with(&refused), "{message}");
     assert_eq!(
         failure(&client(&url)).await,
         format!("denied: {peer} requires a password; give --password-file FILE")

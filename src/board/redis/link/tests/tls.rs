@@ -41,12 +41,12 @@ async fn certificate_of_the_authority_is_trusted() {
         unknown
     );
     // The system does not know our authority either, if it knows any.
-    let told = failure(&client(&format!("rediss://127.0.0.1:{port}"))).await;
+    let message = failure(&client(&format!("rediss://127.0.0.1:{port}"))).await;
     let none = format!(
         "failed: 127.0.0.1:{port} cannot be verified: this system trusts no certificate \
          authority; add ca=FILE to the URL"
     );
-    assert!(told == unknown || told == none, "{told}");
+    assert!(message == unknown || message == none, "{message}");
     assert_eq!(
         failure(&client(&format!("redis://127.0.0.1:{port}"))).await,
         format!("unreachable: 127.0.0.1:{port} requires TLS; use rediss:// or zks://")
@@ -70,10 +70,10 @@ async fn certificate_with_wrong_names_or_dates_is_refused() {
         let trust = ["--tls-auth-clients", "no", "--tls-ca-cert-file"];
         let arguments: Vec<_> = trust.into_iter().chain(ca.to_str()).collect();
         need!(server = Server::start_tls(&identity, &arguments));
-        let told = failure(&secured(&server, &ca, None)).await;
+        let message = failure(&secured(&server, &ca, None)).await;
         let port = server.port();
         let expected = format!("denied: 127.0.0.1:{port} has a certificate {expected}");
-        assert!(told.starts_with(&expected), "{told}");
+        assert!(message.starts_with(&expected), "{message}");
     }
 }
 
@@ -104,9 +104,9 @@ async fn client_certificate_is_sent_on_request() {
         );
         let others = Authority::new().unwrap();
         let stranger = others.issue("DNS:us", 2);
-        let told = failure(&secured(&server, &ca, Some(&stranger))).await;
+        let message = failure(&secured(&server, &ca, Some(&stranger))).await;
         let expected = format!("denied: {peer} rejects the client certificate (");
-        assert!(told.starts_with(&expected), "{told}");
+        assert!(message.starts_with(&expected), "{message}");
     }
 }
 
@@ -116,7 +116,7 @@ async fn plain_server_behind_tls_url_is_recognised() {
     let ca = authority.ca();
     need!(server = Server::start(&[]));
     // Whether Redis answers depends on whether there is a newline among the random bytes.
-    let told = failure(&secured(&server, &ca, None)).await;
+    let message = failure(&secured(&server, &ca, None)).await;
     let peer = server.host();
     let answers = [
         format!("unreachable: {peer} does not use TLS; use redis:// or zk://"),
@@ -125,7 +125,7 @@ async fn plain_server_behind_tls_url_is_recognised() {
              server does not use TLS"
         ),
     ];
-    assert!(answers.contains(&told), "{told}");
+    assert!(answers.contains(&message), "{message}");
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let peer = silent.local_addr().unwrap().to_string();
     assert_eq!(
@@ -148,8 +148,8 @@ async fn unusable_files_are_named() {
         ("empty", "the file contains no certificate"),
     ];
     for (name, cause) in cases {
-        let told = failure(&secured(&server, &path(name), None)).await;
+        let message = failure(&secured(&server, &path(name), None)).await;
         let path = path(name).display().to_string();
-        assert_eq!(told, format!("failed: {path} cannot be used: {cause}"));
+        assert_eq!(message, format!("failed: {path} cannot be used: {cause}"));
     }
 }

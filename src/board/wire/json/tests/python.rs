@@ -77,7 +77,7 @@ fn errors_name_the_problem() {
             "a string contains an invalid escape at byte 38",
         ),
     ] {
-        let said = show(literal).unwrap_err().to_string();
-        assert_eq!(said, format!("the record is not JSON: {problem}"));
+        let message = show(literal).unwrap_err().to_string();
+        assert_eq!(message, format!("the record is not JSON: {problem}"));
     }
 }

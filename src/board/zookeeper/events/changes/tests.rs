@@ -311,12 +311,12 @@ fn write_under_a_short_lock_is_a_retry() {
         lock_went(),
     ];
     for end in 1..=3 {
-        let told = events_of(&mut board(None), &retried, end, there());
-        assert_eq!(told, [by(Restored, "")], "{end}");
+        let events = events_of(&mut board(None), &retried, end, there());
+        assert_eq!(events, [by(Restored, "")], "{end}");
     }
     let claimed = [lock_came(), lock_went()];
-    let told = events_on_a_board(None, &claimed, there());
-    assert_eq!(told, [by(Claimed, ""), by(Abandoned, "")]);
+    let events = events_on_a_board(None, &claimed, there());
+    assert_eq!(events, [by(Claimed, ""), by(Abandoned, "")]);
 }
 
 #[test]

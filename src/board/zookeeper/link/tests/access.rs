@@ -36,8 +36,8 @@ async fn private_node_opens_only_to_the_password_of_its_creator() {
             "denied: {peer} does not allow the user {user} to read the nodes of /taskflow/jobs: \
              the password is wrong, or another user owns the nodes"
         );
-        let told = look(&of(server, user, password), &path).await;
-        assert_eq!(told, Err(expected));
+        let message = look(&of(server, user, password), &path).await;
+        assert_eq!(message, Err(expected));
     }
     let stranger = ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT);
     assert_eq!(

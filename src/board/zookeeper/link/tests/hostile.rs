@@ -87,8 +87,8 @@ async fn wrong_answers_of_a_server_are_errors_in_time() {
         let client = client(&format!("zk://127.0.0.1:{port}"));
         let start = Instant::now();
         let children = async { client.session("read").await?.children("/jobs").await };
-        let told = summary(children.await.expect_err(what));
-        assert!(told.contains(&port.to_string()), "{what}: {told}");
+        let message = summary(children.await.expect_err(what));
+        assert!(message.contains(&port.to_string()), "{what}: {message}");
         assert!(start.elapsed() < IN_TIME, "{what}: {:?}", start.elapsed());
     }
 }

@@ -58,12 +58,12 @@ async fn server_without_a_quorum_is_recognised() {
     let client = client(&format!("zk://{hosts}"));
     let end = Instant::now() + Duration::from_secs(20);
     loop {
-        let told = failure(&client).await;
-        if told.contains("it has lost its ensemble") {
-            assert!(told.contains("refused the connection"), "{told}");
+        let message = failure(&client).await;
+        if message.contains("it has lost its ensemble") {
+            assert!(message.contains("refused the connection"), "{message}");
             break;
         }
-        assert!(Instant::now() < end, "{told}");
+        assert!(Instant::now() < end, "{message}");
     }
 }
 
@@ -85,9 +85,9 @@ async fn closed_port_is_connection_refused() {
 
 #[tokio::test]
 async fn unresolvable_name_is_reported() {
-    let told = failure(&client("zk://nowhere.invalid")).await;
+    let message = failure(&client("zk://nowhere.invalid")).await;
     let expected = "misdirected: the name nowhere.invalid does not resolve: ";
-    assert!(told.starts_with(expected), "{told}");
+    assert!(message.starts_with(expected), "{message}");
 }
 
 #[tokio::test]
@@ -96,9 +96,9 @@ async fn silent_server_times_out_for_all_waiters() {
     let peer = silent.local_addr().unwrap();
     let client = client(&format!("zk://{peer}"));
     let start = Instant::now();
-    let told = tokio::join!(failure(&client), failure(&client), failure(&client));
+    let message = tokio::join!(failure(&client), failure(&client), failure(&client));
     let expected = format!("unreachable: {peer} did not reply within 3s");
-    assert_eq!(told, (expected.clone(), expected.clone(), expected));
+    assert_eq!(message, (expected.clone(), expected.clone(), expected));
     assert!(start.elapsed() < IN_TIME);
 }
 

@@ -30,21 +30,21 @@ async fn server_certificate_is_checked_for_authority_and_name() {
     trusted.close().await;
     assert!(!is_there(&others, &path).await);
 
-    let told = failure(&link_to("localhost")).await;
+    let message = failure(&link_to("localhost")).await;
     let expected = format!("denied: localhost:{port} has a certificate for other host names: ");
-    assert!(told.starts_with(&expected), "{told}");
+    assert!(message.starts_with(&expected), "{message}");
 
     let stranger = Authority::new().unwrap();
     let unknown = format!("denied: 127.0.0.1:{port} has a certificate from an untrusted authority");
-    let told = failure(&secured("127.0.0.1", port, &stranger.ca(), None)).await;
-    assert_eq!(told, unknown);
+    let message = failure(&secured("127.0.0.1", port, &stranger.ca(), None)).await;
+    assert_eq!(message, unknown);
     // The system does not know our authority either, if it knows any.
-    let told = failure(&client(&format!("zks://127.0.0.1:{port}"))).await;
+    let message = failure(&client(&format!("zks://127.0.0.1:{port}"))).await;
     let none = format!(
         "failed: 127.0.0.1:{port} cannot be verified: this system trusts no certificate \
          authority; add ca=FILE to the URL"
     );
-    assert!(told == unknown || told == none, "{told}");
+    assert!(message == unknown || message == none, "{message}");
 
     assert_eq!(
         failure(&client(&format!("zk://127.0.0.1:{port}"))).await,
@@ -75,9 +75,9 @@ async fn client_certificate_is_sent_on_request() {
     );
     let others = Authority::new().unwrap();
     let stranger = others.issue("DNS:us", 2);
-    let told = failure(&link_as(Some(&stranger))).await;
+    let message = failure(&link_as(Some(&stranger))).await;
     let expected = format!("denied: 127.0.0.1:{port} rejects the client certificate (");
-    assert!(told.starts_with(&expected), "{told}");
+    assert!(message.starts_with(&expected), "{message}");
 }
 
 #[tokio::test]
@@ -98,8 +98,8 @@ async fn unusable_files_are_named() {
         ("empty", "the file contains no certificate"),
     ];
     for (name, cause) in cases {
-        let told = failure(&secured("127.0.0.1", 1, &path(name), None)).await;
+        let message = failure(&secured("127.0.0.1", 1, &path(name), None)).await;
         let path = path(name).display().to_string();
-        assert_eq!(told, format!("failed: {path} cannot be used: {cause}"));
+        assert_eq!(message, format!("failed: {path} cannot be used: {cause}"));
     }
 }

@@ -143,7 +143,7 @@ impl<'a> Crew<'a> {
         }
         let answer = peer.answers(&request);
         let is_own = |error: &str| error.ends_with(&format!("already claimed by {name}"));
-        let (what, told) = match (&answer, what) {
+        let (what, result) = match (&answer, what) {
             (Some(Ok(_)), what) => (what, Some(Answer::Done)),
             // Even a refused claim of the same owner may extend it.
             (Some(Err(error)), What::Claim { owner, .. }) if is_own(error) && expiry.is_some() => {
@@ -153,11 +153,11 @@ impl<'a> Crew<'a> {
             (Some(Err(error)), what) if self.is_sure => (what, Self::refusal(error)),
             (_, what) => (what, Some(Answer::Unknown)),
         };
-        *mine = match (&told, verb) {
+        *mine = match (&result, verb) {
             (Some(Answer::Done), "claim") => Some(job.clone()),
             _ => mine.take().filter(|mine| *mine != job),
         };
-        self.history.note((name, &job), what, begun, told);
+        self.history.note((name, &job), what, begun, result);
         answer.is_some()
     }
 
@@ -267,9 +267,11 @@ impl<'a> Hand<'a> {
         let mut what = what;
         let answer = Answer::of(&outcome, Crew::is_known);
         if answer == Some(Answer::Done) {
-            let told: Value = serde_json::from_str(&outcome.stdout).unwrap_or_default();
+            let report: Value = serde_json::from_str(&outcome.stdout).unwrap_or_default();
             if let What::Claim { fence, .. } = &mut what {
-                *fence = told["fence"].as_str().and_then(|fence| fence.parse().ok());
+                *fence = report["fence"]
+                    .as_str()
+                    .and_then(|fence| fence.parse().ok());
             }
         }
         let who = (self.name.as_str(), job);
@@ -324,14 +326,14 @@ impl<'a> Hand<'a> {
         let unique: &[_] = if is_unique { &["--unique", "it"] } else { &[] };
         let command = ["--", "sh", self.crew.script];
         let outcome = self.run(&[&["post", "ours"], unique].concat(), &command);
-        let told: Value = serde_json::from_str(&outcome.stdout).unwrap_or_default();
+        let report: Value = serde_json::from_str(&outcome.stdout).unwrap_or_default();
         let known = self.crew.jobs().into_iter().next();
-        let job = told["uuid"].as_str().map(str::to_owned);
+        let job = report["uuid"].as_str().map(str::to_owned);
         let Some(job) = job.or(known.filter(|_| is_unique)) else {
             // The uuid is unknown; commands may reveal it.
             return;
         };
-        let answer = match &told["done"] {
+        let answer = match &report["done"] {
             Value::String(done) if done == "exists" => Some(Answer::Exists),
             _ => Answer::of(&outcome, Crew::is_known),
         };
@@ -365,9 +367,9 @@ impl<'a> Hand<'a> {
     pub(super) fn look(&self, job: &str) -> Outcome {
         let begun = self.crew.history.now();
         let outcome = self.run(&["show", job], &[]);
-        let told: Value = serde_json::from_str(&outcome.stdout).unwrap_or_default();
-        let owner = told["owner"].as_str().filter(|name| Crew::is_known(name));
-        let sights = match told["state"].as_str() {
+        let report: Value = serde_json::from_str(&outcome.stdout).unwrap_or_default();
+        let owner = report["owner"].as_str().filter(|name| Crew::is_known(name));
+        let sights = match report["state"].as_str() {
             Some("CLAIMED") if owner.is_some() => {
                 vec![Sight::Held(owner.unwrap_or_default().into())]
             }

@@ -17,16 +17,16 @@ use crate::support::{
 const CUT_OFF: Duration = Duration::from_millis(1);
 
 /// The end of each attempt of a process, and the time of its report.
-type Told = HashMap<(String, u64), (How, f64)>;
+type Settled = HashMap<(String, u64), (How, f64)>;
 
 /// Records the acts of the workers: each claim, each sign of life of its command, and its end.
 pub(super) fn write_down(history: &History, env: &Env, workers: &[Worker], lease: Duration) {
     // In an hour, several processes have the same pid.
-    let mut lives: HashMap<String, Vec<(Life, Told)>> = HashMap::new();
+    let mut lives: HashMap<String, Vec<(Life, Settled)>> = HashMap::new();
     for life in workers.iter().flat_map(Worker::lives) {
-        let told = notes_of(&life);
+        let settled = notes_of(&life);
         let of_pid = lives.entry(life.pid.to_string()).or_default();
-        of_pid.push((life, told));
+        of_pid.push((life, settled));
     }
     let log = judge::log(env);
     let mut writer = Writer {
@@ -44,7 +44,7 @@ pub(super) fn write_down(history: &History, env: &Env, workers: &[Worker], lease
                 let pid = noted.owner.rsplit(':').nth(1).unwrap_or_default();
                 let started = history.at_wall(noted.at);
                 let is_it =
-                    |(life, _): &&(Life, Told)| life.begun <= started && started <= life.ended;
+                    |(life, _): &&(Life, Settled)| life.begun <= started && started <= life.ended;
                 let by = lives.get(pid).into_iter().flatten().find(is_it);
                 writer.attempt(noted, end, by);
             }
@@ -63,7 +63,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn attempt(&mut self, start: &Noted, end: Option<&Noted>, by: Option<&(Life, Told)>) {
+    fn attempt(&mut self, start: &Noted, end: Option<&Noted>, by: Option<&(Life, Settled)>) {
         let (history, fence) = (self.history, start.fence);
         let since = (start.owner.clone(), start.job.clone());
         let life = by.map(|(life, _)| life);
@@ -83,14 +83,14 @@ impl Writer<'_> {
             self.runs(end, fence);
             since_end = history.at_wall(end.at);
         }
-        let told = by.and_then(|(life, told)| match life.way {
-            Way::Conduct => told
+        let settled = by.and_then(|(life, settled)| match life.way {
+            Way::Conduct => settled
                 .get(&(start.job.clone(), fence))
                 .map(|(how, at)| (*how, history.at_wall(*at) + CUT_OFF)),
             // The process ends with its command, after the settlement.
             Way::Claim | Way::Run(_) => (life.code == 0).then_some((How::Consume, life.ended)),
         });
-        if let Some((how, at)) = told {
+        if let Some((how, at)) = settled {
             let end = What::End(By::Claim(fence), how);
             self.free_since.insert(since, at);
             self.add(start, end, Answer::Done, (since_end, at));
@@ -119,10 +119,10 @@ impl Writer<'_> {
 }
 
 /// Reads the ends of attempts from a conductor's log.
-fn notes_of(life: &Life) -> Told {
-    let mut told = Told::new();
+fn notes_of(life: &Life) -> Settled {
+    let mut settled = Settled::new();
     let mut running: HashMap<String, u64> = HashMap::new();
-    for note in life.said.lines() {
+    for note in life.log.lines() {
         let Ok(note) = serde_json::from_str::<Value>(note) else {
             continue;
         };
@@ -141,10 +141,10 @@ fn notes_of(life: &Life) -> Told {
         let time = chrono::DateTime::parse_from_rfc3339(&text("time")).unwrap();
         let at = time.timestamp_micros() as f64 / 1e6;
         if let Some(fence) = running.remove(&job) {
-            told.insert((job, fence), (how, at));
+            settled.insert((job, fence), (how, at));
         }
     }
-    told
+    settled
 }
 
 /// Records the final state of the jobs, after all clients stopped.

@@ -49,10 +49,13 @@ fn promoted_stale_replica_hands_out_a_job_twice_with_a_greater_fence() {
     second.serves(&env, "");
     let again = Hand::new(&crew, "shell-bob", &other).claim(&job, Some(HOUR));
     again.succeeded();
-    let told = history.wrong().remove(0).to_string();
-    assert!(told.contains("shell-bob claims it as shell-bob"), "{told}");
+    let verdict = history.wrong().remove(0).to_string();
+    assert!(
+        verdict.contains("shell-bob claims it as shell-bob"),
+        "{verdict}"
+    );
     // A resource that checks the fence is still safe.
-    assert!(fence(&again) > fence(&won), "{told}");
+    assert!(fence(&again) > fence(&won), "{verdict}");
 }
 
 /// Posts jobs on a server with these arguments, restarts it after a kill, and returns the number of lost jobs.
@@ -152,6 +155,9 @@ fn wrong_clock_makes_claims_expire_early() {
     };
     let who = ("shell-bob", job.as_str());
     history.note(who, claim, begun, Some(Answer::Done));
-    let told = history.wrong().remove(0).to_string();
-    assert!(told.contains("claimed by shell-ada with fence"), "{told}");
+    let verdict = history.wrong().remove(0).to_string();
+    assert!(
+        verdict.contains("claimed by shell-ada with fence"),
+        "{verdict}"
+    );
 }

@@ -62,8 +62,8 @@ fn after(first: Vec<Act>, more: impl IntoIterator<Item = Act>) -> String {
 fn lost_job_is_detected() {
     let posted = [done("eve", What::Post, (0, 10))];
     let gone = done("bob", What::Seen(Sight::Gone), (20, 30));
-    let told = judged(posted.iter().chain([&gone]).cloned());
-    insta::assert_snapshot!(told, @"
+    let verdict = judged(posted.iter().chain([&gone]).cloned());
+    insta::assert_snapshot!(verdict, @"
     job: no order of its acts is consistent
          0.000s ->    0.010s eve posts it: done
       so it is free from 0.000s on, and then none of these can be next:
@@ -78,14 +78,14 @@ fn lost_job_is_detected() {
 #[test]
 fn double_claim_is_detected() {
     let second = |at| done("bob", claim("bob", 2), (at, at + 10));
-    let told = after(claimed(), [second(500)]);
+    let verdict = after(claimed(), [second(500)]);
     assert!(
-        told.contains("bob claims it as bob for 1s, fence 2: done"),
-        "{told}"
+        verdict.contains("bob claims it as bob for 1s, fence 2: done"),
+        "{verdict}"
     );
     assert!(
-        told.contains("claimed by ada with fence 1, until 1.015s at least"),
-        "{told}"
+        verdict.contains("claimed by ada with fence 1, until 1.015s at least"),
+        "{verdict}"
     );
     // By then the claim may have expired, and bob may have released the job before ada's claim.
     assert_eq!(after(claimed(), [second(1100)]), "");
@@ -107,8 +107,8 @@ fn accepted_end_of_a_lost_claim_is_detected() {
         end("ada", How::Abandon),
     ] {
         let late = done("ada", what.clone(), (1200, 1210));
-        let told = after(claimed(), [lost.clone(), late]);
-        assert!(told.contains("claimed by bob with fence 2"), "{told}");
+        let verdict = after(claimed(), [lost.clone(), late]);
+        assert!(verdict.contains("claimed by bob with fence 2"), "{verdict}");
     }
     let early = |how| done("ada", end("ada", how), (900, 1105));
     assert_ne!(
@@ -123,8 +123,8 @@ fn accepted_end_of_a_lost_claim_is_detected() {
 fn double_consumption_is_detected() {
     let consume = |at| done("ada", end("ada", How::Consume), (at, at + 10));
     assert_eq!(after(claimed(), [consume(40)]), "");
-    let told = after(claimed(), [consume(40), consume(60)]);
-    assert!(told.contains("so it is not on the board"), "{told}");
+    let verdict = after(claimed(), [consume(40), consume(60)]);
+    assert!(verdict.contains("so it is not on the board"), "{verdict}");
     assert_ne!(after(claimed(), [consume(40), consume(45)]), "");
     // One of two unanswered acts is enough.
     let unheard = |at| act("ada", end("ada", How::Consume), Answer::Unknown, (at, at));
@@ -140,10 +140,10 @@ fn command_that_outlives_its_claim_is_detected() {
         after(claimed(), [runs(1, 1400), second.clone(), runs(2, 1600)]),
         ""
     );
-    let told = after(claimed(), [second.clone(), runs(1, 1600)]);
+    let verdict = after(claimed(), [second.clone(), runs(1, 1600)]);
     assert!(
-        told.contains("sh runs it under the claim with fence 1: done"),
-        "{told}"
+        verdict.contains("sh runs it under the claim with fence 1: done"),
+        "{verdict}"
     );
     // Unless an operator forced the claim: the command learns of it later.
     let force = done("eve", What::End(By::Force, How::Abandon), (1300, 1310));
@@ -208,9 +208,9 @@ fn consistent_history_differs_from_an_inconsistent_one() {
         let at = dice.below(last);
         // No claim uses that fence.
         acts.push(done("bob", What::Runs(1 << 40), (at, at + 30)));
-        let told = judged(acts);
-        assert!(told.contains("bob runs it"), "seed {seed}: {told}");
-        assert!(told.lines().count() < 20, "{told}");
+        let verdict = judged(acts);
+        assert!(verdict.contains("bob runs it"), "seed {seed}: {verdict}");
+        assert!(verdict.lines().count() < 20, "{verdict}");
     }
 }
 
@@ -235,17 +235,23 @@ fn forgetful_redis_is_detected() {
         }
     }
     assert_eq!(claim(&bob).code, 0);
-    let told = history.wrong().remove(0).to_string();
+    let verdict = history.wrong().remove(0).to_string();
     assert!(
-        told.contains("shell-bob claims it as shell-bob for 3600s"),
-        "{told}"
+        verdict.contains("shell-bob claims it as shell-bob for 3600s"),
+        "{verdict}"
     );
-    assert!(told.contains("claimed by shell-ada with fence"), "{told}");
+    assert!(
+        verdict.contains("claimed by shell-ada with fence"),
+        "{verdict}"
+    );
 
     bob.post(false);
     let lost = crew.jobs().remove(1);
     server.run(&["HDEL", "taskflow:listings", &lost]);
     bob.look(&lost);
-    let told: String = history.wrong().iter().map(ToString::to_string).collect();
-    assert!(told.contains("sees that it is not on the board"), "{told}");
+    let verdict: String = history.wrong().iter().map(ToString::to_string).collect();
+    assert!(
+        verdict.contains("sees that it is not on the board"),
+        "{verdict}"
+    );
 }

@@ -261,8 +261,8 @@ pub(super) fn survivors(tag: &Tag) -> usize {
 
 /// Reports commands that ended without a fault: a job starts again only after a lost claim, as on a busy machine.
 fn needless(report: &Report, workers: &[Worker]) -> Option<String> {
-    let said: String = workers.iter().map(Worker::logs).collect();
-    let lost = ["claim_lost", "was taken from us"].map(|words| said.matches(words).count());
+    let logs: String = workers.iter().map(Worker::logs).collect();
+    let lost = ["claim_lost", "was taken from us"].map(|words| logs.matches(words).count());
     let more = report.attempts.saturating_sub(report.jobs.len());
     (more > lost.iter().sum()).then(|| format!("{more} more attempts than jobs, lost: {lost:?}"))
 }

@@ -58,7 +58,7 @@ pub(super) struct Life {
     pub(super) begun: Duration,
     pub(super) ended: Duration,
     pub(super) code: i32,
-    pub(super) said: String,
+    pub(super) log: String,
 }
 
 impl Worker {
@@ -74,7 +74,7 @@ impl Worker {
         }
     }
 
-    /// Works until told to end, and returns the problems.
+    /// Works until asked to end, and returns the problems.
     pub(super) fn work(
         &self,
         env: &Env,
@@ -105,13 +105,11 @@ impl Worker {
     /// Returns the logs of its processes, oldest first.
     pub(super) fn logs(&self) -> String {
         let lives = lock(&self.lives);
-        let said = |life: &Life| {
-            let Life {
-                pid, said, code, ..
-            } = life;
-            format!("== {pid}\n{said}== ended with {code}\n")
+        let text = |life: &Life| {
+            let Life { pid, log, code, .. } = life;
+            format!("== {pid}\n{log}== ended with {code}\n")
         };
-        lives.iter().map(said).collect()
+        lives.iter().map(text).collect()
     }
 
     pub(super) fn lives(&self) -> Vec<Life> {
@@ -162,7 +160,7 @@ impl Worker {
             begun,
             ended: history.now(),
             code: outcome.code,
-            said: outcome.stderr.clone(),
+            log: outcome.stderr.clone(),
         });
         // Only a conductor that has begun to log has a known exit code after a request to end.
         let is_wrong = outcome.code == 101

@@ -111,8 +111,11 @@ fn event_without_a_name_uses_the_known_one() {
     picture.put(Shelf::Board, &key(), known(held("ada", 1)));
     let mut consumed = event(Consumed, Some("ada"));
     consumed.subject.as_mut().unwrap().name = String::new();
-    let told = picture.apply(consumed).pop().unwrap().subject.unwrap();
-    assert_eq!((told.sequence, told.name.as_str()), (Some(1), "resize"));
+    let subject = picture.apply(consumed).pop().unwrap().subject.unwrap();
+    assert_eq!(
+        (subject.sequence, subject.name.as_str()),
+        (Some(1), "resize")
+    );
 }
 
 #[test]

@@ -102,8 +102,9 @@ fn place(board: Option<Now>, trash: Option<Now>) -> JobPlaces {
 }
 
 fn kinds_and_owners(events: Vec<Event>) -> Vec<(EventKind, Option<String>)> {
-    let told = events.into_iter();
-    told.map(|event| (event.kind, event.owner.map(|owner| owner.to_string())))
+    let events = events.into_iter();
+    events
+        .map(|event| (event.kind, event.owner.map(|owner| owner.to_string())))
         .collect()
 }
 
