@@ -106,10 +106,29 @@ impl ChangeArgs {
             (_, []) => CommandError::usage(message),
             (jobs, command) => {
                 let jobs = [&["change"], jobs].concat();
-                CommandError::usage(message).hint(Hint::new(DASHES, [&jobs, command]))
+                let hint = match as_options(command) {
+                    Some(options) => {
+                        Hint::new("name the options: `jobboard {} {}`", [&jobs, &options])
+                    }
+                    None => Hint::new(DASHES, [&jobs, command]),
+                };
+                CommandError::usage(message).hint(hint)
             }
         }
     }
+}
+
+/// Returns the options that set these values, if all words are `KEY=TEXT` or `KEY:=JSON`.
+fn as_options<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
+    let mut options = Vec::new();
+    for word in words {
+        options.extend(match word.split_once('=')? {
+            ("priority", value) => ["--priority", value],
+            ("name", value) => ["--name", value],
+            _ => ["--set", *word],
+        });
+    }
+    Some(options)
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ChangeArgs) -> anyhow::Result<()> {

@@ -127,6 +127,7 @@ fn guessed_words_without_a_command_are_answered() {
         ("purge all", "`jobboard purge --all`"),
         ("trash failed", "`jobboard list --failed`"),
         ("exec -- echo hi", "`jobboard run NAME -- COMMAND`"),
+        ("exec bad", "`jobboard claim JOB -- COMMAND`"),
         ("connect localhost:6379", "--board redis://localhost:6379 "),
         ("help redis", "`jobboard help boards`"),
     ] {
@@ -272,6 +273,10 @@ fn forgotten_dashes_are_answered_with_the_corrected_line() {
         ("claim 3f9a ls", "`jobboard claim 3f9a -- ls`"),
         ("claim --next ls -l", "`jobboard claim --next -- ls -l`"),
         ("change 3f9a ls /tmp", "`jobboard change 3f9a -- ls /tmp`"),
+        (
+            "change 3f9a priority=HIGH size:=2",
+            "`jobboard change 3f9a --priority HIGH --set size:=2`",
+        ),
         ("change 3f9a @2 ls -l", "`jobboard change 3f9a @2 -- ls -l`"),
         (
             "change 3f9a --command 'ls /tmp'",

@@ -348,8 +348,9 @@ fn many_problems_take_three_commands(stage: &Stage) {
     while !screen.has(r"(?m)^on purpose") {
         at += 1;
         wait_until("it asks, or is done", || {
-            screen.has(&format!(r"(?m)^{at} of \d+\. [^\[]*\[y\].*\[q\]uit *$"))
-                || screen.has("(?m)^on purpose")
+            screen.has(&format!(
+                r"(?m)^{at} of \d+\. [^\[]*\[y\].*\[q\]uit, then Enter *$"
+            )) || screen.has("(?m)^on purpose")
         });
         // No conductor takes the spent job yet, so no canary would end.
         let is_spent = screen.has(&format!(r"(?m)^{at} of \d+\. retries-exhausted"));

@@ -132,6 +132,7 @@ impl Redis {
         if !is_appended && saves == Some(false) {
             let summary = "the server stores nothing on disk";
             let remedy = self.cli(Suggestion::of("CONFIG SET appendonly yes"));
+            let remedy = remedy.because("now, and in the server's configuration file");
             seen.add(Problem::new(Code::NotPersistent, summary).fixed_by(remedy));
         }
         for (what, is_used) in [

@@ -139,8 +139,8 @@ impl Report for FixPlan {
                 Risk::Destructive => Tone::Bad,
             };
             let line = page.sentence(3).plain(format!("{}. ", at + 1));
-            let line = line.plain(&step.summary).plain("  ");
-            line.add(tone, step.risk.name());
+            let line = line.add(tone, step.risk.name());
+            line.plain(format!("  {}", step.summary));
             page.command("   ", &step.command);
         }
     }
@@ -149,7 +149,7 @@ impl Report for FixPlan {
 /// Maximum width of a heading: three lines, less the columns that word wrap may leave empty.
 const HEADING: usize = 270;
 
-const ANSWERS: &str = "[y]es [n]o [a]ll safe [s]how [q]uit";
+const ANSWERS: &str = "[y]es [n]o [a]ll safe [s]how [q]uit, then Enter";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StepAnswer {

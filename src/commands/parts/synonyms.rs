@@ -68,6 +68,8 @@ pub(in crate::commands) fn answer(word: &str, next: Option<&str>) -> Option<Hint
             // A verb takes jobs by reference, and by name only with an option.
             let is_name = next.parse::<JobRef>().is_err() && next != "JOB";
             match is_name && !is_of_board && !text.contains(" change {}") {
+                // `claim` takes no name.
+                true if text.contains(" claim {}") => Hint::new(text, [&["JOB"]]),
                 true => Hint::new(text, [&["--name", next], &["--name", next]]),
                 false => Hint::new(text, [&[next], &[next]]),
             }
