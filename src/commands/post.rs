@@ -24,8 +24,10 @@ use crate::{
     context::{Context, Creation},
     diagnosis::is_silent,
     duration,
+    exit::CommandError,
     job::{Book, Draft, Entry, Priority, Shelf},
     output::{Page, Report, short},
+    secret::covered,
     suggest::Hint,
     trace,
     transfer::limits,
@@ -147,13 +149,12 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
     let Some(name) = &args.name else {
         return bulk::run(ctx, args.bulk, trace, args.dry_run).await;
     };
+    refuse_shell_line(name, &args.command)?;
     let mut draft = args.draft.draft(&ctx.config, name, &args.command)?;
     limits::check_command(&draft.details)?;
     trace::add(&trace, &mut draft.details);
     let mistakes = likely_mistakes(name, &draft.details.value());
-    for hint in &mistakes {
-        ctx.out.note(hint.to_string());
-    }
+    mistakes.iter().for_each(|it| ctx.out.note(it.to_string()));
     if args.dry_run {
         return ctx.out.report(&DryRun::from(&draft));
     }
@@ -208,6 +209,27 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
             .with_context(|| ctx.trying("wait for", name))?,
     };
     wait::for_posted(ctx, &*board, waiter, name, job, args.timeout).await
+}
+
+/// Refuses a command line in one word: no shell splits it, so each attempt would fail.
+fn refuse_shell_line(name: &str, command: &[String]) -> anyhow::Result<()> {
+    let [line] = command else {
+        return Ok(());
+    };
+    // A path may contain spaces, and its program may be on another machine.
+    if !line.contains(' ') || line.contains('/') || Path::new(line).exists() {
+        return Ok(());
+    }
+    let error = CommandError::usage("the command is one word, and no shell splits it");
+    let typed = Value::from(vec![name, line]);
+    let hint = match as_command(line).as_slice() {
+        ["sh", ..] => "put `sh -c` before the line".into(),
+        words if covered(&typed) == typed => {
+            Hint::new("`jobboard post {} -- {}`", [&[name], words])
+        }
+        _ => "separate the words".into(),
+    };
+    Err(error.hint(hint).into())
 }
 
 /// Returns a hint for each detail or command that is valid but probably a mistake.

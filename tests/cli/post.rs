@@ -454,6 +454,20 @@ fn waiting_for_a_posted_job_reports_its_end_and_a_missing_conductor() {
 }
 
 #[test]
+fn command_line_in_one_word_is_refused_with_its_correction() {
+    let env = Env::new();
+    for (line, answer) in [
+        ("df -h", "`jobboard post a -- df -h`"),
+        ("df -h | wc", "put `sh -c` before the line"),
+        ("mysql --password=x1", "separate the words"),
+    ] {
+        let refused = env.jobboard(&["post", "a", "--", line]).run();
+        assert!(refused.failed(2).contains(answer), "{refused}");
+    }
+    assert!(env.names().is_empty());
+}
+
+#[test]
 fn likely_mistakes_are_noted_with_the_correction() {
     let env = Env::new();
     for (words, note) in [
@@ -461,7 +475,7 @@ fn likely_mistakes_are_noted_with_the_correction() {
             &["a", "priority=HIGH"][..],
             "`--priority HIGH` sets the priority",
         ),
-        (&["a", "--", "echo hi | wc -c"], "put `sh -c` before it"),
+        (&["a", "--", "/opt/my tool --all"], "put `sh -c` before it"),
         (
             &["a", "--", "false", "max_attempts:=1"],
             "`max_attempts:=1` is an argument of the command",
