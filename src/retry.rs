@@ -45,7 +45,7 @@ pub(crate) struct RetryPolicy {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_attempts_max: Option<u32>,
 
-    /// First back-off after a failure; doubles each time
+    /// Initial back-off after a failure; doubles with each further failure
     #[arg(long, value_name = "DURATION", value_parser = back_off, default_value = "1s")]
     retry_delay: Duration,
 

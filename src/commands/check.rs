@@ -66,7 +66,7 @@ pub(crate) struct CheckArgs {
     )]
     crit: Vec<Threshold>,
 
-    /// Count only matching jobs; repeat it to narrow further (`jobboard help filters`)
+    /// Count only matching jobs; repeat to narrow further (`jobboard help filters`)
     #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields)]
     filter: Vec<Filter>,
 

@@ -84,7 +84,7 @@ pub(crate) struct CopyArgs {
     #[arg(long, conflicts_with_all = ["is_move", "filter", "fresh", "dry_run"])]
     resume: bool,
 
-    /// Copy only matching jobs, for example 'name=backup-*'; repeat it to narrow further
+    /// Copy only matching jobs, for example 'name=backup-*'; repeat to narrow further
     #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields)]
     filter: Vec<Filter>,
 

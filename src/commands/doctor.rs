@@ -44,8 +44,8 @@ pub(crate) struct DoctorArgs {
     ///
     /// The plan begins with the safe fixes and ends with the destructive ones. Each step asks: y runs the fix, n skips
     /// it, a also runs all later safe fixes, s shows the jobs, q quits. --yes runs the safe fixes
-    /// without asking; --yes --only CODE runs that fix, even a destructive one. Each step reads its jobs again, and skips
-    /// any that changed.
+    /// without asking; --yes --only CODE runs the fix for CODE, even if it is destructive. Each step reads its jobs
+    /// again, and skips any that changed.
     #[arg(long, conflicts_with = "list")]
     fix: bool,
 

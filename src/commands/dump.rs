@@ -36,7 +36,7 @@ pub(crate) struct DumpArgs {
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// Dump only matching jobs, for example 'name=backup-*'; repeat it to narrow further
+    /// Dump only matching jobs, for example 'name=backup-*'; repeat to narrow further
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 

@@ -73,7 +73,7 @@ pub(crate) struct ListArgs {
     #[command(flatten)]
     shared: SharedArgs,
 
-    /// List only matching jobs, for example 'priority>=HIGH'; repeat it to narrow further
+    /// List only matching jobs, for example 'priority>=HIGH'; repeat to narrow further
     ///
     /// The form is FIELD OP VALUE, joined by `and`. Fields: name state owner priority sequence age held expires
     /// attempts size details.PATH; in the trash and the history also trashed ended outcome by action reason waited

@@ -44,7 +44,7 @@ pub(crate) struct LoadArgs {
     #[arg(value_name = "FILE|-")]
     file: String,
 
-    /// Load only matching jobs, for example 'name=backup-*'; repeat it to narrow further
+    /// Load only matching jobs, for example 'name=backup-*'; repeat to narrow further
     #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields)]
     filter: Vec<Filter>,
 

@@ -221,8 +221,8 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
              claim"
         }
         (BoardError::AlreadyClaimed { .. }, _) => {
-            "`jobboard claim --next` claims the next claimable job; if the owner of this job is \
-             gone, `jobboard abandon --force JOB` releases the claim"
+            "`jobboard claim --next` claims another job; if the owner of this one is gone, \
+             `jobboard abandon --force JOB` releases the claim"
         }
         (BoardError::NotClaimed, "trash" | "consume") => {
             return Some(by_force(

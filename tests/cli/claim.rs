@@ -63,7 +63,7 @@ fn claimed_job_cannot_be_claimed_again() {
     --- stdout
     --- stderr
     error: cannot claim resize on sqlite:ROOT/state/jobboard/board.db: the job is claimed by ada
-    hint: `jobboard claim --next` claims the next claimable job; if the owner of this job is gone, `jobboard abandon --force 00000001-0000-0000-0000-000000000000` releases the claim
+    hint: `jobboard claim --next` claims another job; if the owner of this one is gone, `jobboard abandon --force 00000001-0000-0000-0000-000000000000` releases the claim
     ");
 }
 

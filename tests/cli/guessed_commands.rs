@@ -258,12 +258,12 @@ fn forgotten_dashes_are_answered_with_the_corrected_line() {
         ),
         (
             "post x --who ada ls -l",
-            "`jobboard post x --who ada -- ls -l`; if the name is the program, `jobboard post x --who ada -- x ls -l`",
+            "`jobboard post x --who ada -- ls -l`; if the name is also the program, `jobboard post x --who ada -- x ls -l`",
         ),
         ("run tail -f log", "`jobboard run tail -- tail -f log`"),
         (
             "run echo hi",
-            "`jobboard run echo -- hi`; if the name is the program, `jobboard run echo -- echo hi`",
+            "`jobboard run echo -- hi`; if the name is also the program, `jobboard run echo -- echo hi`",
         ),
         (
             "-q --who ada post ls -l",

@@ -405,7 +405,7 @@ fn many_long_owners_use_little_memory() {
     for words in [
         &["status"][..],
         &["doctor"],
-        &["check"],
+        &["check", "--timeout", "60s"],
         &["dash", "--once"],
         &["list", "--sort", "owner"],
         &["list", "--count", "--by", "owner"],

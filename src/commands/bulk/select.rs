@@ -36,7 +36,7 @@ pub(crate) struct Selection {
     #[arg(id = "with_name", long = "name", value_name = "GLOB", value_parser = Filter::by_name)]
     pub(crate) name: Option<Filter>,
 
-    /// Act on all matching jobs, for example 'held>10m'; repeat it to narrow further
+    /// Act on all jobs that match, for example 'held>10m'; repeat to narrow further
     #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields)]
     pub(crate) filter: Vec<Filter>,
 

@@ -66,7 +66,7 @@ pub(crate) struct DashArgs {
     #[arg(long, value_enum, value_name = "VIEW")]
     view: Option<View>,
 
-    /// Initial filter; repeat it to narrow further (`jobboard help filters`)
+    /// Initial filter; repeat to narrow further (`jobboard help filters`)
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 

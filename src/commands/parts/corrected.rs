@@ -74,7 +74,7 @@ impl<'a> TypedLine<'a> {
             [word, ..] if word.starts_with('-') && has_name => [&[*first], rest].concat(),
             [word, ..] if word.starts_with('-') => return None,
             _ if has_name => {
-                let text = "put the command after `--`: `jobboard {} -- {}`; if the name is the \
+                let text = "put the command after `--`: `jobboard {} -- {}`; if the name is also the \
                             program, `jobboard {} -- {} {}`";
                 return Some(Hint::new(text, [&line, rest, &line, &[first], rest]));
             }

@@ -26,7 +26,7 @@ pub(crate) struct DraftArgs {
     #[arg(value_name = "KEY=TEXT|KEY:=JSON")]
     facts: Vec<String>,
 
-    /// Details: a JSON object, @FILE, or - for standard input; KEY=TEXT arguments are added
+    /// Details: a JSON object, @FILE, or - for standard input; KEY=TEXT arguments are added to them
     #[arg(long, value_name = "JSON|@FILE|-")]
     details: Option<String>,
 
@@ -61,7 +61,7 @@ impl DraftArgs {
                 Hint::new("`jobboard post {} -- sh -c {}`", [&[name][..], &words])
             }
             _ => Hint::new(
-                "`jobboard post {} -- {}`; if the name is the program, `jobboard post {} -- {} {}`",
+                "`jobboard post {} -- {}`; if the name is also the program, `jobboard post {} -- {} {}`",
                 [&[name][..], &words, &[name], &[name], &words],
             ),
         };

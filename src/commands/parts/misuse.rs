@@ -154,7 +154,10 @@ fn guessed(error: &clap::Error, command: &str, words: &[String]) -> Option<Hint>
             let name = words.iter().skip_while(|word| *word != command).nth(1)?;
             let line: Vec<_> = name.split(' ').collect();
             Some(match line.as_slice() {
-                [_] => Hint::new("`jobboard run {} -- COMMAND` runs a command", [&[name]]),
+                [_] => Hint::new(
+                    "`jobboard run {} -- COMMAND` names the job and runs COMMAND",
+                    [&[name]],
+                ),
                 line => Hint::new("`jobboard run {} -- {}`", [&line[..1], line]),
             })
         }

@@ -47,7 +47,7 @@ use crate::{
 /// interventions `by` and `reason`. If the board is unreachable, at the start or later, the command keeps retrying.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WatchArgs {
-    /// Print only events of matching jobs; repeat it to narrow further
+    /// Print only events of matching jobs; repeat to narrow further
     ///
     /// Uses the filters of `list` on the job after the event. A job that is gone is matched by its last known
     /// state, or by the event's own fields: name, owner, priority, sequence, state. `resync` is always printed.
