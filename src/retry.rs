@@ -36,12 +36,12 @@ pub(crate) enum OnFailure {
 /// The retry policy given on the command line.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct RetryPolicy {
-    /// Retry limit for jobs that do not set one
+    /// Attempts before a job goes to the trash, unless the job sets its own limit
     #[arg(long, value_name = "N", default_value_t = MAX_ATTEMPTS,
           value_parser = clap::value_parser!(u32).range(1..))]
     max_attempts: u32,
 
-    /// Cap on the retry limit that a job sets
+    /// Highest limit that a job may set
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_attempts_max: Option<u32>,
 

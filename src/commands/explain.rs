@@ -12,6 +12,7 @@ use super::{
     bulk::references::{EVERY_SHELF, NONE_PREFERRED, references_or_names},
     doctor::{self, DoctorArgs},
     parts::{logbook::LogbookArgs, octavia::AboutArgs, problems},
+    show::ended_later,
 };
 use crate::{
     board::{Board, BoardError, BoardExt, Detail, JobRef, Order, Query, Which},
@@ -130,7 +131,11 @@ async fn explain(
         (Shelf::History, "the history"),
     ] {
         match board.resolve_one(shelf, wanted).await {
-            Ok(mut entry) => {
+            Ok(entry) => {
+                let (mut entry, shelf) = match shelf {
+                    Shelf::Trash => last_run(board, wanted, entry).await?,
+                    Shelf::Board | Shelf::History => (entry, shelf),
+                };
                 if let Entry::Job(job) = &mut entry
                     && let (false, Ok(uuid)) = (shelf == Shelf::History, job.reference().parse())
                 {
@@ -174,6 +179,19 @@ async fn explain(
         findings: vec![Problem::new(code, summary).fixed_by(alike.map(Fix::look))],
         unseen: hidden,
     })
+}
+
+/// A job in the trash may have been posted again under its uuid, and have ended since.
+async fn last_run(
+    board: &dyn Board,
+    wanted: &JobRef,
+    trashed: Entry,
+) -> Result<(Entry, Shelf), BoardError> {
+    match board.resolve_one(Shelf::History, wanted).await {
+        Ok(past) if ended_later(&past, &trashed) => Ok((past, Shelf::History)),
+        Err(error) if error.is_retryable() => Err(error),
+        _ => Ok((trashed, Shelf::Trash)),
+    }
 }
 
 async fn suggest_key(board: &dyn Board, start: &str) -> Result<Option<Suggestion>, BoardError> {

@@ -138,10 +138,7 @@ pub(crate) async fn find_everywhere(
     for (entry, past) in found.iter_mut().zip(past) {
         let is_later = match (&entry, &past) {
             (Err(BoardError::NoSuchJob), _) => true,
-            (Ok(entry), Ok(past)) => {
-                let ended = past.job().and_then(|it| it.ended.as_ref());
-                trashed_on(entry).is_some_and(|on| ended.is_some_and(|end| end.on > on))
-            }
+            (Ok(entry), Ok(past)) => ended_later(past, entry),
             _ => false,
         };
         if is_later {
@@ -149,6 +146,11 @@ pub(crate) async fn find_everywhere(
         }
     }
     Ok(found)
+}
+
+pub(crate) fn ended_later(past: &Entry, trashed: &Entry) -> bool {
+    let ended = past.job().and_then(|it| it.ended.as_ref());
+    trashed_on(trashed).is_some_and(|on| ended.is_some_and(|end| end.on > on))
 }
 
 fn trashed_on(entry: &Entry) -> Option<DateTime<Utc>> {

@@ -209,3 +209,18 @@ fn unique_key_is_a_reference() {
     run.succeeded();
     assert_eq!(env.state("unique:nightly run"), "COMPLETE");
 }
+
+#[test]
+fn unique_key_means_the_last_run_even_if_an_earlier_one_is_in_the_trash() {
+    let env = Env::new();
+    let post = "post backup --unique night";
+    env.run(post).succeeded();
+    env.run("trash --force --yes backup").succeeded();
+    env.run(post).succeeded();
+    env.run("consume --force --yes unique:night").succeeded();
+    for command in ["show unique:night", "explain unique:night"] {
+        let run = env.run(command);
+        let answer = run.succeeded().to_lowercase();
+        assert!(answer.contains("complete"), "{run}");
+    }
+}
