@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// A command exits with this code to ask for a later retry: a temporary failure.
-const TRY_LATER: i32 = 75;
+pub(crate) const TRY_LATER: i32 = 75;
 
 pub(crate) const MAX_ATTEMPTS: u32 = 5;
 
@@ -41,7 +41,7 @@ pub(crate) struct RetryPolicy {
           value_parser = clap::value_parser!(u32).range(1..))]
     max_attempts: u32,
 
-    /// Highest limit that a job may set
+    /// Highest retry limit that a job may set
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_attempts_max: Option<u32>,
 

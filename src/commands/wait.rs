@@ -2,7 +2,11 @@
 
 mod outcomes;
 
-use std::{collections::HashSet, future::ready, time::Duration};
+use std::{
+    collections::HashSet,
+    future::ready,
+    time::{Duration, Instant},
+};
 
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
@@ -72,10 +76,11 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
         ..Scope::board("wait")
     };
     let wanted = references(ctx, &*board, scope, &args.jobs).await?;
+    let limit = args.timeout.map(TimeLimit::from_now);
     if args.empty {
         let empty = async |waiter: &mut Waiter<'_>| waiter.until_empty().await;
         let waiter = waiter(ctx, &*board);
-        until(args.timeout, "the board was not empty after", waiter, empty)
+        until(limit, "the board was not empty after", waiter, empty)
             .await
             .with_context(|| ctx.trying("wait for", "an empty board"))?;
         return ctx.out.report(&EmptyBoard { done: "empty" });
@@ -85,12 +90,12 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
         let nothing = HashSet::new();
         let claimable =
             async |waiter: &mut Waiter<'_>| waiter.until_claimable(&filters, &nothing).await;
-        let job = until(args.timeout, NOT_CLAIMABLE, waiter(ctx, &*board), claimable)
+        let job = until(limit, NOT_CLAIMABLE, waiter(ctx, &*board), claimable)
             .await
             .with_context(|| ctx.trying("wait for", "a job"))?;
         return ctx.out.report(&Done::of_job("claimable", &job));
     }
-    for_named(ctx, &*board, &wanted, &args).await
+    for_named(ctx, &*board, &wanted, args.gone_ok, limit).await
 }
 
 pub(super) async fn waiter<'a>(
@@ -138,7 +143,8 @@ pub(crate) async fn for_posted(
     timeout: Option<Duration>,
 ) -> anyhow::Result<()> {
     let jobs = std::slice::from_ref(&job);
-    let endings = finished(ctx, board, waiter, jobs, timeout).await?;
+    let limit = timeout.map(TimeLimit::from_now);
+    let endings = finished(ctx, board, waiter, jobs, limit).await?;
     let mut bad_ends = BadEnds::default();
     if let Some(Some(ending)) = endings.first() {
         let ended = EndedJob {
@@ -186,7 +192,7 @@ async fn finished(
     board: &dyn Board,
     waiter: Waiter<'_>,
     awaited: &[Awaited],
-    timeout: Option<Duration>,
+    limit: Option<TimeLimit>,
 ) -> anyhow::Result<Vec<Option<Ending>>> {
     let (whom, what) = match awaited {
         [job] => (job.key.text(), "the job did not end within"),
@@ -201,7 +207,7 @@ async fn finished(
         }
     };
     let finished = async |waiter: &mut Waiter<'_>| waiter.until_finished(awaited).await;
-    until(timeout, what, ready(Ok(waiter)), finished)
+    until(limit, what, ready(Ok(waiter)), finished)
         .await
         .with_context(trying)
 }
@@ -218,13 +224,14 @@ async fn for_named(
     ctx: &mut Context,
     board: &dyn Board,
     wanted: &[JobRef],
-    args: &WaitArgs,
+    gone_ok: bool,
+    limit: Option<TimeLimit>,
 ) -> anyhow::Result<()> {
     // From here on the waiter hears every end, also before the lookup.
-    let waiter = within(args.timeout, NO_REPLY, Waiter::begin(board))
+    let waiter = within(limit, NO_REPLY, Waiter::begin(board))
         .await
         .with_context(|| ctx.trying("wait for", "the jobs"))?;
-    let found = look_up(ctx, board, wanted, args.gone_ok).await?;
+    let found = look_up(ctx, board, wanted, gone_ok).await?;
     let mut there = Vec::new();
     let mut missing = Vec::new();
     for job in found {
@@ -239,7 +246,7 @@ async fn for_named(
     }
     let waited = match there.as_slice() {
         [] => Ok(()),
-        there => for_existing(ctx, board, waiter, there, args.timeout).await,
+        there => for_existing(ctx, board, waiter, there, limit).await,
     };
     let worst = match waited {
         Ok(()) => missing.pop().map_or(Ok(()), Err),
@@ -254,10 +261,10 @@ async fn for_existing(
     board: &dyn Board,
     waiter: Waiter<'_>,
     entries: &[Entry],
-    timeout: Option<Duration>,
+    limit: Option<TimeLimit>,
 ) -> anyhow::Result<()> {
     let awaited: Vec<_> = entries.iter().map(Awaited::of).collect();
-    let endings = finished(ctx, board, waiter, &awaited, timeout).await?;
+    let endings = finished(ctx, board, waiter, &awaited, limit).await?;
     let jobs = entries.iter().zip(&awaited).zip(endings);
     // A trashed job ends the wait; the other jobs then have no ending.
     let ended = jobs.filter_map(|((entry, job), ending)| {
@@ -331,37 +338,57 @@ pub(super) const UNREACHABLE: &str = "the board is still unreachable after a wai
 
 pub(super) const NO_REPLY: &str = "the board did not reply within";
 
+/// How long a command may wait in all.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TimeLimit {
+    timeout: Duration,
+    since: Instant,
+}
+
+impl TimeLimit {
+    pub(super) fn from_now(timeout: Duration) -> Self {
+        let since = Instant::now();
+        Self { timeout, since }
+    }
+
+    fn left(self) -> Duration {
+        self.timeout.saturating_sub(self.since.elapsed())
+    }
+}
+
 /// Limits a wait; `what` begins the error, and the time ends it.
 pub(super) async fn within<T>(
-    timeout: Option<Duration>,
+    limit: Option<TimeLimit>,
     what: &str,
     wait: impl Future<Output = board::Result<T>>,
 ) -> anyhow::Result<T> {
-    let Some(timeout) = timeout else {
+    let Some(limit) = limit else {
         return Ok(wait.await?);
     };
-    match tokio::time::timeout(timeout, wait).await {
+    match tokio::time::timeout(limit.left(), wait).await {
         Ok(ended) => Ok(ended?),
-        Err(_) => Err(out_of_time(timeout, what)),
+        Err(_) => Err(out_of_time(limit.timeout, what)),
     }
 }
 
 /// Limits a wait from the subscription on. If the board is unreachable when the time ends, that is the error.
 pub(super) async fn until<'a, T>(
-    timeout: Option<Duration>,
+    limit: Option<TimeLimit>,
     what: &str,
     waiter: impl Future<Output = board::Result<Waiter<'a>>>,
     wait: impl AsyncFnOnce(&mut Waiter<'a>) -> board::Result<T>,
 ) -> anyhow::Result<T> {
     let mut begun = None;
-    let ended = within(timeout, what, async {
+    let ended = within(limit, what, async {
         let waiter = begun.insert(waiter.await?);
         wait(waiter).await
     });
     let ended = ended.await;
-    match (timeout, begun) {
-        (Some(timeout), None) => ended.map_err(|error| blamed(error, timeout, NO_REPLY)),
-        (Some(timeout), Some(waiter)) if waiter.is_lost() => {
+    match (limit, begun) {
+        (Some(TimeLimit { timeout, .. }), None) => {
+            ended.map_err(|error| blamed(error, timeout, NO_REPLY))
+        }
+        (Some(TimeLimit { timeout, .. }), Some(waiter)) if waiter.is_lost() => {
             ended.map_err(|error| blamed(error, timeout, UNREACHABLE))
         }
         _ => ended,

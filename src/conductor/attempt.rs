@@ -26,7 +26,7 @@ use crate::{
         clock::{self, Boottime},
         command::NotRun,
     },
-    retry::{AttemptContext, AttemptEnd},
+    retry::{AttemptContext, AttemptEnd, TRY_LATER},
     trace::Span,
     worker::{HeldJob, NotPerformed},
 };
@@ -248,7 +248,7 @@ impl JobRun<'_> {
             }
         };
         Ok(match ended {
-            Ended::Exit(0 | 75) => AttemptEnd::Ended(ended),
+            Ended::Exit(0 | TRY_LATER) => AttemptEnd::Ended(ended),
             _ => AttemptEnd::Interrupted,
         })
     }

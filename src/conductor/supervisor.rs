@@ -196,7 +196,7 @@ impl Supervisor {
             };
             tokio::select! {
                 biased;
-                Some(_) = self.attempts.join_next() => {}
+                Some(over) = self.attempts.join_next() => over.map_err(|_| Halted::Broken)?,
                 // A pending claim request is answered first; its result no longer matters.
                 ended = self.picker.end(), if is_picking => {
                     let _ = ended?;

@@ -39,6 +39,7 @@ pub(crate) use self::{
     job::{ColumnChange, JobColumns, JobView, count_jobs, rfc3339, short, titled},
     json::line as json_line,
     page::Page,
+    pager::is_program,
     progress::Progress,
     prometheus::{Exposition, timestamp},
     rows::{Report, Row, Rows},
@@ -260,14 +261,14 @@ impl Output {
             let text = String::from_utf8_lossy(text);
             self.json("", &serde_json::json!({ "text": text }), "\n")?;
         } else {
-            written(self.stdout.write_all(text))?;
+            written(self.sink().write_all(text))?;
         }
         self.flush()
     }
 
     /// Writes part of a document with its own format, independent of the output format.
     pub(crate) fn pass(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        written(self.stdout.write_all(bytes))
+        written(self.sink().write_all(bytes))
     }
 
     /// Returns a handle that becomes ready when the reader closes the output, if that can be detected.

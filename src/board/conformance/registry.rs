@@ -104,6 +104,23 @@ pub(crate) async fn name_of_a_running_conductor_is_taken(board: &Subject) {
     board.register(&conductor("night")).await.unwrap();
 }
 
+/// `remove` deletes the entry of this name, as the server does when its session ends.
+pub(crate) async fn publishing_after_another_took_the_name_does_nothing(
+    board: &Subject,
+    successor: &Subject,
+    remove: impl AsyncFnOnce(&str),
+) {
+    board.register(&conductor("night")).await.unwrap();
+    let taken = successor.register(&conductor("night")).await;
+    assert_matches!(taken, Err(BoardError::NameTaken { .. }));
+    remove("night").await;
+    register_with_lease(successor, "night").await;
+    board.publish(&ConductorReport::default()).await.unwrap();
+    assert_eq!(registered(successor).await[0].report, leased());
+    board.close().await;
+    assert_eq!(registered(successor).await[0].report, leased());
+}
+
 /// For boards whose entries expire: `expire` ends the registration of the conductor of this name.
 pub(crate) async fn killed_conductor_is_listed_until_its_name_is_taken(
     board: &Subject,

@@ -84,7 +84,7 @@ impl Redis {
     pub(super) async fn move_records(&self) -> Result<Vec<MoveRecord>> {
         let mut records = Vec::new();
         let mut pages = pin!(self.client.fields(self.keys.moves(), 1000));
-        while records.len() <= MOST_RECORDS
+        while records.len() < MOST_RECORDS
             && let Some(page) = pages.try_next().await?
         {
             records.extend(page.iter().filter_map(|(key, value)| {
@@ -92,6 +92,7 @@ impl Redis {
                 MoveRecord::read(key.ok()?, value.ok()?)
             }));
         }
+        records.truncate(MOST_RECORDS);
         Ok(records)
     }
 

@@ -336,30 +336,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn entry_of_a_successor_is_kept() {
+    async fn foreign_value_takes_the_name() {
         let Some(server) = Server::start(&[]) else {
             return;
         };
-        let open = || {
-            Redis::new(
-                &server.url(""),
-                None,
-                Duration::from_secs(5),
-                Limit::USUAL,
-                crate::job::HISTORY,
-            )
-        };
-        let (board, other) = (open(), open());
-        board.register(&night()).await.unwrap();
-        let taken = other.register(&night()).await;
-        assert_matches!(taken, Err(BoardError::NameTaken { .. }));
-        server.run::<()>(&["DEL", "taskflow:conductor.night"]);
-        other.register(&night()).await.unwrap();
-        board.publish(&status_with_version("ours")).await.unwrap();
-        assert_eq!(shown(&other).await, ConductorReport::default());
-        board.close().await;
-        assert_eq!(shown(&other).await, ConductorReport::default());
-        server.run::<()>(&["DEL", "taskflow:conductor.night"]);
+        let board = server.board("");
         // A foreign value that an operator stored there.
         server.run::<redis::Value>(&["LPUSH", "taskflow:conductor.night", "x"]);
         let taken = board.register(&night()).await;

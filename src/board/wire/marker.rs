@@ -36,7 +36,7 @@ impl MarkerRecord {
         serde_json::from_slice(stored).unwrap_or_default()
     }
 
-    /// Whether it has no members of a later version.
+    /// Whether it has no members of a newer version.
     pub(crate) fn is_of_known_version(&self) -> bool {
         self.v <= VERSION
     }

@@ -61,7 +61,11 @@ impl ConductorEntry {
     pub(super) async fn publish(&self, report: &ConductorReport) -> Result<()> {
         *self.report.lock() = report.clone();
         let board = self.root.writing().await?;
-        board.publish(&self.conductor.name, report).await
+        match self.is_ours(&board).await? {
+            true => board.publish(&self.conductor.name, report).await,
+            // After a lost session another process may have taken the name; ours returns with the next session.
+            false => Ok(()),
+        }
     }
 
     async fn enter(&self) -> Result<StateWatcher> {
@@ -164,7 +168,6 @@ impl BoardSession<'_> {
         let data = as_json(report);
         let set = self.session.client.set_data(&path, data.as_bytes(), None);
         match self.session.ask(WRITING, set).await? {
-            // A lost entry comes back with the next session.
             Ok(_) | Err(Error::NoNode) => Ok(()),
             Err(error) => Err(self.session.refusal(WRITING, &error)),
         }

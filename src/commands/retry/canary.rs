@@ -19,7 +19,7 @@ use crate::{
             task::Task,
         },
         show::find_everywhere,
-        wait::{NO_REPLY, out_of_time, print_news, until, within},
+        wait::{NO_REPLY, TimeLimit, out_of_time, print_news, until, within},
     },
     context::Context,
     diagnosis::{Judged, Snapshot, signature},
@@ -101,7 +101,8 @@ impl CanaryArgs {
         let trial = CanaryTrial::new(canaries, &task.chosen);
         // Subscribe before the retry, so that an early end is not missed.
         let timeout = self.timeout.or(self.patience);
-        let waiter = within(timeout, NO_REPLY, Waiter::begin(board))
+        let limit = timeout.map(TimeLimit::from_now);
+        let waiter = within(limit, NO_REPLY, Waiter::begin(board))
             .await
             .with_context(|| ctx.trying("try", "the canary"))?;
         let mut signals = Signals::ending()?;
@@ -113,7 +114,7 @@ impl CanaryArgs {
         };
         let what = "the canary did not end within";
         let again = |resume: Suggestion| resume.with(["--canary".to_owned(), first.to_string()]);
-        let failures = until(timeout, what, ready(Ok(waiter)), outcome);
+        let failures = until(limit, what, ready(Ok(waiter)), outcome);
         let failures = tokio::select! {
             failures = failures => match failures {
                 Ok(failures) => failures,

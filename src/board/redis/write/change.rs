@@ -197,7 +197,9 @@ impl Redis {
 
     pub(crate) async fn restore_jobs(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
         let edits = self.edits(jobs).await?;
-        let mut call = self.on_trash(Script::Restore, Utc::now());
+        let now = Utc::now();
+        let mut call = self.on_trash(Script::Restore, now);
+        call.arg("now", msgpack::time(now));
         for (job, edit) in jobs.iter().zip(&edits) {
             let Ok((seen, wanted)) = edit else { continue };
             self.add_job(&mut call, &field_of(&job.key));
@@ -277,7 +279,6 @@ impl Redis {
     fn on_trash(&self, script: Script, now: DateTime<Utc>) -> Call {
         let mut call = self.call(script);
         call.key("trash", self.keys.trash())
-            .arg("now", msgpack::time(now))
             .arg("time", text_of(now));
         call
     }

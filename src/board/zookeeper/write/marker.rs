@@ -33,7 +33,7 @@ impl MarkerRecord {
         name.map(JobKey::new)
     }
 
-    /// Whether it names none of these jobs; a later version may contain more.
+    /// Whether it names none of these jobs; a newer version may contain more.
     pub(crate) fn is_void(&self, jobs: &HashSet<JobKey>) -> bool {
         let mut named = Shelf::LIVE.into_iter().filter_map(|shelf| self.on(shelf));
         self.is_of_known_version() && !named.any(|key| jobs.contains(&key))

@@ -5,7 +5,6 @@
 permit({ "HSET", "HEXISTS" }, listings, "field", "value")
 permit({ "INCRBY" }, sequence, "1")
 turn_to(1)
-permit({ "GET" }, owned)
 permit({ "DEL" }, owned, modified, sidecar)
 if owner ~= "" then
   permit({ "TIME" })
