@@ -334,7 +334,7 @@ fn refusal(message: &str, name: Option<&str>) -> anyhow::Error {
     let refused = CommandError::refused(message);
     match name {
         Some(name) => refused
-            .hint(Hint::new("to confirm, add --confirm {}", [&[name]]))
+            .hint(Hint::new("to confirm, add `--confirm {}`", [&[name]]))
             .into(),
         None => refused
             .hint("`jobboard config` shows the board in use")

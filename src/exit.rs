@@ -157,8 +157,9 @@ impl CommandError {
                 hint: untrusted.remedy(),
             },
             None => Self::Usage {
-                hint: (error.chain().any(|it| it.is::<InvalidUrl>()))
-                    .then(|| "`jobboard help boards` shows the URL of each kind of board".into()),
+                hint: (error.chain().any(|it| it.is::<InvalidUrl>())).then(|| {
+                    "`jobboard help boards` shows the URL format of each kind of board".into()
+                }),
                 message,
             },
         }

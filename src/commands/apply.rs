@@ -23,7 +23,7 @@ use crate::{
 /// Carry out a plan made with --plan
 ///
 /// Acts on each job of the plan that is unchanged, and reports the other jobs as `skipped`. An interrupted run can be
-/// repeated: jobs that are already changed are skipped. The audit entries name the author and the reason of the plan.
+/// repeated: jobs that are already changed are skipped. The audit entries record the plan's author and reason.
 /// A plan that is truncated, altered, made for another board or writable by other users is refused as a whole.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ApplyArgs {

@@ -101,7 +101,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()
     if args.job.is_none() && !args.next {
         let message = "no job given: name one or use --next";
         let hint = "`jobboard claim --next` claims the first claimable job; `jobboard list \
-            --unclaimed` lists all of them";
+            --unclaimed` lists the unclaimed jobs";
         return Err(CommandError::usage(message).hint(hint).into());
     }
     let if_none = args.if_none;

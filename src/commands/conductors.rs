@@ -20,7 +20,7 @@ use crate::{
 
 /// List the running conductors
 ///
-/// SEEN is the time since the last heartbeat. A conductor sends one every ten seconds, and within a second after a
+/// SEEN is the time since the last heartbeat. A conductor sends one every ten seconds, and within a second of any
 /// change. `silent` means that heartbeats are missing, or that the conductor's process on this machine is gone. After
 /// 30 seconds without a heartbeat, a conductor is listed only while it holds a claim or, on ZooKeeper, until its
 /// session ends. DOING is the conductor's longest-running job. Jobs that a conductor could not settle are listed on

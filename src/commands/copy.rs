@@ -45,16 +45,16 @@ use crate::{
 
 /// Copy or move all jobs, including trashed ones, to another board
 ///
-/// Afterwards, compares both boards and reports each difference (exit code 7). A copy can be repeated: jobs that
-/// already exist there are skipped.
+/// After copying, compares both boards and reports each difference (exit code 7). A copy can be repeated: jobs that
+/// are already on the target board are skipped.
 ///
-/// With --move, each job is claimed here, posted there under a claim, read back, consumed here, and then released
-/// there. An interruption never loses a job, and never leaves both copies claimable. A job that another owner holds,
-/// or whose uuid is taken on the other board, stays here and is reported. Jobs in the trash are copied, and the
-/// originals stay.
+/// With --move, each job is claimed on this board, posted on the target board as claimed, read back, consumed on this
+/// board, and released on the target board. An interruption never loses a job, and never leaves both copies claimable.
+/// A job that another owner holds, or whose uuid is taken on the target board, stays on this board and is reported.
+/// Jobs in the trash are copied, and the originals stay.
 ///
-/// --resume finishes moves that were interrupted: it releases the copies of jobs that were consumed here,
-/// and removes the others. The next --move between the same boards does this first.
+/// --resume finishes moves that were interrupted: it releases the copies of jobs that were consumed on this board, and
+/// deletes the other copies. The next --move between the same boards does this first.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct CopyArgs {
     /// The target board: a URL, or a name from the configuration
@@ -70,13 +70,13 @@ pub(crate) struct CopyArgs {
     )]
     from: Option<String>,
 
-    /// File with the password of the other board [default: that board's own configuration]
+    /// File with the password of the target board [default: that board's own configuration]
     ///
     /// --password-file and the environment apply to --board only.
     #[arg(long, value_name = "FILE")]
     to_password_file: Option<PathBuf>,
 
-    /// Take jobs off this board once they are on the other one
+    /// Take jobs off this board once they are on the target board
     #[arg(long = "move")]
     is_move: bool,
 

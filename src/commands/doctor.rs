@@ -18,9 +18,9 @@ use crate::{
 
 /// Diagnose the board and suggest fixes
 ///
-/// Checks the connection, your rights, the server, its keys, the jobs, the conductors and this machine. Lists every
+/// Checks the connection, your permissions, the server, its keys, the jobs, the conductors and this machine. Lists every
 /// problem, the worst first: how many jobs have it, their common cause, and the command that fixes them all. Jobs
-/// that wait on purpose are only counted. If a check fails or is forbidden, the others still run, and the report
+/// that are supposed to wait (paused, backing off) are only counted. If a check fails or is forbidden, the others still run, and the report
 /// lists what could not be checked. Nothing is changed without --fix.
 ///
 /// `jobboard help troubleshooting` explains each code.
@@ -53,7 +53,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long, requires = "fix")]
     dry_run: bool,
 
-    /// With --fix: reason to record on each job, followed by the code of its problem
+    /// With --fix: reason to record on each job; the problem's code is appended
     #[arg(long, value_name = "TEXT", requires = "fix")]
     reason: Option<String>,
 

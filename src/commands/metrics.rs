@@ -25,7 +25,7 @@ const AGES: [i64; 3] = [60, 600, 3600];
 /// claims that never expire or whose process is dead, and the number of conductors; on an Octavia board also the
 /// pending load balancers. If the board cannot be read, prints `jobboard_up 0` and exits with the usual code.
 ///
-/// With --textfile, writes a file for node_exporter's textfile collector; run it from a timer. The file is
+/// With --textfile, writes a file for node_exporter's textfile collector; run this command from a timer. The file is
 /// replaced atomically, and every user can read it. `conduct --metrics` exports the same numbers and the
 /// conductor's own.
 #[derive(Debug, clap::Args)]

@@ -8,12 +8,14 @@ use serde::Serialize;
 
 use super::parts::reason::ReasonArgs;
 use crate::{
+    board::{Board, BoardError, BoardExt, JobRef},
     context::{Consent, Context},
     duration,
     exit::CommandError,
-    glob::{InvalidGlob, translate},
-    job::{LONGEST_TEXT, Pause},
+    glob::{InvalidGlob, literal, translate},
+    job::{Entry, LONGEST_TEXT, Pause, Shelf},
     output::{Page, Report},
+    suggest::Hint,
 };
 
 /// Pause jobs by name: conductors and `claim --next` skip them
@@ -62,6 +64,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()
     let board = ctx.writable_board()?;
     let now = Utc::now();
     let until = args.lasting.map(|lasting| end(now, lasting)).transpose()?;
+    refuse_reference(ctx, &*board, &names).await?;
     let question = format!("pause all jobs named {names}?");
     // Every other glob leaves some names.
     match names.trim_matches(['*', '?']).is_empty() && names.contains('*') {
@@ -76,6 +79,26 @@ pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()
     }
     let done = "paused";
     ctx.out.report(&Paused { done, pause })
+}
+
+/// Refuses the uuid of a job: no job has it as its name, so the pause would do nothing.
+async fn refuse_reference(ctx: &Context, board: &dyn Board, names: &str) -> anyhow::Result<()> {
+    let Ok(wanted @ JobRef::Uuid(_)) = names.parse() else {
+        return Ok(());
+    };
+    let found = board.resolve_one(Shelf::Board, &wanted).await;
+    match found {
+        Ok(Entry::Job(job)) if job.name != names => {
+            let message = format!("{names} is not a name, but a job named {}", job.name);
+            let hint = Hint::new(
+                "`jobboard pause {}` pauses all jobs with this name",
+                [&[&*literal(&job.name)]],
+            );
+            Err(CommandError::usage(message).hint(hint).into())
+        }
+        Ok(_) | Err(BoardError::NoSuchJob | BoardError::Ambiguous { .. }) => Ok(()),
+        Err(error) => Err(error).with_context(|| ctx.trying("pause", names)),
+    }
 }
 
 async fn list(ctx: &mut Context) -> anyhow::Result<()> {

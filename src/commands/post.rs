@@ -61,7 +61,7 @@ pub(crate) struct PostArgs {
     #[command(flatten)]
     creation: Creation,
 
-    /// Print the record that would be posted, and post nothing
+    /// Print the record that would be posted, without posting it
     #[arg(long)]
     dry_run: bool,
 
@@ -220,10 +220,15 @@ fn refuse_shell_line(name: &str, command: &[String]) -> anyhow::Result<()> {
     if !line.contains(' ') || line.contains('/') || Path::new(line).exists() {
         return Ok(());
     }
-    let error = CommandError::usage("the command is one word, and no shell splits it");
+    let error = CommandError::usage(
+        "the command is one word, and `jobboard` starts programs without a shell",
+    );
     let typed = Value::from(vec![name, line]);
     let hint = match as_command(line).as_slice() {
-        ["sh", ..] => "put `sh -c` before the line".into(),
+        ["sh", ..] => Hint::new(
+            "`jobboard post {} -- sh -c LINE` runs the line in a shell; quote LINE as you did",
+            [&[name]],
+        ),
         words if covered(&typed) == typed => {
             Hint::new("`jobboard post {} -- {}`", [&[name], words])
         }

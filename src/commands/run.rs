@@ -24,7 +24,7 @@ use crate::{
 
 /// Post a job, run its command here, and consume it
 ///
-/// While its command runs on this terminal, the board shows the job as CLAIMED. If the command succeeds, the job
+/// While the command runs, the board shows the job as CLAIMED. If the command succeeds, the job
 /// is consumed. Otherwise it is released for a retry after a back-off, and trashed at its retry limit, as with
 /// `conduct`.
 ///

@@ -30,7 +30,7 @@ pub(super) const SCHEMAS: [(&str, &str); 31] = schemas![
 /// which form. Without NAME, lists the schemas.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SchemaArgs {
-    /// Schema or command
+    /// Name of a schema or command
     name: Option<String>,
 }
 

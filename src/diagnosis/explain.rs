@@ -120,7 +120,7 @@ impl Snapshot {
             }
             (Code::Exhausted | Code::Failed, Some(job)) if !job.has_no_command() => {
                 Some(target.retry().because(
-                    "after fixing the cause; `jobboard change JOB -- COMMAND` corrects the command",
+                    "fix the cause, or correct the command with `jobboard change JOB -- COMMAND`; then retry",
                 ))
             }
             _ => fix(cause, target),

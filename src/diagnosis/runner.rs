@@ -222,7 +222,7 @@ fn decides_by(conductor: &Conductor) -> Result<(ExecutionPolicy, Filters), Strin
     let policy = ExecutionPolicy::of(takes);
     let filters = takes.filters.iter().map(|text| text.parse::<Filter>());
     let filters: Result<Vec<_>, _> = filters.collect();
-    // It may come from a later version.
+    // It may come from a newer version.
     let filters = filters.map_err(|error| error.to_string())?;
     Ok((policy, Filters::new(filters)))
 }

@@ -12,7 +12,7 @@ use crate::{
 };
 
 const LIST: &str = "`jobboard list` shows the jobs on the board; add `--trash` or `--history` for \
-                    jobs that left it";
+                    jobs that have left it";
 
 pub(super) const LOOK_AT_IT: &str = "nothing changed; `jobboard show JOB` shows its current \
                                      state";
@@ -60,7 +60,9 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         } => {
             let words: Vec<_> = verb.split(' ').collect();
             let text = match words[0] {
-                "trash" => "`jobboard {} {}` acts on one of them, `jobboard {} --name {}` on all",
+                "trash" => {
+                    "use `jobboard {} {}` for one of them, or `jobboard {} --name {}` for all"
+                }
                 _ => "name one by its uuid, as in `jobboard {} {}`",
             };
             Hint::new(text, [&words, &[first], &words, &[name]])

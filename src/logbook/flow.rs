@@ -59,7 +59,7 @@ pub(crate) enum AtomState {
     RevertFailure,
     Retrying,
     Ignore,
-    /// A state of later versions.
+    /// A state of newer versions.
     Other(String),
 }
 

@@ -39,7 +39,8 @@ pub(super) fn show(text: &str) {
     }
 }
 
-fn is_program(line: &str) -> bool {
+/// Whether the line begins with a program in PATH.
+pub(crate) fn is_program(line: &str) -> bool {
     let search = env::var_os("PATH").unwrap_or_default();
     let mut directories = env::split_paths(&search);
     let program = line.split_whitespace().next();

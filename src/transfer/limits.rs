@@ -71,7 +71,7 @@ pub(crate) fn check_command(details: &Details) -> anyhow::Result<()> {
     };
     let hint = match &flaw {
         Forbidden::Relative(name) if !name.is_empty() => {
-            Hint::new("write `-- {}`", [&[&absolute(name)]])
+            Hint::new("use `-- {}`", [&[&absolute(name)]])
         }
         Forbidden::Malformed { field: "cwd", .. } => {
             let cwd = text("cwd").unwrap_or_default();

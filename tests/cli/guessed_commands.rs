@@ -100,6 +100,10 @@ fn guessed_words_without_a_command_are_answered() {
         ("use redis://host", "--board redis://host "),
         ("use localhost:6379", "--board redis://localhost:6379 "),
         ("kill 3f9a", "trash --force 3f9a"),
+        ("kill nap", "`jobboard trash --force nap`"),
+        ("reset nap", "`jobboard retry nap`"),
+        ("drain", "`jobboard pause '*'`"),
+        ("purge --failed", "`jobboard purge --problem failed`"),
         ("boards", "`jobboard config`"),
         ("clear", "`jobboard purge --all`"),
         ("stop", "`jobboard pause '*'`"),
@@ -258,13 +262,10 @@ fn forgotten_dashes_are_answered_with_the_corrected_line() {
         ),
         (
             "post x --who ada ls -l",
-            "`jobboard post x --who ada -- ls -l`; if the name is also the program, `jobboard post x --who ada -- x ls -l`",
+            "`jobboard post x --who ada -- ls -l`",
         ),
         ("run tail -f log", "`jobboard run tail -- tail -f log`"),
-        (
-            "run echo hi",
-            "`jobboard run echo -- hi`; if the name is also the program, `jobboard run echo -- echo hi`",
-        ),
+        ("run echo hi", "`jobboard run echo -- echo hi`"),
         (
             "-q --who ada post ls -l",
             "`jobboard -q --who ada post ls -- ls -l`",
@@ -444,10 +445,10 @@ fn commands_that_can_be_undone_take_the_name_of_a_single_job() {
     for (line, hint) in [
         ("retry", "as in `jobboard retry "),
         ("change --priority LOW", "as in `jobboard change "),
-        ("trash", "`jobboard trash --name deploy` on all"),
+        ("trash", "`jobboard trash --force --name deploy` for all"),
         (
             "trash --force",
-            "`jobboard trash --force --name deploy` on all",
+            "`jobboard trash --force --name deploy` for all",
         ),
     ] {
         let run = env.run(format!("{line} deploy"));

@@ -345,12 +345,12 @@ fn many_problems_take_three_commands(stage: &Stage) {
     screen.resize(200, 200);
     screen.line("jobboard doctor --fix --skip server");
     let mut at = 0;
-    while !screen.has(r"(?m)^on purpose") {
+    while !screen.has(r"(?m)^waiting as intended") {
         at += 1;
         wait_until("it asks, or is done", || {
             screen.has(&format!(
                 r"(?m)^{at} of \d+\. [^\[]*\[y\].*\[q\]uit, then Enter *$"
-            )) || screen.has("(?m)^on purpose")
+            )) || screen.has("(?m)^waiting as intended")
         });
         // No conductor takes the spent job yet, so no canary would end.
         let is_spent = screen.has(&format!(r"(?m)^{at} of \d+\. retries-exhausted"));

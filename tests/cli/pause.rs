@@ -149,7 +149,7 @@ fn pause_is_shown_and_reported(stage: &Stage) {
     for (only, is_counted) in [("jobs", true), ("conductors", false)] {
         let expected = stage.env.run(format!("doctor --only {only}"));
         assert_eq!(
-            expected.stdout.contains("on purpose"),
+            expected.stdout.contains("waiting as intended"),
             is_counted,
             "{expected}"
         );
@@ -172,6 +172,16 @@ fn pause_is_shown_and_reported(stage: &Stage) {
             .succeeded()
             .contains("paused")
     );
+}
+
+#[test]
+fn uuid_is_not_paused_as_a_name() {
+    let env = Env::new();
+    let job = env.post("resize").to_string();
+    let run = env.run(format!("pause {}", &job[..8]));
+    assert!(run.failed(2).contains("`jobboard pause resize`"), "{run}");
+    env.run("pause resize").succeeded();
+    env.run("pause cafe").succeeded();
 }
 
 #[test]

@@ -458,7 +458,7 @@ fn command_line_in_one_word_is_refused_with_its_correction() {
     let env = Env::new();
     for (line, answer) in [
         ("df -h", "`jobboard post a -- df -h`"),
-        ("df -h | wc", "put `sh -c` before the line"),
+        ("df -h | wc", "`jobboard post a -- sh -c LINE`"),
         ("mysql --password=x1", "separate the words"),
     ] {
         let refused = env.jobboard(&["post", "a", "--", line]).run();

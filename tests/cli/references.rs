@@ -135,7 +135,7 @@ fn each_of_several_jobs_is_reported_and_possible_changes_happen() {
     error: cannot consume @3 on sqlite:ROOT/state/jobboard/board.db: the job is not claimed
     hint: `jobboard consume --force --yes @3` also works on an unclaimed job
     error: cannot consume @99 on sqlite:ROOT/state/jobboard/board.db: the job does not exist
-    hint: `jobboard list` shows the jobs on the board; add `--trash` or `--history` for jobs that left it
+    hint: `jobboard list` shows the jobs on the board; add `--trash` or `--history` for jobs that have left it
     error: failed for 3 of 4 jobs
     ");
 }

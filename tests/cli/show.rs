@@ -162,6 +162,6 @@ fn missing_job_is_not_found() {
     --- stdout
     --- stderr
     error: cannot show @99 on sqlite:ROOT/state/jobboard/board.db: the job does not exist
-    hint: `jobboard list` shows the jobs on the board; add `--trash` or `--history` for jobs that left it
+    hint: `jobboard list` shows the jobs on the board; add `--trash` or `--history` for jobs that have left it
     ");
 }

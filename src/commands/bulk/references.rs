@@ -266,7 +266,10 @@ impl<'a> Namesakes<'a> {
             }),
             [entry] => Ok(entry.reference().into_owned()),
             [first, ..] => Err(CommandError::Namesakes {
-                verb: verb.to_owned(),
+                verb: match verb == "trash" && first.holding().is_none() {
+                    true => "trash --force".to_owned(),
+                    false => verb.to_owned(),
+                },
                 jobs: self.list(SAMPLE, |reference| reference),
                 count: self.count,
                 name,
@@ -299,7 +302,7 @@ impl<'a> Namesakes<'a> {
                 let jobs = self.list(3, short);
                 let hint = match scope.has_name_option {
                     true => Hint::new(
-                        "`jobboard {} {}` acts on one of them, `jobboard {} --name {}` on all",
+                        "use `jobboard {} {}` for one of them, or `jobboard {} --name {}` for all",
                         [&words, &[first], &words, &[name]],
                     ),
                     false => one,

@@ -32,7 +32,7 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "STATE")]
     pub(crate) state: Option<State>,
 
-    /// Act on all jobs with this name, for example 'backup-*'
+    /// Act on all jobs whose names match, for example 'backup-*'
     #[arg(id = "with_name", long = "name", value_name = "GLOB", value_parser = Filter::by_name)]
     pub(crate) name: Option<Filter>,
 

@@ -21,7 +21,7 @@ pub(super) struct PolicyArgs {
     #[arg(long, value_name = "DIR")]
     handlers: Option<PathBuf>,
 
-    /// Allow jobs to name programs whose absolute path matches; * does not match a slash
+    /// Allow jobs to run programs whose absolute path matches; * does not match a slash
     #[arg(long, value_name = "PATTERN", value_parser = Glob::of_path)]
     allow: Vec<Glob>,
 

@@ -30,6 +30,7 @@ const SENTENCES: &str = "
     !output_not_kept: {name}: output dropped
     !output_not_kept: output dropped
     skipped: skipping jobs such as {example} ({jobs})
+    waiting: waiting for the owner of {example} ({jobs})
     held_without_expiry: not waiting for claims that never expire ({jobs})
     conducting: conductor {conductor} runs the jobs of {board}, up to {jobs} concurrently
     stopping: stopping; running jobs have {grace} to finish ({jobs})
@@ -157,8 +158,8 @@ fn counted(note: &Note, names: &str) -> String {
     let counts = names.split(' ').enumerate().filter_map(|(at, name)| {
         let count = note.fact(name)?.as_u64()?;
         let name = match name {
-            "ran" if count == 1 => "attempt",
-            "ran" => "attempts",
+            "ran" if count == 1 => "command run",
+            "ran" => "commands run",
             "abandoned" => "put back for a retry",
             name => name,
         };
@@ -260,7 +261,7 @@ mod tests {
         assert_eq!(
             lines(&note, Some(40)),
             [
-                "9 attempts, 2 consumed",
+                "9 commands run, 2 consumed",
                 "failed: a, b, c, d, e and 2 more; next: jobboard list --failed"
             ]
         );

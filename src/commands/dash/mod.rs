@@ -70,7 +70,7 @@ pub(crate) struct DashArgs {
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 
-    /// Enable upper-case keys that change the board; each asks first
+    /// Enable the upper-case keys, which change the board after confirmation
     #[arg(long, conflicts_with = "once")]
     act: bool,
 
@@ -82,7 +82,7 @@ pub(crate) struct DashArgs {
 
     /// Draw with ASCII only; other characters become ?
     ///
-    /// This is the default if LC_ALL, LC_CTYPE or LANG names a locale without UTF-8.
+    /// This is the default if LC_ALL, LC_CTYPE or LANG names a non-UTF-8 locale.
     #[arg(long)]
     ascii: bool,
 }
@@ -122,7 +122,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()>
 
 /// Returns why the dashboard cannot run here, and the alternative.
 fn problem(ctx: &Context, args: &DashArgs) -> Option<(&'static str, &'static str)> {
-    let once = "`jobboard dash --once` prints one screen";
+    let once = "`jobboard dash --once` prints one frame";
     let is_dumb = |term: OsString| term == "dumb" || term.is_empty();
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     match args.once {

@@ -151,7 +151,7 @@ impl Diagnosis {
             facts.push(format!("{} backing off", self.backing_off));
         }
         if !facts.is_empty() {
-            let line = page.sentence(2).add(Tone::Faint, "on purpose: ");
+            let line = page.sentence(2).add(Tone::Faint, "waiting as intended: ");
             line.plain(facts.join(", "));
         }
         if self.waiting > 0 {

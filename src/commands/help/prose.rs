@@ -31,13 +31,16 @@ impl Block {
 
     /// Whether both are entries of one kind, which share a layout.
     fn continues(&self, next: &Self) -> bool {
-        let marks = [self, next].map(|block| block.term().map(|term| is_mark(&term)));
+        let marks = [self, next].map(|block| match block {
+            Self::Entry { term, .. } => Some(is_mark(term)),
+            _ => None,
+        });
         marks[0].is_some() && marks[0] == marks[1]
     }
 }
 
 fn is_mark(term: &str) -> bool {
-    !term.contains(char::is_alphanumeric)
+    !term.contains(|letter: char| letter.is_alphanumeric() || letter == '`')
 }
 
 /// Returns the title and the subject from the first line, `# TITLE: ABOUT`; both are the same in `### TITLE`.
@@ -233,7 +236,9 @@ fn spans(mut text: &str) -> Vec<(Kind, String)> {
         } else if let Some((strong, behind)) = enclosed("**").or_else(|| enclosed("*")) {
             (Kind::Strong, strong, behind)
         } else if let Some((label, behind)) = link(rest) {
-            (Kind::Plain, label, behind)
+            let is_code = label.starts_with('`');
+            let kind = if is_code { Kind::Code } else { Kind::Plain };
+            (kind, label, behind)
         } else {
             let (mark, behind) = rest.split_at(1);
             (Kind::Plain, mark, behind)
@@ -269,8 +274,8 @@ fn inlines(text: &str) -> Vec<Inline> {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "# Nuts: what they are for\n\nOne `nut`, [two](x.md) *nuts* and\nmore.\n\n\
-        ## Kinds\n\n| kind | taste | price |\n|---|---|---|\n| `wal` | good | low |\n| hazel | `a|b` | high |\n\n\
+    const TEXT: &str = "# Nuts: what they are for\n\nOne `nut`, [two](x.md) *nuts*, [`three`](y.md) and\nmore.\n\n\
+        ## Kinds\n\n| kind | taste | price |\n|---|---|---|\n| `-` | good | low |\n| hazel | `a|b` | high |\n\n\
         - first\n  of all\n- then\n\n```sh\ncrack  it\n```\n\n**`shell`** is hard.\n";
 
     #[test]
@@ -279,11 +284,12 @@ mod tests {
         insta::assert_snapshot!(shown, @r"
         Nuts: what they are for
 
-        One `nut`, two nuts and more.
+        One `nut`, two nuts, `three`
+        and more.
 
         Kinds
 
-          wal    good. Low
+          -      good. Low
           hazel  `a|b`: high
 
           - first of all
@@ -302,10 +308,10 @@ mod tests {
         insta::assert_snapshot!(page.to_roff(), @r"
         .SH DESCRIPTION
         .PP
-        One \fBnut\fR, two \fBnuts\fR and more.
+        One \fBnut\fR, two \fBnuts\fR, \fBthree\fR and more.
         .SH KINDS
         .TP
-        \fBwal\fR
+        \fB\-\fR
         good. Low
         .TP
         \fBhazel\fR

@@ -47,7 +47,7 @@ const OLD: TimeDelta = TimeDelta::minutes(10);
 /// command after an interruption: it continues where it stopped.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MendArgs {
-    /// Load balancer: its id or a prefix of it
+    /// Load balancer (id or prefix)
     #[arg(long, value_name = "ID", value_parser = id)]
     lb: Option<String>,
 
@@ -91,7 +91,7 @@ pub(crate) struct MendArgs {
 
 pub(crate) async fn run(ctx: &mut Context, args: MendArgs) -> anyhow::Result<()> {
     if args.apply && args.lb.is_none() && !args.all {
-        let hint = "`jobboard help mend` has examples; --all --max N mends all of them";
+        let hint = "`jobboard help mend` has examples; `--all --max N` fixes all of them";
         let message = "--apply mends one load balancer: name it with --lb";
         return Err(CommandError::usage(message).hint(hint).into());
     }

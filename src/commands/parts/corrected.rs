@@ -9,6 +9,7 @@ use super::early_format::{EarlyFormat, takes_next};
 use crate::{
     board::JobRef,
     commands::{Command, GlobalArgs},
+    output::is_program,
     secret::covered,
     suggest::Hint,
 };
@@ -73,10 +74,9 @@ impl<'a> TypedLine<'a> {
             ["---", more @ ..] => more.to_vec(),
             [word, ..] if word.starts_with('-') && has_name => [&[*first], rest].concat(),
             [word, ..] if word.starts_with('-') => return None,
+            _ if has_name && is_program(first) => [&[*first], rest].concat(),
             _ if has_name => {
-                let text = "put the command after `--`: `jobboard {} -- {}`; if the name is also the \
-                            program, `jobboard {} -- {} {}`";
-                return Some(Hint::new(text, [&line, rest, &line, &[first], rest]));
+                return Some(Hint::new(DASHES, [&line, rest]));
             }
             _ => rest.to_vec(),
         };

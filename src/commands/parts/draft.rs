@@ -42,8 +42,8 @@ pub(crate) struct DraftArgs {
     #[arg(long, value_name = "UUID", value_parser = uuid, conflicts_with = "unique")]
     uuid: Option<Uuid>,
 
-    /// Post nothing if the job posted under this key is still on the board. A trashed job does not count; if the new job
-    /// is trashed as well, it replaces the earlier one
+    /// Post nothing while the job posted under this key is on the board. Once that job has been consumed or trashed, the
+    /// key is free again; if the new job is trashed too, it replaces the earlier one in the trash
     #[arg(long, value_name = "KEY")]
     unique: Option<String>,
 }

@@ -65,14 +65,20 @@ pub(in crate::commands) fn answer(word: &str, next: Option<&str>) -> Option<Hint
             let next = next.unwrap_or(if is_of_board { "URL" } else { "JOB" });
             let url = likely(next);
             let next = url.as_deref().unwrap_or(next);
-            // A verb takes jobs by reference, and by name only with an option.
             let is_name = next.parse::<JobRef>().is_err() && next != "JOB";
-            match is_name && !is_of_board && !text.contains(" change {}") {
-                // `claim` takes no name.
-                true if text.contains(" claim {}") => Hint::new(text, [&["JOB"]]),
-                true => Hint::new(text, [&["--name", next], &["--name", next]]),
-                false => Hint::new(text, [&[next], &[next]]),
-            }
+            let words = |before: &str| {
+                let command = before.rsplit("jobboard ").next()?.split(' ').next()?;
+                Some(match command {
+                    "claim" if is_name => vec!["JOB"],
+                    "abandon" | "consume" | "extend" if is_name => vec!["--name", next],
+                    _ => vec![next],
+                })
+            };
+            let [first, second] = {
+                let mut words = text.split("{}").map(|it| words(it).unwrap_or_default());
+                std::array::from_fn(|_| words.next().unwrap_or_default())
+            };
+            Hint::new(text, [&first, &second])
         }
         false => text.into(),
     })

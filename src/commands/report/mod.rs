@@ -25,7 +25,7 @@ use crate::{atomic_file::AtomicFile, context::Context, exit::CommandError, outpu
 /// The page starts with one sentence about the problems, followed by the current numbers and those of the last hour.
 /// The failures by cause and the other problems that `doctor` finds come next, each with one fix. The timeline,
 /// waiting times and durations, names, and owners follow. FILE is a single HTML page without scripts or external
-/// requests. It is written atomically, and only its owner can read it. It contains names, owners and the last output
+/// requests. It is written atomically, and only you can read it. It contains names, owners and the last output
 /// of failed commands, but no job details; secrets are masked.
 ///
 /// Without FILE, prints the report as text on a terminal; with --json, as numbers. Nothing on the board is

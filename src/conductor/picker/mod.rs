@@ -88,6 +88,7 @@ pub(super) async fn run(
         has_looked: false,
         has_heard: true,
         has_reported_held: false,
+        has_reported_owners: false,
     };
     picker.work(&slots, &won).await
 }
@@ -125,6 +126,7 @@ struct Picker<'a> {
     has_looked: bool,
     has_heard: bool,
     has_reported_held: bool,
+    has_reported_owners: bool,
 }
 
 impl Picker<'_> {

@@ -182,7 +182,8 @@ impl Picker<'_> {
             .entries(Query::all(Shelf::Board, Detail::Whole));
         let start = Instant::now();
         let policy = self.shared.policy();
-        let (mut left, mut held_for_ever) = (RemainingWork::Nothing, 0_u64);
+        let mut left = RemainingWork::Nothing;
+        let (mut held, mut held_for_ever, mut example) = (0_u64, 0_u64, None);
         let mut reasons = SkipReasons::default();
         let now = clock::wall();
         while let Some(entry) = entries.try_next().await? {
@@ -215,7 +216,11 @@ impl Picker<'_> {
                 None if self.backlog.knows(&job.key) => left = left.max(RemainingWork::Held),
                 None => left = RemainingWork::Candidates,
                 Some(ClaimEnd::Never) => held_for_ever += 1,
-                Some(ClaimEnd::Timed | ClaimEnd::Session) => left = left.max(RemainingWork::Held),
+                Some(ClaimEnd::Timed | ClaimEnd::Session) => {
+                    held += 1;
+                    example.get_or_insert(job.name);
+                    left = left.max(RemainingWork::Held);
+                }
             }
         }
         drop(entries);
@@ -228,6 +233,12 @@ impl Picker<'_> {
         let pause = doubled(STOCK_PAUSE, self.fruitless);
         self.no_stock_before = Instant::now() + (start.elapsed() * 20).max(pause);
         self.has_heard = false;
+        if let (Some(example), RemainingWork::Held) = (example, left)
+            && !std::mem::replace(&mut self.has_reported_owners, true)
+        {
+            let note = Note::new("waiting").with("jobs", held);
+            self.shared.status.log(note.with("example", example));
+        }
         if held_for_ever > 0 && !std::mem::replace(&mut self.has_reported_held, true) {
             let note = Note::new("held_without_expiry").with("jobs", held_for_ever);
             self.shared.status.log(note);

@@ -136,8 +136,10 @@ fn drain_waits_for_an_expiring_claim_of_another_client(stage: &Stage) {
     let claim = ["claim", &job, "--hold", "--lease", "1s"];
     let holder = stage.env.jobboard(&claim).spawn();
     wait_until("it is held", || stage.env.state(&job) == "CLAIMED");
+    let conductor = stage.start(&["--drain"]);
+    stage.says(&conductor, "waiting jobs=1 example=a");
     holder.kill();
-    stage.conduct(&["--drain"]).run().succeeded();
+    conductor.ended().succeeded();
     assert_eq!(stage.log(), ["ran"]);
 }
 

@@ -69,7 +69,7 @@ fn unreadable_records_are_moved_to_the_trash() {
     let fixed = env.jobboard(&[&words[..], &decided].concat()).run();
     assert_eq!(fixed.code, 0, "{fixed}");
     let fixed = doctor(&env, &[]);
-    // A sidecar may be of a later version: the job itself is sound.
+    // A sidecar may be of a newer version: the job itself is sound.
     assert_eq!(fixed.code, 7, "{fixed}");
     assert_eq!(env.names(), ["job-1", "job-2", "job-3"]);
     finds(&env, "unreadable-sidecar");

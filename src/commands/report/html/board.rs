@@ -36,7 +36,7 @@ pub(super) fn tiles(facts: &ReportFacts) -> Html {
     if !facts.pauses.is_empty() {
         let pauses = facts.pauses.iter().map(|it| shown(&it.to_string(), 300));
         let pauses = list("ul.pauses", pauses.map(|it| tag("li", &[&it])));
-        html.add(&tag("h3", &[&"Paused on purpose"])).add(&pauses);
+        html.add(&tag("h3", &[&"Paused"])).add(&pauses);
         html.add(&more((facts.more_pauses, "pauses", "resume")));
     }
     html
