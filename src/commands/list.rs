@@ -146,19 +146,13 @@ pub(crate) struct ListArgs {
 
 impl ListArgs {
     fn shelf(&self) -> Shelf {
+        // The failed jobs are in the trash.
+        let is_failed = (self.problem.as_ref()).is_some_and(|it| it.code == Code::Failed);
         match self.state {
             _ if self.history => Shelf::History,
             Some(State::Complete) => Shelf::History,
             Some(State::Trashed) => Shelf::Trash,
-            _ if self.trash => Shelf::Trash,
-            // The failed jobs are in the trash.
-            _ if self
-                .problem
-                .as_ref()
-                .is_some_and(|it| it.code == Code::Failed) =>
-            {
-                Shelf::Trash
-            }
+            _ if self.trash || is_failed => Shelf::Trash,
             _ => Shelf::Board,
         }
     }
@@ -217,33 +211,28 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
         None => None,
     };
     let filter = ListFilter::new(&args, args.about.filters(ctx).await?, problem);
-    let seen = if args.count {
-        count::count(ctx, &*board, &args, &filter).await?
-    } else {
-        print(ctx, &*board, &args, &filter).await?
+    let seen = match args.count {
+        true => count::count(ctx, &*board, &args, &filter).await?,
+        false => print(ctx, &*board, &args, &filter).await?,
     };
-    if filter.hidden.get() > 0 {
-        let hidden = filter.hidden.get();
-        ctx.out.note(format!(
-            "{hidden} more of other boards not shown (--shared)"
-        ));
+    let hidden = filter.hidden.get();
+    if hidden > 0 {
+        let note = format!("{hidden} more of other boards not shown (--shared)");
+        ctx.out.note(note);
     }
     if args.shelf() == Shelf::History {
         notes::note_peers_at_terminal(ctx, &*board);
     }
-    match seen {
-        0 => {
-            let named = args.named.as_ref().map(Filter::to_string);
-            let guess = named.and_then(|word| answer_option("list", &word, None));
-            if let Some(guess) = guess {
-                ctx.out.note(guess.to_string());
-            }
-            let is_of_board = args.shelf() == Shelf::Board && args.state.is_none();
-            let skips_trash = is_of_board && !args.failed && !args.unclaimed;
-            notes::note_empty(ctx, &*board, args.nothing(), skips_trash).await
-        }
-        _ => Ok(()),
+    if seen > 0 {
+        return Ok(());
     }
+    let named = args.named.as_ref().map(Filter::to_string);
+    if let Some(guess) = named.and_then(|word| answer_option("list", &word, None)) {
+        ctx.out.note(guess.to_string());
+    }
+    let is_of_board = args.shelf() == Shelf::Board && args.state.is_none();
+    let skips_trash = is_of_board && !args.failed && !args.unclaimed;
+    notes::note_empty(ctx, &*board, args.nothing(), skips_trash).await
 }
 
 struct ListFilter {
@@ -281,9 +270,8 @@ impl ListFilter {
             self.hidden.update(|count| count + 1);
             return false;
         }
-        let failed = |entry: &Entry| entry.job().is_some_and(|job| job.history.has_failed());
         self.state.is_none_or(|state| entry.state() == state)
-            && (!self.has_failed || failed(entry))
+            && (!self.has_failed || entry.job().is_some_and(|job| job.history.has_failed()))
             && (self.problem.as_ref()).is_none_or(|(it, snapshot)| it.is_of(entry, snapshot))
             && self.filters.matches(entry, self.now)
     }
@@ -296,10 +284,9 @@ fn query(ctx: &Context, args: &ListArgs, filter: &ListFilter) -> Query {
     let needs_details = args.sort.needs_details() || args.by.iter().any(FieldPath::needs_details);
     Query {
         shelf: args.shelf(),
-        which: if args.unclaimed || args.state == Some(State::Unclaimed) {
-            Which::Unclaimed
-        } else {
-            Which::All
+        which: match args.unclaimed || args.state == Some(State::Unclaimed) {
+            true => Which::Unclaimed,
+            false => Which::All,
         },
         order: match args.sort {
             ListOrder::Rank if !args.count && !args.reverse => Order::Rank,
@@ -332,16 +319,14 @@ async fn entries<'a>(
         let entries: Vec<_> = (entries.try_collect().await).with_context(|| trying(ctx))?;
         found.extend(entries);
     }
-    let peers = board.capabilities().peer_order;
     let is_by_end = args.shelf() == Shelf::History && args.sort.is_native();
     if !matches!(args.sort, ListOrder::None) && !is_by_end {
-        found = args.sort.sort(found, filter.now, peers);
+        found = args
+            .sort
+            .sort(found, filter.now, board.capabilities().peer_order);
     }
     if args.failed {
-        found.sort_by_cached_key(|entry| {
-            let failure = entry.job().and_then(|job| job.history.failures.last());
-            failure.map(signature)
-        });
+        found.sort_by_cached_key(|entry| entry.job()?.history.failures.last().map(signature));
     }
     if args.reverse {
         found.reverse();
@@ -358,7 +343,13 @@ async fn print(
     let mut entries = entries(ctx, board, args, filter).await?;
     let tried = trying(ctx);
     let limit = args.limit.map_or(u64::MAX, |limit| limit as u64);
-    let pauses = pauses(ctx, board, args.shelf()).await;
+    // A failure to read the pauses does not stop the listing.
+    let pauses = match (ctx.out.format(), args.shelf()) {
+        (Format::Table | Format::Tsv, Shelf::Board) => {
+            board.lasting_pauses(Utc::now()).await.unwrap_or_default()
+        }
+        _ => Pauses::default(),
+    };
     let columns = args.columns();
     let hides = ctx.hides_secrets();
     let mut rows = ctx.out.rows(&columns.shapes());
@@ -392,8 +383,8 @@ async fn print(
     rows.finish()?;
     // A limit of 0 asks for no jobs.
     if seen > limit && limit > 0 {
-        ctx.out
-            .note(format!("{} more not shown (--limit)", seen - limit));
+        let note = format!("{} more not shown (--limit)", seen - limit);
+        ctx.out.note(note);
     }
     Ok(seen)
 }
@@ -404,16 +395,6 @@ fn view<'a>(entry: &'a Entry, now: DateTime<Utc>, pauses: &'a Pauses) -> JobView
     JobView {
         has_invalid_command: details.is_some_and(|details| check_posted(details).is_err()),
         ..JobView::of(entry, now).under(pauses)
-    }
-}
-
-/// Reads the pauses for people; a failure to read them does not stop the listing.
-async fn pauses(ctx: &Context, board: &dyn Board, shelf: Shelf) -> Pauses {
-    match (ctx.out.format(), shelf) {
-        (Format::Table | Format::Tsv, Shelf::Board) => {
-            board.lasting_pauses(Utc::now()).await.unwrap_or_default()
-        }
-        _ => Pauses::default(),
     }
 }
 

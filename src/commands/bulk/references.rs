@@ -70,11 +70,8 @@ pub(crate) async fn references(
     }
     if let Some(name) = typed.iter().find(|text| may_be_name(text)) {
         // A board without an answer leaves the plain error.
-        let is_there = |entry: &Entry| {
-            entry
-                .job()
-                .is_some_and(|it| scope.shelves.contains(&it.shelf))
-        };
+        let is_there =
+            |entry: &Entry| (entry.job()).is_some_and(|it| scope.shelves.contains(&it.shelf));
         let found = Namesakes::find(board, &Shelf::LIVE, name, is_there).await;
         if let Some(answer) = found.ok().and_then(|it| it.answer(scope)) {
             return Err(answer.into());
@@ -346,13 +343,12 @@ pub(crate) async fn reference(
     typed: &str,
 ) -> anyhow::Result<JobRef> {
     let mut references = references(ctx, board, scope, &[typed.to_owned()]).await?;
-    match (references.pop(), references.is_empty()) {
-        (Some(reference), true) => Ok(reference),
-        (None, _) => Err(CommandError::usage("standard input names no job").into()),
-        (Some(_), false) => {
-            Err(CommandError::usage("standard input names several jobs; name one").into())
-        }
-    }
+    let problem = match (references.pop(), references.is_empty()) {
+        (Some(reference), true) => return Ok(reference),
+        (None, _) => "standard input names no job",
+        (Some(_), false) => "standard input names several jobs; name one",
+    };
+    Err(CommandError::usage(problem).into())
 }
 
 fn parse(text: &str) -> anyhow::Result<JobRef> {

@@ -34,9 +34,8 @@ pub(super) fn press(state: &mut DashState, mut key: KeyEvent) -> Vec<DashEffect>
     }
     let wanted = action(key, state.may_act);
     let is_acting = matches!(&state.overlay, Overlay::Dialog(it) if it.stage == TaskStage::Acting);
-    let is_signal = key.modifiers.contains(KeyModifiers::CONTROL);
     if let (Some(action @ (KeyAction::Quit | KeyAction::Suspend | KeyAction::Redraw)), true) =
-        (wanted, is_signal)
+        (wanted, key.modifiers.contains(KeyModifiers::CONTROL))
         // A running action is completed.
         && !(is_acting && action == KeyAction::Quit)
     {
@@ -77,13 +76,11 @@ fn perform(state: &mut DashState, action: KeyAction) -> Vec<DashEffect> {
         KeyAction::Open => return open(state),
         KeyAction::Back => return back(state),
         KeyAction::Filter => {
-            let text = state.picture.filters.to_string();
-            let before = state.picture.filters.clone();
             state.overlay = Overlay::Filter(Field {
-                text,
+                text: state.picture.filters.to_string(),
                 is_filter: true,
                 names: FieldPath::names().into_iter().map(Into::into).collect(),
-                before,
+                before: state.picture.filters.clone(),
                 ..Field::default()
             });
         }
@@ -99,8 +96,7 @@ fn perform(state: &mut DashState, action: KeyAction) -> Vec<DashEffect> {
         KeyAction::Copy => return copy(state),
         KeyAction::Mark => {
             let Some(Anchor::Job(place)) = state.anchor(at).filter(|_| !state.is_page()) else {
-                state.say(Tone::Warning, NO_JOB);
-                return Vec::new();
+                return refuse(state, NO_JOB);
             };
             if !state.marks.remove(&place) {
                 state.marks.insert(place);
@@ -123,9 +119,10 @@ fn typed(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
         let before = std::mem::take(&mut field.before);
         let has_narrowed = field.is_filter && state.picture.filters.texts() != before.texts();
         state.overlay = Overlay::None;
-        return match has_narrowed {
-            true => filter(state, before),
-            false => Vec::new(),
+        return if has_narrowed {
+            filter(state, before)
+        } else {
+            Vec::new()
         };
     }
     field.press(key);
@@ -149,14 +146,17 @@ fn typed(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
 }
 
 fn fold(state: &mut DashState) -> Vec<DashEffect> {
-    match state.view {
-        View::Trash | View::History => {
-            state.is_folded = state.within.take().is_some() || !state.is_folded;
-            *state.cursor_mut() = Cursor::default();
-            state.list();
-        }
-        _ => state.say(Tone::Warning, "only Trash and History are folded by reason"),
+    if !matches!(state.view, View::Trash | View::History) {
+        return refuse(state, "only Trash and History are folded by reason");
     }
+    state.is_folded = state.within.take().is_some() || !state.is_folded;
+    *state.cursor_mut() = Cursor::default();
+    state.list();
+    Vec::new()
+}
+
+fn refuse(state: &mut DashState, why: &'static str) -> Vec<DashEffect> {
+    state.say(Tone::Warning, why);
     Vec::new()
 }
 
@@ -177,9 +177,8 @@ fn open(state: &mut DashState) -> Vec<DashEffect> {
         return Vec::new();
     }
     if let Some(selected) = state.selected() {
-        let effects = follow(state, selected);
         state.open(Overlay::Job);
-        return effects;
+        return follow(state, selected);
     }
     let group = match state.shown() {
         Lines::Owners => state.summary.owners.get(at).map(|of| {
@@ -187,18 +186,18 @@ fn open(state: &mut DashState) -> Vec<DashEffect> {
             ListingGroup::Of(owner)
         }),
         Lines::Problems => state.summary.problems.get(at).and_then(|it| {
-            let selector = Box::new(selector(it)?);
-            Some(ListingGroup::Problem(selector, title(it)))
+            let title = format!("{}: {}", it.code, it.summary);
+            Some(ListingGroup::Problem(Box::new(selector(it)?), title))
         }),
-        Lines::Groups(groups) => {
-            let group = groups.get(at);
-            group.map(|it| ListingGroup::Reason(it.reason.clone()))
-        }
+        Lines::Groups(groups) => (groups.get(at)).map(|it| ListingGroup::Reason(it.reason.clone())),
         Lines::Conductors => None,
         Lines::Rows | Lines::Past | Lines::Events => return Vec::new(),
     };
     match group {
-        Some(group) => enter(state, group),
+        Some(group) => {
+            (state.within, state.inner) = (Some(group), Cursor::default());
+            state.list();
+        }
         None => {
             // The page follows its line.
             state.step(0);
@@ -223,20 +222,11 @@ fn selector(problem: &Problem) -> Option<ProblemSelector> {
     problem.selector.as_deref()?.parse().ok()
 }
 
-fn title(problem: &Problem) -> String {
-    format!("{}: {}", problem.code, problem.summary)
-}
-
 pub(super) fn read(opened: &Opened) -> Vec<DashEffect> {
     let is_past = opened.found.is_some() && !opened.is_on_board();
     let open = (!is_past).then(|| DashEffect::Open(opened.reference.clone()));
     let explain = DashEffect::Explain(opened.reference.clone());
     open.into_iter().chain([explain]).collect()
-}
-
-fn enter(state: &mut DashState, which: ListingGroup) {
-    (state.within, state.inner) = (Some(which), Cursor::default());
-    state.list();
 }
 
 fn back(state: &mut DashState) -> Vec<DashEffect> {
@@ -257,11 +247,8 @@ fn filter(state: &mut DashState, filters: Filters) -> Vec<DashEffect> {
     state.has_read &= state.picture.can_narrow(&filters);
     state.picture.filter(filters, state.now);
     state.past = None;
-    let past = match state.view {
-        View::History => vec![DashEffect::ReadPast],
-        _ => Vec::new(),
-    };
-    [vec![DashEffect::ReadNow], past].concat()
+    let past = (state.view == View::History).then_some(DashEffect::ReadPast);
+    [DashEffect::ReadNow].into_iter().chain(past).collect()
 }
 
 /// A click selects a line, a view or the column to sort by; on the selected line, it opens the line.
@@ -285,19 +272,17 @@ fn sort(state: &mut DashState, is_reverse: bool) {
 }
 
 fn copy(state: &mut DashState) -> Vec<DashEffect> {
-    let at = state.cursor().at;
     let reference = |entry: &Entry| entry.reference().into_owned();
     let uuid = match (state.page_job(), state.shown()) {
         (Some(opened), _) => opened.entry().map(reference),
         (None, Lines::Rows) => {
-            let row = state.picture.at(at);
+            let row = state.picture.at(state.cursor().at);
             row.map(|(place, row)| reference(&row.entry(place, state.now)))
         }
         (None, _) => state.selected().map(|it| it.reference.to_string()),
     };
     let Some(uuid) = uuid else {
-        state.say(Tone::Warning, NO_JOB);
-        return Vec::new();
+        return refuse(state, NO_JOB);
     };
     // Untrusted text must not become a command when pasted.
     let uuid = Text::from(uuid).to_string();
@@ -337,29 +322,25 @@ fn fix(state: &mut DashState) -> Vec<DashEffect> {
         _ => None,
     };
     let Some(problem) = problem else {
-        state.say(Tone::Warning, "select a problem in 1 Problems");
-        return Vec::new();
+        return refuse(state, "select a problem in 1 Problems");
     };
     let repair = problem.fix.as_ref().and_then(|fix| fix.repair);
     let (Some(repair), Some(selector)) = (repair, selector(problem)) else {
-        state.say(
-            Tone::Warning,
-            "no command repairs all these jobs; Enter shows them",
-        );
-        return Vec::new();
+        return refuse(state, "no command repairs all these jobs; Enter shows them");
     };
     let rows = state.picture.rows();
     let rows = rows.filter(|(_, row)| row.causes.iter().any(|it| selector.fits(it)));
-    let places = rows.map(|(place, _)| place.clone()).take(MOST_FIXED);
-    let places = places.collect();
+    let places = rows
+        .map(|(place, _)| place.clone())
+        .take(MOST_FIXED)
+        .collect();
     begin(state, Operation::of(repair), places)
 }
 
 fn begin(state: &mut DashState, operation: Operation, places: Vec<RowPlace>) -> Vec<DashEffect> {
     let pauses = &state.picture.snapshot.pauses;
     let is_paused = |place: &RowPlace| {
-        let row = state.picture.row(place);
-        row.is_some_and(|row| pauses.of(&row.name, state.now).is_some())
+        (state.picture.row(place)).is_some_and(|row| pauses.of(&row.name, state.now).is_some())
     };
     let operation = match operation {
         Operation::Pause if places.iter().any(is_paused) => Operation::Resume,
@@ -369,8 +350,8 @@ fn begin(state: &mut DashState, operation: Operation, places: Vec<RowPlace>) -> 
         let row = state.picture.row(place);
         operation.problem(place.0, row.is_none_or(|row| row.claim.is_some()))
     };
-    let (fit, unfit): (Vec<_>, Vec<_>) =
-        (places.into_iter()).partition(|place| problem(place).is_none());
+    let is_fit = |place: &RowPlace| problem(place).is_none();
+    let (fit, unfit): (Vec<_>, Vec<_>) = places.into_iter().partition(is_fit);
     if !fit.is_empty() {
         let mut dialog = Dialog::new(operation, fit.clone());
         let left_out = |problem| format!("{} skipped: {problem}", unfit.len());
@@ -378,22 +359,19 @@ fn begin(state: &mut DashState, operation: Operation, places: Vec<RowPlace>) -> 
         state.overlay = Overlay::Dialog(Box::new(dialog));
         return vec![DashEffect::Prepare(operation, fit)];
     }
-    let hidden = "the marked jobs are not in this view; Esc clears the marks";
-    let problem = match unfit.first().and_then(problem) {
-        Some(problem) => problem,
-        None if !state.marks.is_empty() => hidden,
-        None => NO_JOB,
+    let none = match state.marks.is_empty() {
+        true => NO_JOB,
+        false => "the marked jobs are not in this view; Esc clears the marks",
     };
-    state.say(Tone::Warning, problem);
-    Vec::new()
+    let problem = unfit.first().and_then(problem).unwrap_or(none);
+    refuse(state, problem)
 }
 
 fn answer(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
     let Overlay::Dialog(dialog) = &mut state.overlay else {
         return Vec::new();
     };
-    let mut problem = None;
-    match (&dialog.stage, &state.protected, key.code) {
+    let problem = match (&dialog.stage, &state.protected, key.code) {
         (TaskStage::Acting, ..) => return Vec::new(),
         (TaskStage::Looking, ..) if key.code != KeyCode::Esc => return Vec::new(),
         (TaskStage::Asking, Some(_), code) if !matches!(code, KeyCode::Enter | KeyCode::Esc) => {
@@ -405,7 +383,7 @@ fn answer(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
             return Vec::new();
         }
         (TaskStage::Asking, Some(name), KeyCode::Enter) if dialog.typed != *name => {
-            problem = Some("wrong board name; nothing changed");
+            Some("wrong board name; nothing changed")
         }
         // Not `y`, which copies: typed too early or too late, it must do no harm.
         (TaskStage::Asking, _, KeyCode::Enter) => {
@@ -413,13 +391,10 @@ fn answer(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
                 dialog.stage = TaskStage::Acting;
                 return vec![DashEffect::Perform(task)];
             }
-            problem = Some("all selected jobs changed meanwhile; nothing changed");
+            Some("all selected jobs changed meanwhile; nothing changed")
         }
-        _ => {}
-    }
+        _ => None,
+    };
     state.overlay = Overlay::None;
-    if let Some(problem) = problem {
-        state.say(Tone::Warning, problem);
-    }
-    Vec::new()
+    problem.map_or_else(Vec::new, |problem| refuse(state, problem))
 }

@@ -199,10 +199,9 @@ impl DashState {
         if self.has_read && !std::mem::replace(&mut self.is_view_chosen, true) {
             let mut severities = self.summary.problems.iter().map(|it| it.severity);
             let has_problems = severities.any(|it| it > Severity::Note);
-            self.view = if has_problems {
-                View::Problems
-            } else {
-                View::Jobs
+            self.view = match has_problems {
+                true => View::Problems,
+                false => View::Jobs,
             };
             self.list();
         }
@@ -239,15 +238,13 @@ impl DashState {
 
     pub(super) fn take_past(&mut self, entries: Vec<Entry>) {
         let mut groups = Groups::default();
-        let past = entries.into_iter().map(|it| (reason(&it), it));
-        let past: Vec<_> = past.collect();
+        let past: Vec<_> = entries.into_iter().map(|it| (reason(&it), it)).collect();
         for (reason, entry) in &past {
             let on = entry.job().and_then(|job| Some(job.ended.as_ref()?.on));
             groups.add(reason, &entry.name(), on);
         }
         if self.events.is_empty() {
-            let ended = past.iter();
-            let ended = ended.filter_map(|(_, it)| PrintedEvent::ended(it.job()?));
+            let ended = (past.iter()).filter_map(|(_, it)| PrintedEvent::ended(it.job()?));
             let ended = ended.take(FORMER).collect::<Vec<_>>();
             self.events = (0..ended.len() as u64).rev().zip(ended).collect();
         }
@@ -260,14 +257,13 @@ impl DashState {
             _ => None,
         };
         let past = self.past.iter().flatten();
-        let meant = past.filter(move |(reason, _)| within.is_none_or(|it| it == reason));
-        meant.map(|(_, entry)| entry)
+        past.filter(move |(reason, _)| within.is_none_or(|it| it == reason))
+            .map(|(_, entry)| entry)
     }
 
     pub(super) fn conductors(&self) -> impl Iterator<Item = &Conductor> {
         let is_departed = |it: &Conductor| it.has_left && self.summary.departed.contains(&it.owner);
-        let known = self.picture.snapshot.conductors();
-        known.filter(move |it| !is_departed(it))
+        (self.picture.snapshot.conductors()).filter(move |it| !is_departed(it))
     }
 
     pub(super) fn cursor(&self) -> &Cursor {
@@ -357,13 +353,11 @@ impl DashState {
     }
 
     pub(super) fn opened(&mut self, reference: &JobRef) -> Option<&mut Opened> {
-        let opened = self.opened.as_deref_mut();
-        opened.filter(|it| it.reference == *reference)
+        (self.opened.as_deref_mut()).filter(|it| it.reference == *reference)
     }
 
     pub(super) fn page_job(&self) -> Option<&Opened> {
-        let opened = self.opened.as_deref();
-        opened.filter(|_| matches!(self.overlay, Overlay::Job))
+        (self.opened.as_deref()).filter(|_| matches!(self.overlay, Overlay::Job))
     }
 
     pub(super) fn selected(&self) -> Option<Opened> {

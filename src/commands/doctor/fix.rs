@@ -60,11 +60,39 @@ impl FixStep {
     }
 }
 
-pub(super) struct Fixed {
+#[derive(Debug, Serialize)]
+pub(super) struct FixPlan {
+    #[serde(rename = "plan")]
     pub(super) steps: Vec<FixStep>,
 }
 
-impl Fixed {
+impl FixPlan {
+    fn of(problems: &[Problem]) -> Self {
+        let steps = problems.iter().filter_map(|it| {
+            let fix = it.fix.as_ref()?;
+            Some(FixStep {
+                code: it.code,
+                risk: fix.risk?,
+                jobs: it.jobs,
+                summary: scope(it),
+                command: fix.command.clone()?,
+                repair: fix.repair?,
+                selector: it.selector.clone()?,
+                state: "planned",
+                advice: fix.text.clone().unwrap_or_default(),
+                was_asked: false,
+                message: None,
+            })
+        });
+        Self::sorted(steps.collect())
+    }
+
+    fn sorted(mut steps: Vec<FixStep>) -> Self {
+        // The other steps release jobs, which may take the slots that a canary needs.
+        steps.sort_by_key(|it| (!it.has_canary(), it.risk));
+        Self { steps }
+    }
+
     fn count(&self, state: &str) -> usize {
         self.steps.iter().filter(|it| it.state == state).count()
     }
@@ -97,42 +125,9 @@ impl Fixed {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct FixPlan {
-    plan: Vec<FixStep>,
-}
-
-impl FixPlan {
-    fn of(problems: &[Problem]) -> Self {
-        let steps = problems.iter().filter_map(|it| {
-            let fix = it.fix.as_ref()?;
-            Some(FixStep {
-                code: it.code,
-                risk: fix.risk?,
-                jobs: it.jobs,
-                summary: scope(it),
-                command: fix.command.clone()?,
-                repair: fix.repair?,
-                selector: it.selector.clone()?,
-                state: "planned",
-                advice: fix.text.clone().unwrap_or_default(),
-                was_asked: false,
-                message: None,
-            })
-        });
-        Self::sorted(steps.collect())
-    }
-
-    fn sorted(mut plan: Vec<FixStep>) -> Self {
-        // The other steps release jobs, which may take the slots that a canary needs.
-        plan.sort_by_key(|it| (!it.has_canary(), it.risk));
-        Self { plan }
-    }
-}
-
 impl Report for FixPlan {
     fn human(&self, page: &mut Page) {
-        for (at, step) in self.plan.iter().enumerate() {
+        for (at, step) in self.steps.iter().enumerate() {
             let tone = match step.risk {
                 Risk::Safe => Tone::Good,
                 Risk::Decision => Tone::Warning,
@@ -193,9 +188,9 @@ pub(super) async fn fix(
     ctx: &mut Context,
     args: &DoctorArgs,
     found: &[Problem],
-) -> anyhow::Result<Option<Fixed>> {
+) -> anyhow::Result<Option<FixPlan>> {
     let mut plan = FixPlan::of(found);
-    if plan.plan.is_empty() {
+    if plan.steps.is_empty() {
         ctx.out.note("nothing to fix automatically");
     }
     // The answer is one document that includes the plan.
@@ -206,12 +201,12 @@ pub(super) async fn fix(
     if args.dry_run {
         return Ok(None);
     }
-    if !plan.plan.is_empty() {
+    if !plan.steps.is_empty() {
         ctx.writable_board()?;
         ctx.confirm_protected(&[&ctx.config], &args.consent, "run these steps?")?;
-        perform_all(ctx, args, &mut plan.plan).await?;
+        perform_all(ctx, args, &mut plan.steps).await?;
     }
-    Ok(Some(Fixed { steps: plan.plan }))
+    Ok(Some(plan))
 }
 
 async fn perform_all(
@@ -390,9 +385,9 @@ mod tests {
             step(canary, Risk::Decision, "retry --problem failed --canary 1"),
             step(Repair::Retry { canary: false }, Risk::Decision, "retry"),
         ]);
-        let first: Vec<_> = plan.plan.iter().map(|it| &it.command.words()[0]).collect();
+        let first: Vec<_> = plan.steps.iter().map(|it| &it.command.words()[0]).collect();
         assert_eq!(first, ["retry", "abandon", "retry"]);
-        assert!(plan.plan[0].has_canary());
+        assert!(plan.steps[0].has_canary());
     }
 
     #[test]
