@@ -1,5 +1,6 @@
 //! The exit codes, and the only place that selects them and prints errors.
 
+mod command_error;
 mod hint;
 mod plugin;
 mod trying;
@@ -11,22 +12,20 @@ use std::{
 };
 
 use serde::Serialize;
-use thiserror::Error;
 
-use self::{hint::JobHint, plugin::PluginFailure};
 pub(crate) use self::{
+    command_error::{CommandError, MendEnd},
     plugin::{PluginState, without_bars},
     trying::Trying,
 };
+use self::{hint::JobHint, plugin::PluginFailure};
 pub(crate) use crate::board::chain;
 use crate::{
-    board::{BoardError, url::error::InvalidUrl},
-    job::{Owner, Shelf},
+    board::BoardError,
     lease::Lost,
     logbook::LogbookError,
     output::{Closed, Output, Tone, answer, answer_json, complain_json, complain_of},
-    suggest::{Hint, Suggestion},
-    trust::Untrusted,
+    suggest::Suggestion,
 };
 
 const FAILED: u8 = 1;
@@ -43,155 +42,6 @@ const BOARD_FAILED: u8 = 125;
 
 /// The command with the exit codes of monitoring plugins.
 const PLUGIN: &str = "check";
-
-/// Errors of commands that are not answers of a board.
-#[derive(Debug, Error)]
-pub(crate) enum CommandError {
-    #[error("{message}")]
-    Usage { message: String, hint: Option<Hint> },
-    #[error("{0}")]
-    Nothing(String),
-    #[error("the job is claimed, but its owner is unreadable")]
-    UnreadableOwner,
-    #[error("you already hold the claim, as {owner}")]
-    AlreadyYours { owner: Owner, hint: Hint },
-    #[error("the job is not claimed by {0}")]
-    NotHeldBy(Owner),
-    #[error("{what}")]
-    MaybeClaimed {
-        what: String,
-        job: String,
-        source: BoardError,
-    },
-    #[error("failed for {failed} of {total} {what}")]
-    Partly {
-        what: &'static str,
-        failed: usize,
-        total: usize,
-    },
-    #[error("{message}")]
-    Canary { message: String, job: String },
-    /// A conductor without a log has ended, and not all jobs are done.
-    #[error("{message}")]
-    NotAllDone {
-        message: String,
-        job: Option<String>,
-        has_failed: bool,
-    },
-    #[error("{message}")]
-    Mend {
-        end: MendEnd,
-        message: String,
-        hint: Hint,
-    },
-    #[error("{message}")]
-    Refused { message: String, hint: Option<Hint> },
-    #[error("{message}")]
-    JobFailed {
-        message: String,
-        job: Option<String>,
-    },
-    #[error("the job {}", place(*.0))]
-    Elsewhere(Shelf),
-    #[error("no running conductor's name starts with {0}")]
-    NoConductor(String),
-    #[error("no job on {board} has the uuid or name {name}")]
-    NoSuchName { name: String, board: String },
-    #[error("{count} jobs are named {name}: {jobs}")]
-    Namesakes {
-        verb: String,
-        name: String,
-        count: usize,
-        jobs: String,
-        first: String,
-    },
-    #[error(
-        "the job is unknown: it was never posted here, {}or it ended before this board's history \
-         began", if *has_peers { "a Python service ended it, " } else { "" }
-    )]
-    NotKnown { has_peers: bool },
-    #[error("{0}")]
-    TimedOut(String),
-    /// The board was unreachable at the end of the wait, so the outcome is unknown.
-    #[error("{0}")]
-    OutOfReach(String),
-    /// A command exited with this code, and printed its own errors.
-    #[error("the command ended with code {0}")]
-    Command(u8),
-    /// An error of this process, not of the command that it should run.
-    #[error(transparent)]
-    OwnError(anyhow::Error),
-}
-
-fn place(shelf: Shelf) -> &'static str {
-    match shelf {
-        Shelf::Board => "is on the board, not in the trash",
-        Shelf::Trash => "is in the trash",
-        Shelf::History => "has already ended",
-    }
-}
-
-/// How the repair of a load balancer ended, if not well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MendEnd {
-    /// It is no longer as planned.
-    Changed,
-    Failed,
-    TimedOut,
-}
-
-impl CommandError {
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::Usage {
-            message: message.into(),
-            hint: None,
-        }
-    }
-
-    /// Classifies an error of the configuration as a usage error, unless a file is untrusted.
-    pub(crate) fn of_config(error: &anyhow::Error) -> Self {
-        let message = chain(error.as_ref());
-        match error.downcast_ref::<Untrusted>() {
-            Some(untrusted) => Self::Refused {
-                message,
-                hint: untrusted.remedy(),
-            },
-            None => Self::Usage {
-                hint: (error.chain().any(|it| it.is::<InvalidUrl>())).then(|| {
-                    "`jobboard help boards` shows the URL format of each kind of board".into()
-                }),
-                message,
-            },
-        }
-    }
-
-    /// An error unless all succeeded; each failure was reported before.
-    pub(crate) fn partly(what: &'static str, failed: usize, total: usize) -> anyhow::Result<()> {
-        match failed {
-            0 => Ok(()),
-            failed => Err(Self::Partly {
-                what,
-                failed,
-                total,
-            }
-            .into()),
-        }
-    }
-
-    pub(crate) fn refused(message: impl Into<String>) -> Self {
-        Self::Refused {
-            message: message.into(),
-            hint: None,
-        }
-    }
-
-    pub(crate) fn hint(mut self, text: impl Into<Hint>) -> Self {
-        if let Self::Usage { hint, .. } | Self::Refused { hint, .. } = &mut self {
-            *hint = Some(text.into());
-        }
-        self
-    }
-}
 
 #[derive(Debug, Serialize)]
 struct PrintedError {
@@ -298,14 +148,20 @@ struct ErrorClass {
     way_out: Option<JobHint>,
 }
 
+impl ErrorClass {
+    fn new((code, kind): (u8, &'static str), way_out: Option<JobHint>) -> Self {
+        Self {
+            code,
+            kind,
+            way_out,
+        }
+    }
+}
+
 fn judge(error: &anyhow::Error) -> ErrorClass {
     let trying = trying(error);
     let found = error.chain().find_map(|cause| judge_cause(cause, trying));
-    let mut judged = found.unwrap_or(ErrorClass {
-        code: FAILED,
-        kind: "failed",
-        way_out: None,
-    });
+    let mut judged = found.unwrap_or(ErrorClass::new((FAILED, "failed"), None));
     if matches!(error.downcast_ref(), Some(CommandError::OwnError(_))) {
         judged.code = BOARD_FAILED;
     }
@@ -349,39 +205,29 @@ fn judge_cause(cause: &(dyn StdError + 'static), trying: Option<&Trying>) -> Opt
         return judge_command(error, trying);
     }
     if let Some(error) = board_error(cause) {
-        let (code, kind) = sort(error);
         let way_out = hint::of_board(error, trying);
-        return Some(ErrorClass {
-            code,
-            kind,
-            way_out,
-        });
+        return Some(ErrorClass::new(sort(error), way_out));
     }
     if let Some(error) = cause.downcast_ref::<LogbookError>() {
-        let (code, kind) = match error {
+        let kind = match error {
             LogbookError::Slow(_) | LogbookError::Unreachable(_) => (UNREACHABLE, "unreachable"),
             LogbookError::Denied(_) => (UNREACHABLE, "denied"),
             _ => (FAILED, "failed"),
         };
-        return Some(ErrorClass {
-            code,
-            kind,
-            way_out: hint::of_logbook(error, trying),
-        });
+        return Some(ErrorClass::new(kind, hint::of_logbook(error, trying)));
     }
     match cause.downcast_ref::<Lost>() {
         // Another client may hold the claim by then.
-        Some(Lost::Expired { last: None, .. }) => Some(ErrorClass {
-            code: REJECTED,
-            kind: "changed",
-            way_out: hint::of_board(&BoardError::Changed, trying),
-        }),
+        Some(Lost::Expired { last: None, .. }) => {
+            let way_out = hint::of_board(&BoardError::Changed, trying);
+            Some(ErrorClass::new((REJECTED, "changed"), way_out))
+        }
         _ => None,
     }
 }
 
 fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<ErrorClass> {
-    let (code, kind) = match error {
+    let kind = match error {
         CommandError::Usage { .. } => (USAGE, "usage"),
         CommandError::Nothing(_) => (NO_JOB, "not-found"),
         CommandError::NotKnown { .. }
@@ -410,12 +256,7 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<ErrorC
             return error.chain().find_map(|cause| judge_cause(cause, trying));
         }
     };
-    let way_out = hint::of_command(error, trying);
-    Some(ErrorClass {
-        code,
-        kind,
-        way_out,
-    })
+    Some(ErrorClass::new(kind, hint::of_command(error, trying)))
 }
 
 fn sort(error: &BoardError) -> (u8, &'static str) {
