@@ -3,6 +3,7 @@
 mod choice;
 mod moving;
 mod resume;
+mod route;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,8 @@ use anyhow::Context as _;
 
 use self::{
     choice::CopyChoice,
-    moving::{Mover, Route, same},
+    moving::Mover,
+    route::{Route, same},
     run::{CopyRun, report},
 };
 use super::{
@@ -30,10 +32,7 @@ use super::{
     parts::under_claim::lease_owner,
 };
 use crate::{
-    board::{
-        Board,
-        filter::{Filter, Filters},
-    },
+    board::filter::{Filter, Filters},
     config::Config,
     context::{Consent, Context, Creation},
     exit::CommandError,
@@ -125,6 +124,10 @@ impl CopyArgs {
     fn is_preview(&self) -> bool {
         self.dry_run || self.plan.is_some()
     }
+
+    fn moves_now(&self) -> bool {
+        self.is_move && !self.is_preview()
+    }
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()> {
@@ -155,8 +158,7 @@ async fn transfer(
     args: CopyArgs,
     planned: Option<PlannedMove>,
 ) -> anyhow::Result<()> {
-    let is_move = args.is_move && !args.is_preview();
-    let here = match is_move || args.resume {
+    let here = match args.moves_now() || args.resume {
         true => ctx.writable_board()?,
         false => ctx.board()?,
     };
@@ -167,8 +169,8 @@ async fn transfer(
         ctx.second_board(other, password_file, !args.is_preview(), &args.creation)?;
     let (own, other) = (&ctx.config.board.value, &config.board.value);
     let mut ends = [
-        (&*here, own.url.absolute()),
-        (&*there, other.url.absolute()),
+        (here, own.url.absolute()),
+        (Arc::clone(&there), other.url.absolute()),
     ];
     if args.from.is_some() {
         ends.reverse();
@@ -192,7 +194,7 @@ async fn transfer(
             Err(CommandError::refused(message).into())
         }
         false if args.resume => finish(ctx, &route, &config, &args.consent).await,
-        false => between(ctx, &here, &config, &route, &args, planned).await,
+        false => between(ctx, &config, &route, &args, planned).await,
     };
     there.close().await;
     copied
@@ -200,7 +202,7 @@ async fn transfer(
 
 async fn finish(
     ctx: &mut Context,
-    route: &Route<'_>,
+    route: &Route,
     config: &Config,
     consent: &Consent,
 ) -> anyhow::Result<()> {
@@ -216,7 +218,7 @@ async fn finish(
     results.end(ctx)
 }
 
-async fn resume(ctx: &mut Context, route: &Route<'_>, results: &mut Results) -> anyhow::Result<()> {
+async fn resume(ctx: &mut Context, route: &Route, results: &mut Results) -> anyhow::Result<()> {
     let resumed = resume::resume(route).await;
     let resumed = resumed.with_context(|| route.failed())?;
     report(ctx, resumed, results, false)?;
@@ -225,9 +227,8 @@ async fn resume(ctx: &mut Context, route: &Route<'_>, results: &mut Results) -> 
 
 async fn between(
     ctx: &mut Context,
-    here: &Arc<dyn Board>,
     config: &Config,
-    route: &Route<'_>,
+    route: &Route,
     args: &CopyArgs,
     planned: Option<PlannedMove>,
 ) -> anyhow::Result<()> {
@@ -238,7 +239,7 @@ async fn between(
     let health = route.from.health().await;
     let health = health.with_context(|| ctx.trying(verb, "the jobs"))?;
     let [from, to] = [&ctx.config, config].map(|it| it.board.value.url.kind());
-    let is_move = args.is_move && !args.is_preview();
+    let is_move = args.moves_now();
     let jobs = planned.as_ref().map_or(health.jobs, PlannedMove::len);
     let question = format!("{verb} up to {} to {}?", count_jobs(jobs), route.target);
     let has_left = is_move && !route.from.moves().await?.is_empty();
@@ -257,21 +258,18 @@ async fn between(
             route,
             owner: Owner::new(&format!("{MOVER}{}", lease_owner(ctx.who())?))?,
             lease: lease.with_context(|| ctx.trying(verb, "the jobs"))?,
-            keeper: Keeper::start(Arc::clone(here)),
+            keeper: Keeper::start(Arc::clone(&route.from)),
             is_unfinished: Cell::default(),
         });
     }
     let choice = CopyChoice {
-        shared: &args.shared,
+        args,
         filters: Filters::new(args.filter.clone()),
-        is_fresh: args.fresh,
-        is_dry: args.dry_run,
         conversion: Conversion::between(from, to),
-        is_move: is_move || args.plan.is_some(),
         unreadable: Cell::default(),
         planned,
     };
-    let loader = Loader::new(route.to, args.is_preview()).await;
+    let loader = Loader::new(&*route.to, args.is_preview()).await;
     let mut copy = CopyRun {
         route,
         choice: &choice,

@@ -166,11 +166,8 @@ async fn load(
         true => "would-post",
         false => "posted",
     };
-    loop {
-        let batch = batches.next(|it| results.fail_unusable(ctx, it)).await?;
-        let Some(first) = batch.first().map(|record| record.line) else {
-            return Ok(());
-        };
+    while let Some(batch) = batches.next(|it| results.fail_unusable(ctx, it)).await? {
+        let first = batch[0].line;
         let jobs: Vec<_> = batch.iter().map(|it| (&it.entry, &it.draft)).collect();
         let (answers, ahead) = batches.reading_ahead(loader.load(&jobs)).await;
         let answers =
@@ -189,6 +186,7 @@ async fn load(
         results.flush(ctx, batches.count())?;
         ahead?;
     }
+    Ok(())
 }
 
 struct DumpLines<'a> {

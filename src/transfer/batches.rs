@@ -69,11 +69,11 @@ impl<S: RecordSource> Batches<S> {
         }
     }
 
-    /// Returns the next batch, empty at the end. The records of a slow source come as they are available.
+    /// Returns the next batch, or `None` at the end. The records of a slow source come as they are available.
     pub(crate) async fn next(
         &mut self,
         mut fail: impl FnMut(Unusable),
-    ) -> anyhow::Result<Vec<S::Record>> {
+    ) -> anyhow::Result<Option<Vec<S::Record>>> {
         loop {
             self.errors.drain(..).for_each(&mut fail);
             if self.is_ended || !self.records.is_empty() && !self.has_more_at_hand() {
@@ -90,7 +90,7 @@ impl<S: RecordSource> Batches<S> {
             batch.push(record);
         }
         self.waiting -= memory;
-        Ok(batch)
+        Ok(Some(batch).filter(|it| !it.is_empty()))
     }
 
     /// Reads all records, before the first batch; returns their number.

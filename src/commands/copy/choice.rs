@@ -5,9 +5,10 @@ use std::cell::Cell;
 use chrono::Utc;
 use futures_util::StreamExt;
 
+use super::CopyArgs;
 use crate::{
     board::{Board, Detail, Order, Query, filter::Filters},
-    commands::bulk::{plan::PlannedMove, shared_trash::SharedArgs},
+    commands::bulk::plan::PlannedMove,
     exit::CommandError,
     job::{Draft, Entry, Shelf},
     transfer::{
@@ -22,12 +23,9 @@ const BATCH: (usize, usize) = (200, 4 << 20);
 pub(super) type CopyResult = (Entry, anyhow::Result<&'static str>);
 
 pub(super) struct CopyChoice<'a> {
-    pub(super) shared: &'a SharedArgs,
+    pub(super) args: &'a CopyArgs,
     pub(super) filters: Filters,
-    pub(super) is_fresh: bool,
-    pub(super) is_dry: bool,
     pub(super) conversion: Conversion,
-    pub(super) is_move: bool,
     pub(super) unreadable: Cell<u64>,
     pub(super) planned: Option<PlannedMove>,
 }
@@ -50,34 +48,29 @@ impl<'a> CopyChoice<'a> {
     }
 
     fn candidate(&self, entry: Entry) -> NextRecord<Passenger> {
-        let size = entry.job().map(|job| job.raw.len());
-        match self.draft(&entry) {
-            Ok(Some(draft)) => Ok(Some(((entry, draft), size.unwrap_or_default()))),
-            Ok(None) => {
-                self.unreadable.update(|it| it + u64::from(size.is_none()));
-                Ok(None)
-            }
-            Err(why) => Err(Unusable {
-                job: (entry.name().into_owned(), entry.reference().into_owned()),
-                error: CommandError::refused(why).into(),
-            }),
-        }
-    }
-
-    fn draft(&self, entry: &Entry) -> Result<Option<Draft>, String> {
-        let is_meant = self.shared.admits(entry) && self.filters.matches(entry, Utc::now());
-        let is_meant = is_meant && self.planned.as_ref().is_none_or(|it| it.takes(entry));
-        let Some(job) = entry.job().filter(|_| is_meant) else {
+        let Some(job) = entry.job() else {
+            self.unreadable.update(|it| it + 1);
             return Ok(None);
         };
-        if self.is_move && job.is_misnamed {
-            return Err("another record has the same uuid".to_owned());
+        let is_meant = self.args.shared.admits(&entry)
+            && self.filters.matches(&entry, Utc::now())
+            && self.planned.as_ref().is_none_or(|it| it.takes(&entry));
+        if !is_meant {
+            return Ok(None);
         }
-        let mut draft = record::draft(job, job.raw.clone(), self.conversion)?;
-        if let (Some(former), true) = (&mut draft.former, self.is_fresh) {
+        let draft = match job.is_misnamed && self.args.is_move && !self.args.dry_run {
+            true => Err("another record has the same uuid".to_owned()),
+            false => record::draft(job, job.raw.clone(), self.conversion),
+        };
+        let mut draft = draft.map_err(|why| Unusable {
+            job: (entry.name().into_owned(), entry.reference().into_owned()),
+            error: CommandError::refused(why).into(),
+        })?;
+        if let (Some(former), true) = (&mut draft.former, self.args.fresh) {
             former.begin_anew();
         }
-        Ok(Some(draft))
+        let size = job.raw.len();
+        Ok(Some(((entry, draft), size)))
     }
 }
 

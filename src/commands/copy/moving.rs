@@ -5,54 +5,25 @@ use std::{cell::Cell, time::Duration};
 use anyhow::Context as _;
 use chrono::Utc;
 
-use super::choice::{CopyResult, Passenger};
+use super::{
+    choice::{CopyResult, Passenger},
+    route::{Route, abandon, each, same, settle, taken},
+};
 use crate::{
-    board::{self, Board, BoardError, ClaimRules, JobRef},
+    board::{self, BoardError, ClaimRules, JobRef},
     diagnosis::is_left_by_move,
     exit::CommandError,
     job::{
-        Aftermath, AuditEntry, Authority, Claimant, Claimed, Decision, Draft, Entry, Fence,
-        Identity, Job, JobKey, MOST_RECORDS, MoveRecord, Owner, Settlement, Shelf, Stage, Term,
+        AuditEntry, Authority, Claimant, Claimed, Decision, Draft, Entry, Identity, Job,
+        MoveRecord, Owner, Settlement, Shelf, Stage, Term,
     },
     lease::{Keeper, KeptLease},
     process::clock::Boottime,
     transfer::loader::{Loader, fingerprint},
 };
 
-pub(super) struct Route<'a> {
-    pub(super) from: &'a dyn Board,
-    pub(super) to: &'a dyn Board,
-    pub(super) source: String,
-    pub(super) target: String,
-    pub(super) who: String,
-}
-
-impl Route<'_> {
-    pub(super) fn returned(&self) -> AuditEntry {
-        let reason = format!("returned to {}", self.source);
-        AuditEntry::now(AuditEntry::MOVED, &self.who, Some(&reason))
-    }
-
-    /// Returns the records of moves from the source board. A missing record would read as a job that never left.
-    pub(super) async fn records(&self) -> board::Result<Vec<MoveRecord>> {
-        let records = self.from.moves().await?;
-        match records.len() < MOST_RECORDS {
-            true => Ok(records),
-            false => Err(BoardError::Failed {
-                doing: "read the records of all moves on",
-                board: self.source.clone(),
-                source: format!("there are more than {MOST_RECORDS}").into(),
-            }),
-        }
-    }
-
-    pub(super) fn failed(&self) -> String {
-        format!("cannot move jobs from {} to {}", self.source, self.target)
-    }
-}
-
 pub(super) struct Mover<'a> {
-    pub(super) route: &'a Route<'a>,
+    pub(super) route: &'a Route,
     pub(super) owner: Owner,
     /// The lease of the claims on the source board, renewed by `keeper`.
     pub(super) lease: Duration,
@@ -83,16 +54,8 @@ impl Mover<'_> {
         loader: &Loader<'_>,
         batch: Vec<Passenger>,
     ) -> anyhow::Result<Vec<CopyResult>> {
-        let trips = batch.into_iter().map(|(entry, draft)| Trip {
-            entry,
-            draft,
-            source: None,
-            copy: None,
-            end: None,
-        });
-        let mut trips: Vec<_> = trips.collect();
         let trying = || self.route.failed();
-        self.claim(&mut trips).await.with_context(trying)?;
+        let mut trips = self.claim(batch).await.with_context(trying)?;
         let posted = self.post(loader, &mut trips).await;
         if posted.is_ok() {
             self.commit(&mut trips).await;
@@ -107,41 +70,54 @@ impl Mover<'_> {
         Ok(moved.collect())
     }
 
-    async fn claim(&self, trips: &mut [Trip]) -> board::Result<()> {
-        let left = trips.iter().filter_map(|trip| {
-            let holding = trip.entry.holding().filter(|it| is_left_by_move(it))?;
-            let (owner, fence) = (holding.owner.as_ref()?, holding.fence.as_ref()?);
-            Some(abandon(trip.entry.key(), owner, fence))
+    async fn claim(&self, batch: Vec<Passenger>) -> board::Result<Vec<Trip>> {
+        let left = batch.iter().filter_map(|(entry, _)| {
+            let holding = entry.holding().filter(|it| is_left_by_move(it))?;
+            let claim = Authority::Claim(holding.owner.clone()?, holding.fence.clone()?);
+            Some(abandon(entry.key(), claim))
         });
         self.route.from.settle(&left.collect::<Vec<_>>()).await?;
         let by = self.claimant(Term::Kept(self.lease));
-        let keys: Vec<_> = trips.iter().map(|trip| trip.entry.key().clone()).collect();
+        let keys: Vec<_> = batch.iter().map(|(entry, _)| entry.key().clone()).collect();
         let asked = Boottime::now();
         let mut claimed = Vec::with_capacity(keys.len());
         while claimed.len() < keys.len() {
             let rest = &keys[claimed.len()..];
             // A board answers for as many jobs as fit into a reply.
-            let some = (self.route.from).claim(rest, &by, rest.len(), ClaimRules::BY_HAND);
-            let some = some.await?;
+            let some = self
+                .route
+                .from
+                .claim(rest, &by, rest.len(), ClaimRules::BY_HAND)
+                .await?;
             if some.is_empty() {
                 break;
             }
             claimed.extend(some);
         }
         claimed.resize_with(keys.len(), || Err(BoardError::NoSuchJob));
-        for (trip, claimed) in trips.iter_mut().zip(claimed) {
-            match claimed {
-                Ok(claimed) => {
-                    if !is_as_listed(&trip.entry, &claimed.job) {
-                        trip.end = Some(TripEnd::Stays(BoardError::Changed.into()));
+        let trips = batch
+            .into_iter()
+            .zip(claimed)
+            .map(|((entry, draft), claimed)| {
+                let (source, error) = match claimed {
+                    Ok(claimed) => {
+                        let is_as_listed = is_as_listed(&entry, &claimed.job);
+                        let claim = claimed.claim(&self.owner, self.lease);
+                        let source = (claimed, self.keeper.hold(claim, asked));
+                        (Some(source), (!is_as_listed).then_some(BoardError::Changed))
                     }
-                    let claim = claimed.claim(&self.owner, self.lease);
-                    trip.source = Some((claimed, self.keeper.hold(claim, asked)));
+                    Err(error) => (None, Some(error)),
+                };
+                let end = error.map(|error| TripEnd::Stays(error.into()));
+                Trip {
+                    entry,
+                    draft,
+                    source,
+                    copy: None,
+                    end,
                 }
-                Err(error) => trip.end = Some(TripEnd::Stays(error.into())),
-            }
-        }
-        Ok(())
+            });
+        Ok(trips.collect())
     }
 
     /// Posts claimed copies on the target board and reads them back.
@@ -155,8 +131,8 @@ impl Mover<'_> {
             match found {
                 Err(BoardError::NoSuchJob) => {}
                 Ok(entry) if entry.is_owned_by(&self.owner) => return Err(same()),
-                Ok(entry) => trip.end = Some(self.conflict(Some(&entry))),
-                Err(BoardError::Ambiguous { .. }) => trip.end = Some(self.conflict(None)),
+                Ok(entry) => trip.end = Some(TripEnd::Stays(taken(Some(&entry)))),
+                Err(BoardError::Ambiguous { .. }) => trip.end = Some(TripEnd::Stays(taken(None))),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -165,38 +141,24 @@ impl Mover<'_> {
             return Ok(());
         }
         self.route.from.begin_move(&self.begun()).await?;
-        let received = self.audit(
-            AuditEntry::RECEIVED,
-            format!("{}{}", Job::MOVED_FROM, self.route.source),
-        );
-        let drafts = open.iter().map(|trip| {
-            let mut draft = trip.draft.clone();
-            if let Some(former) = &mut draft.former {
-                former.history.audit = Some(received.clone());
-            }
-            draft
-        });
+        let reason = format!("{}{}", Job::MOVED_FROM, self.route.source);
+        let received = self.route.audit(AuditEntry::RECEIVED, &reason);
+        let mut drafts: Vec<_> = open.iter().map(|trip| trip.draft.clone()).collect();
+        for former in drafts.iter_mut().filter_map(|it| it.former.as_mut()) {
+            former.history.audit = Some(received.clone());
+        }
+        let to = &*self.route.to;
         let by = self.claimant(Term::Indefinite);
-        let posted = match self
-            .route
-            .to
-            .post(&drafts.collect::<Vec<_>>(), Some(&by))
-            .await
-        {
-            Err(error) if error.may_have_taken_effect() => {
-                let unheard = open
-                    .iter()
-                    .map(|_| Err(error.repeated(self.route.to.name())));
-                unheard.collect()
-            }
-            posted => posted?,
+        let posted = match to.post(&drafts, Some(&by)).await {
+            Err(error) if !error.may_have_taken_effect() => return Err(error.into()),
+            posted => each(to, drafts.len(), posted),
         };
         let wanted = open.iter().zip(&posted).map(|(trip, posted)| match posted {
             Ok(posted) => JobRef::Key(posted.key.clone()),
             Err(_) => JobRef::Uuid(trip.draft.uuid.to_string()),
         });
         let wanted: Vec<_> = wanted.collect();
-        let found = self.route.to.find(Shelf::Board, &wanted).await;
+        let found = to.find(Shelf::Board, &wanted).await;
         for (at, (trip, posted)) in open.into_iter().zip(posted).enumerate() {
             let found = found.as_ref().map(|found| &found[at][..]);
             (trip.copy, trip.end) = self.received(trip, posted, found);
@@ -211,6 +173,10 @@ impl Mover<'_> {
         found: Result<&[Entry], &BoardError>,
     ) -> (Option<Job>, Option<TripEnd>) {
         let ours = found.map(|found| found.iter().find(|it| it.is_owned_by(&self.owner)));
+        let unknown = |error: BoardError| {
+            let what = "the job stays here; a claimed copy may be on the target";
+            self.unresolved(error.into(), what)
+        };
         let end = match (ours, posted) {
             (Ok(Some(Entry::Job(copy))), _) => {
                 let is_same = trip.entry.job().map(fingerprint) == Some(fingerprint(copy));
@@ -222,16 +188,10 @@ impl Mover<'_> {
                 BoardError::from(copy).into(),
                 "the job stays here; a copy is on the target",
             ),
-            (Err(error), _) => self.unresolved(
-                error.repeated(self.route.to.name()).into(),
-                "the job stays here; a claimed copy may be on the target",
-            ),
-            (Ok(None), Err(BoardError::Exists { .. })) => self.conflict(None),
+            (Err(error), _) => unknown(error.repeated(self.route.to.name())),
+            (Ok(None), Err(BoardError::Exists { .. })) => TripEnd::Stays(taken(None)),
             // The request may still arrive.
-            (Ok(None), Err(error)) if error.may_have_taken_effect() => self.unresolved(
-                error.into(),
-                "the job stays here; a claimed copy may be on the target",
-            ),
+            (Ok(None), Err(error)) if error.may_have_taken_effect() => unknown(error),
             (Ok(None), Err(error)) => TripEnd::Stays(error.into()),
             (Ok(None), Ok(_)) => {
                 let message = "the copy on the target was posted and has disappeared";
@@ -243,7 +203,8 @@ impl Mover<'_> {
 
     /// Consumes the jobs on the source board: from then on the copies are the jobs.
     async fn commit(&self, trips: &mut [Trip]) {
-        let audit = self.audit(AuditEntry::MOVED, format!("moved to {}", self.route.target));
+        let reason = format!("moved to {}", self.route.target);
+        let audit = self.route.audit(AuditEntry::MOVED, &reason);
         for trip in open(trips) {
             let lost = trip.source.as_mut().and_then(|(_, it)| it.lost_by_now());
             trip.end = lost.map(|lost| TripEnd::Stays(lost.into()));
@@ -255,9 +216,9 @@ impl Mover<'_> {
             job: Some(Identity::from(&claimed.job)),
             audit: Some(audit.clone()),
             commit: Some(MoveRecord::commit(&self.owner, &claimed.job.uuid)),
-            ..abandon(&claimed.job.key, &self.owner, &claimed.fence)
+            ..self.release(claimed)
         });
-        let settled = settle(self.route.from, settlements.collect()).await;
+        let settled = settle(&*self.route.from, settlements.collect()).await;
         let mut failed = Vec::new();
         for (trip, settled) in open.into_iter().zip(settled) {
             match settled {
@@ -272,7 +233,7 @@ impl Mover<'_> {
             false => Ok(Vec::new()),
         };
         for ((trip, error), freed) in failed.into_iter().zip(freed) {
-            let commit = MoveRecord::commit(&self.owner, &trip.draft.uuid.to_string());
+            let commit = self.committed(trip);
             trip.end = Some(match (freed, &records) {
                 (Ok(()), _) => TripEnd::Stays(error.into()),
                 (Err(_), Ok(records)) if records.contains(&commit) => TripEnd::Committed,
@@ -294,18 +255,14 @@ impl Mover<'_> {
     async fn conclude(&self, trips: &mut [Trip]) {
         let is_settled = |trip: &Trip| !matches!(trip.end, Some(TripEnd::Unresolved(_)));
         let is_committed = |trip: &Trip| matches!(trip.end, Some(TripEnd::Committed));
-        let returned = self.route.returned();
         let has_copy = |trip: &&mut Trip| trip.copy.is_some() && is_settled(trip);
         let copied: Vec<_> = trips.iter_mut().filter(has_copy).collect();
-        let settlements = copied.iter().filter_map(|trip| {
-            let returned = Some(&returned).filter(|_| !is_committed(trip));
-            Some(end_copy(trip.copy.as_ref()?, &self.owner, returned))
-        });
-        let settled = settle(self.route.to, settlements.collect()).await;
-        for (trip, settled) in copied.into_iter().zip(settled) {
-            let Err(error) = unless_ended(settled) else {
-                continue;
-            };
+        let copies = copied.iter();
+        let copies =
+            copies.filter_map(|it| Some((it.copy.as_ref()?, &self.owner, is_committed(it))));
+        let ended = self.route.end_copies(copies).await;
+        for (trip, ended) in copied.into_iter().zip(ended) {
+            let Err(error) = ended else { continue };
             let what = match is_committed(trip) {
                 true => "the job was moved, but its copy on the target is still claimed",
                 false => "the job stays here; a claimed copy is on the target",
@@ -315,13 +272,8 @@ impl Mover<'_> {
         self.free(trips.iter().filter(|trip| !is_committed(trip)))
             .await;
         let moved = trips.iter().filter(|trip| is_committed(trip));
-        let uuids = moved.map(|trip| trip.draft.uuid.to_string());
-        let mut ended: Vec<_> = uuids
-            .map(|uuid| MoveRecord::commit(&self.owner, &uuid))
-            .collect();
-        if !trips.iter().all(is_settled) {
-            self.is_unfinished.set(true);
-        }
+        let mut ended: Vec<_> = moved.map(|trip| self.committed(trip)).collect();
+        (self.is_unfinished).update(|it| it || !trips.iter().all(is_settled));
         if !self.is_unfinished.get() {
             ended.push(self.begun());
         }
@@ -331,8 +283,13 @@ impl Mover<'_> {
 
     async fn free(&self, trips: impl Iterator<Item = &Trip>) -> Vec<board::Result<()>> {
         let sources = trips.filter_map(|trip| trip.source.as_ref());
-        let abandon = sources.map(|(it, _)| abandon(&it.job.key, &self.owner, &it.fence));
-        settle(self.route.from, abandon.collect()).await
+        let released = sources.map(|(claimed, _)| self.release(claimed));
+        settle(&*self.route.from, released.collect()).await
+    }
+
+    fn release(&self, claimed: &Claimed) -> Settlement {
+        let claim = Authority::Claim(self.owner.clone(), claimed.fence.clone());
+        abandon(&claimed.job.key, claim)
     }
 
     fn claimant(&self, term: Term) -> Claimant {
@@ -348,16 +305,8 @@ impl Mover<'_> {
         }
     }
 
-    fn audit(&self, action: &str, reason: String) -> AuditEntry {
-        AuditEntry::now(action, &self.route.who, Some(&reason))
-    }
-
-    fn conflict(&self, found: Option<&Entry>) -> TripEnd {
-        let place = match found {
-            Some(Entry::Job(job)) if job.shelf == Shelf::Trash => "in the trash of the target",
-            _ => "there",
-        };
-        TripEnd::Stays(taken(place))
+    fn committed(&self, trip: &Trip) -> MoveRecord {
+        MoveRecord::commit(&self.owner, &trip.draft.uuid.to_string())
     }
 
     fn unresolved(&self, error: anyhow::Error, what: &str) -> TripEnd {
@@ -373,68 +322,6 @@ fn open(trips: &mut [Trip]) -> Vec<&mut Trip> {
     open.collect()
 }
 
-fn abandon(key: &JobKey, owner: &Owner, fence: &Fence) -> Settlement {
-    let authority = Authority::Claim(owner.clone(), fence.clone());
-    Settlement::of(key.clone(), Decision::Abandon(Aftermath::None), authority)
-}
-
-/// Ends a move's claim on a copy: releases the copy, or removes it with this audit entry.
-pub(super) fn end_copy(copy: &Job, owner: &Owner, returned: Option<&AuditEntry>) -> Settlement {
-    let decision = match returned {
-        None => Decision::Abandon(Aftermath::None),
-        Some(_) => Decision::Consume,
-    };
-    // No other move has this name.
-    let authority = Authority::Owner(owner.clone());
-    Settlement {
-        job: returned.map(|_| Identity::from(copy)),
-        audit: returned.cloned(),
-        ..Settlement::of(copy.key.clone(), decision, authority)
-    }
-}
-
-/// Accepts a claim that an operator or an earlier request has already ended.
-pub(super) fn unless_ended(answer: board::Result<()>) -> board::Result<()> {
-    match answer {
-        Err(error) if error.is_about_the_claim() => Ok(()),
-        answer => answer,
-    }
-}
-
-/// Settles claims, each with its own answer, and repeats requests without a reply. Each names its claim, so it takes
-/// effect once.
-pub(super) async fn settle(
-    board: &dyn Board,
-    settlements: Vec<Settlement>,
-) -> Vec<board::Result<()>> {
-    let mut answers = settle_once(board, &settlements).await;
-    let is_lost = |at: &usize| {
-        let error = answers[*at].as_ref().err();
-        error.is_some_and(BoardError::may_have_taken_effect)
-    };
-    let lost: Vec<_> = (0..answers.len()).filter(is_lost).collect();
-    let again: Vec<_> = lost.iter().map(|at| settlements[*at].clone()).collect();
-    for (at, answer) in lost.into_iter().zip(settle_once(board, &again).await) {
-        answers[at] = answer;
-    }
-    answers
-}
-
-async fn settle_once(board: &dyn Board, settlements: &[Settlement]) -> Vec<board::Result<()>> {
-    if settlements.is_empty() {
-        return Vec::new();
-    }
-    match board.settle(settlements).await {
-        Ok(settled) => settled.into_iter().map(|it| it.map(drop)).collect(),
-        Err(error) => {
-            let each = settlements
-                .iter()
-                .map(|_| Err(error.repeated(board.name())));
-            each.collect()
-        }
-    }
-}
-
 fn is_as_listed(entry: &Entry, claimed: &Job) -> bool {
     entry.job().is_some_and(|listed| {
         let (before, now) = (&listed.history, &claimed.history);
@@ -442,16 +329,4 @@ fn is_as_listed(entry: &Entry, claimed: &Job) -> bool {
             && (before.attempts, before.postponed) == (now.attempts, now.postponed)
             && before.not_before == now.not_before
     })
-}
-
-pub(super) fn taken(place: &str) -> anyhow::Error {
-    let message = format!("a job with this uuid is already {place}; both jobs are unchanged");
-    CommandError::refused(message).into()
-}
-
-pub(super) fn same() -> anyhow::Error {
-    let message = "source and target are the same board; nothing changed";
-    CommandError::refused(message)
-        .hint("use different boards for --board and --to")
-        .into()
 }

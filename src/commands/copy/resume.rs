@@ -7,7 +7,7 @@ use futures_util::TryStreamExt;
 
 use super::{
     choice::CopyResult,
-    moving::{Route, end_copy, settle, unless_ended},
+    route::{Route, end_claim, settle, unless_ended},
 };
 use crate::{
     board::{self, BoardError, BoardExt, Detail, JobRef, Query},
@@ -24,7 +24,7 @@ const BATCH: usize = 200;
 ///
 /// It skips a copy while its move is alive on this machine or holds the claim on the source board. It also skips a copy
 /// without a record or a job on the source board, since the copy came from another board.
-pub(super) async fn resume(route: &Route<'_>) -> board::Result<Vec<CopyResult>> {
+pub(super) async fn resume(route: &Route) -> board::Result<Vec<CopyResult>> {
     let mut records = route.records().await?;
     records.retain(|record| has_mover_ended(&record.owner) != Some(false));
     let owners: HashSet<_> = records.iter().map(|record| record.owner.clone()).collect();
@@ -55,20 +55,20 @@ pub(super) async fn resume(route: &Route<'_>) -> board::Result<Vec<CopyResult>> 
         let mut failed = resumed.iter().filter(|(_, done)| done.is_err());
         failed.any(|(entry, _)| entry.is_owned_by(owner))
     };
-    let over = records.iter().filter_map(|record| match &record.stage {
+    let is_over = |record: &&MoveRecord| match &record.stage {
         Stage::Begun { to, on } if *to == route.target => {
-            let is_over = is_move_over(&record.owner, Some(*on), Utc::now());
-            Some(&record.owner).filter(|owner| is_over && !is_busy(owner))
+            is_move_over(&record.owner, Some(*on), Utc::now()) && !is_busy(&record.owner)
         }
-        _ => None,
-    });
-    let over: HashSet<_> = over.cloned().collect();
+        Stage::Begun { .. } | Stage::Committed { .. } => false,
+    };
+    let over = records.iter().filter(is_over);
+    let over: HashSet<_> = over.map(|record| record.owner.clone()).collect();
     records.retain(|record| over.contains(&record.owner));
     route.from.end_moves(&records).await?;
     Ok(resumed)
 }
 
-async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<Vec<CopyResult>> {
+async fn resolve(route: &Route, copies: Vec<(Job, Owner)>) -> board::Result<Vec<CopyResult>> {
     let uuid = |job: &Job| JobRef::Uuid(job.uuid.clone());
     let wanted: Vec<_> = copies.iter().map(|(job, _)| uuid(job)).collect();
     let found = route.from.find(Shelf::Board, &wanted).await?;
@@ -76,71 +76,69 @@ async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<
     for ((copy, owner), found) in copies.iter().zip(found) {
         for claimed in found.iter().filter(|it| it.is_owned_by(owner)) {
             match claimed.job().filter(|_| is_of_broken_move(owner)) {
-                Some(job) => dead.push(end_copy(job, owner, None)),
+                Some(job) => dead.push(end_claim(job, owner)),
                 None => drop(busy.insert(copy.key.clone())),
             }
         }
     }
-    for freed in settle(route.from, dead).await {
+    for freed in settle(&*route.from, dead).await {
         unless_ended(freed)?;
     }
     // Read after the claims have ended: a move without its claim adds no record.
     let records = route.records().await?;
     let shelves = [Shelf::Board, Shelf::Trash, Shelf::History];
     let mut found = route.from.resolve_on(&shelves, &wanted).await?.into_iter();
-    let returned = route.returned();
-    let (mut resumed, mut open, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut resumed, mut open) = (Vec::new(), Vec::new());
     for (copy, owner) in copies {
-        let commit = MoveRecord::commit(&owner, &copy.uuid);
+        let has_record = records.contains(&MoveRecord::commit(&owner, &copy.uuid));
         let found = found.next().unwrap_or(Err(BoardError::NoSuchJob));
-        let is_still_there = |job: &Job| job.ended.is_none() && job.created_on == copy.created_on;
-        let has_moved = match (records.contains(&commit), &found) {
-            // Peers can also write commit records.
-            (true, Ok(entry)) if entry.job().is_some_and(is_still_there) => {
-                Err(contradicted(route))
-            }
-            (true, Err(BoardError::Ambiguous { .. })) => Err(contradicted(route)),
-            (true, Ok(_) | Err(BoardError::NoSuchJob)) => Ok(true),
-            (true, Err(_)) => found.map(|_| true).map_err(Into::into),
-            (false, _) if busy.contains(&copy.key) => Err(still_busy(&owner)),
-            (false, _) => has_moved(route, &copy, &owner, found),
+        let has_moved = match has_record || !busy.contains(&copy.key) {
+            true => has_moved(route, &copy, &owner, has_record, found),
+            false => Err(still_busy(&owner)),
         };
         match has_moved {
-            Ok(has_moved) => {
-                let returned = Some(&returned).filter(|_| !has_moved);
-                ends.push(end_copy(&copy, &owner, returned));
-                open.push((copy, commit, has_moved));
-            }
+            Ok(has_moved) => open.push((copy, owner, has_moved)),
             Err(error) => resumed.push((Entry::Job(Box::new(copy)), Err(error))),
         }
     }
+    let copies = open
+        .iter()
+        .map(|(copy, owner, has_moved)| (copy, owner, *has_moved));
+    let answers = route.end_copies(copies).await;
     let mut ended = Vec::new();
-    for ((copy, commit, has_moved), settled) in open.into_iter().zip(settle(route.to, ends).await) {
+    for ((copy, owner, has_moved), answer) in open.into_iter().zip(answers) {
         let done = if has_moved { "moved" } else { "returned" };
-        let settled = unless_ended(settled);
-        ended.extend(Some(commit).filter(|_| settled.is_ok()));
+        let commit = MoveRecord::commit(&owner, &copy.uuid);
+        ended.extend(Some(commit).filter(|_| answer.is_ok()));
         let entry = Entry::Job(Box::new(copy));
-        resumed.push((entry, settled.map(|()| done).map_err(Into::into)));
+        resumed.push((entry, answer.map(|()| done).map_err(Into::into)));
     }
     route.from.end_moves(&ended).await?;
     Ok(resumed)
 }
 
-/// Decides about a copy without a commit record, from the record of its job on the source board.
+/// Decides about a copy, from its commit record and its job on the source board.
 ///
-/// Peers can delete commit records, so a missing one proves nothing.
+/// Peers can write and delete commit records, so a missing one proves nothing.
 fn has_moved(
-    route: &Route<'_>,
+    route: &Route,
     copy: &Job,
     owner: &Owner,
+    has_record: bool,
     found: board::Result<Entry>,
 ) -> anyhow::Result<bool> {
+    let is_same = |job: &Job| job.created_on == copy.created_on;
     match found {
+        Ok(Entry::Job(job)) if has_record && job.ended.is_none() && is_same(&job) => {
+            return Err(contradicted(route));
+        }
+        Err(BoardError::Ambiguous { .. }) if has_record => return Err(contradicted(route)),
+        Ok(_) | Err(BoardError::NoSuchJob) if has_record => return Ok(true),
         Ok(Entry::Job(job)) => match &job.ended {
             None => return Ok(false),
             Some(end) if job.is_moved() && end.owner.as_ref() == Some(owner) => return Ok(true),
             // An older entry may belong to another job with this uuid, or to an earlier move.
-            Some(_) if !job.is_moved() && job.created_on == copy.created_on => return Ok(false),
+            Some(_) if !job.is_moved() && is_same(&job) => return Ok(false),
             Some(_) => {}
         },
         Ok(Entry::Malformed(_)) | Err(BoardError::NoSuchJob | BoardError::Ambiguous { .. }) => {}
@@ -160,7 +158,7 @@ fn has_moved(
 }
 
 /// Reports a copy whose job is still on the source board, although a record says that it was handed over.
-fn contradicted(route: &Route<'_>) -> anyhow::Error {
+fn contradicted(route: &Route) -> anyhow::Error {
     let message = format!(
         "{} has a record that the job was handed over, but still has the job; its copy stays \
          claimed on {}",
@@ -175,7 +173,7 @@ fn contradicted(route: &Route<'_>) -> anyhow::Error {
 }
 
 /// Reports a skipped copy that another board decides about.
-fn of_another(route: &Route<'_>) -> anyhow::Error {
+fn of_another(route: &Route) -> anyhow::Error {
     let message = format!(
         "no readable record shows that the job came from {}",
         route.source

@@ -7,7 +7,8 @@ use uuid::Uuid;
 
 use super::{
     choice::{CopyChoice, CopyResult, Passenger, borrowed},
-    moving::{Mover, Route, taken},
+    moving::Mover,
+    route::{Route, taken},
 };
 use crate::{
     board::{BoardError, JobRef, Order},
@@ -23,7 +24,7 @@ use crate::{
 };
 
 pub(super) struct CopyRun<'a> {
-    pub(super) route: &'a Route<'a>,
+    pub(super) route: &'a Route,
     pub(super) choice: &'a CopyChoice<'a>,
     pub(super) loader: Loader<'a>,
     pub(super) mover: Option<Mover<'a>>,
@@ -35,24 +36,22 @@ pub(super) struct CopyRun<'a> {
 impl CopyRun<'_> {
     /// Returns the jobs on the board that can move, and reports the other ones.
     pub(super) async fn movable(&mut self, ctx: &Context) -> anyhow::Result<Vec<Entry>> {
-        let mut batches = self
-            .choice
-            .batches(self.route.from, Shelf::Board, Order::Posted);
+        let from = &*self.route.from;
+        let mut batches = self.choice.batches(from, Shelf::Board, Order::Posted);
         let mut jobs = Vec::new();
         loop {
-            let fail = |it| self.results.fail_unusable(ctx, it);
-            let batch = batches.next(fail).await;
-            let batch = batch.with_context(|| ctx.trying("move", "the jobs"))?;
-            if batch.is_empty() {
-                return Ok(jobs);
-            }
+            let batch = batches.next(|it| self.results.fail_unusable(ctx, it));
+            let batch = batch
+                .await
+                .with_context(|| ctx.trying("move", "the jobs"))?;
+            let Some(batch) = batch else { return Ok(jobs) };
             let known = self.loader.known(&borrowed(&batch)).await;
             let known = known.with_context(|| self.route.failed())?;
             for ((entry, _), known) in batch.into_iter().zip(known) {
                 let holding = entry.holding().filter(|it| !is_left_by_move(it));
                 let owner = holding.map(|it| it.owner.clone());
                 let claimed = owner.map(|owner| BoardError::AlreadyClaimed { owner }.into());
-                match claimed.or(known.map(|_| taken("there"))) {
+                match claimed.or(known.map(|_| taken(None))) {
                     Some(error) => self.results.fail_entry(ctx, &entry, error),
                     None => jobs.push(entry),
                 }
@@ -62,19 +61,15 @@ impl CopyRun<'_> {
 
     pub(super) async fn all(&mut self, ctx: &mut Context) -> anyhow::Result<()> {
         let is_planned = self.choice.planned.is_some();
-        for shelf in Shelf::LIVE {
-            if is_planned && shelf == Shelf::Trash {
-                break;
-            }
-            let order = Order::Posted;
-            let mut batches = self.choice.batches(self.route.from, shelf, order);
+        let shelves = Shelf::LIVE.into_iter();
+        for shelf in shelves.filter(|it| !is_planned || *it == Shelf::Board) {
+            let mut batches = self.choice.batches(&*self.route.from, shelf, Order::Posted);
             loop {
-                let fail = |it| self.results.fail_unusable(ctx, it);
-                let batch = batches.next(fail).await;
-                let batch = batch.with_context(|| ctx.trying("copy", "the jobs"))?;
-                if batch.is_empty() {
-                    break;
-                }
+                let batch = batches.next(|it| self.results.fail_unusable(ctx, it));
+                let batch = batch
+                    .await
+                    .with_context(|| ctx.trying("copy", "the jobs"))?;
+                let Some(batch) = batch else { break };
                 let copied = match (&self.mover, shelf) {
                     (Some(mover), Shelf::Board) => mover.pass(&self.loader, batch).await?,
                     _ => self.pass(batch).await?,
@@ -90,7 +85,7 @@ impl CopyRun<'_> {
         let loaded = self.loader.load(&borrowed(&batch)).await;
         let loaded =
             loaded.with_context(|| format!("cannot copy jobs to {}", self.route.to.name()))?;
-        let copied = match self.choice.is_dry {
+        let copied = match self.choice.args.dry_run {
             true => "would-copy",
             false => "copied",
         };
@@ -107,17 +102,13 @@ impl CopyRun<'_> {
     }
 
     pub(super) async fn verify(&mut self, ctx: &mut Context) -> anyhow::Result<()> {
-        let (from, to) = (self.route.from, self.route.to);
+        let (from, to) = (&*self.route.from, &*self.route.to);
         let loader = Loader::new(to, true).await;
         let mut loader = loader
             .with_context(|| format!("cannot compare the copy with the board {}", to.name()))?;
         for shelf in Shelf::LIVE {
             let mut batches = self.choice.batches(from, shelf, Order::Any);
-            loop {
-                let mut batch = batches.next(drop).await?;
-                if batch.is_empty() {
-                    break;
-                }
+            while let Some(mut batch) = batches.next(drop).await? {
                 batch.retain(|(_, draft)| self.posted.contains_key(&draft.uuid));
                 let known = loader.known(&borrowed(&batch)).await?;
                 let missing = batch.iter().zip(known);

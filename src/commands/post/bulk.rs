@@ -58,12 +58,10 @@ pub(crate) async fn run(
         check_all(ctx, &mut batches, &mut results).await?;
     }
     loop {
-        let batch = batches
-            .next(|it| results.print_error(ctx, &it.error))
-            .await?;
-        if batch.is_empty() {
+        let batch = batches.next(|it| results.print_error(ctx, &it.error));
+        let Some(batch) = batch.await? else {
             return results.end(ctx);
-        }
+        };
         if is_dry {
             results.total += batch.len();
             let mut drafts = batch.iter().map(|line| &line.draft);

@@ -13,10 +13,7 @@ use std::{
 
 use futures_util::TryStreamExt;
 
-use super::{
-    moving::{Mover, Route},
-    resume::resume,
-};
+use super::{moving::Mover, resume::resume, route::Route};
 use crate::{
     board::{
         Board, Detail, Query,
@@ -62,17 +59,16 @@ async fn act(world: Arc<MoveWorld>, role: Role, number: usize) {
     let board = |side| Arc::new(MoveBoard::new(&world, side, Some(number)));
     match role {
         Role::Mover { from, to } => {
-            let (from, to) = (board(from), board(to));
-            let route = route(&from, &to);
+            let route = route(board(from), board(to));
             let mover = Mover {
                 route: &route,
                 owner: owner(number),
                 lease: Duration::from_secs(600),
-                keeper: Keeper::start(Arc::clone(&from) as Arc<dyn Board>),
+                keeper: Keeper::start(Arc::clone(&route.from)),
                 is_unfinished: Cell::default(),
             };
-            let loader = Loader::new(&*to, false).await.unwrap();
-            let listed = from.entries(Query::all(Shelf::Board, Detail::Stored));
+            let loader = Loader::new(&*route.to, false).await.unwrap();
+            let listed = route.from.entries(Query::all(Shelf::Board, Detail::Stored));
             let listed: Vec<_> = listed.try_collect().await.unwrap_or_default();
             let conversion = Conversion {
                 from: None,
@@ -85,8 +81,7 @@ async fn act(world: Arc<MoveWorld>, role: Role, number: usize) {
             let _ = mover.pass(&loader, batch.collect()).await;
         }
         Role::Resumer { from, to } => {
-            let (from, to) = (board(from), board(to));
-            let _ = resume(&route(&from, &to)).await;
+            let _ = resume(&route(board(from), board(to))).await;
         }
         Role::Peer(side) => {
             if board(side).claim_as_peer().await {
@@ -98,7 +93,7 @@ async fn act(world: Arc<MoveWorld>, role: Role, number: usize) {
     }
 }
 
-fn route<'a>(from: &'a MoveBoard, to: &'a MoveBoard) -> Route<'a> {
+fn route(from: Arc<MoveBoard>, to: Arc<MoveBoard>) -> Route {
     Route {
         source: from.name().to_owned(),
         target: to.name().to_owned(),
@@ -205,11 +200,8 @@ impl Scene<'_> {
         }
         (0..self.roles.len()).for_each(|number| world.expire(&owner(number)));
         for (from, to) in [(A, B), (B, A)] {
-            let (from, to) = (
-                MoveBoard::new(&world, from, None),
-                MoveBoard::new(&world, to, None),
-            );
-            resume(&route(&from, &to)).await.unwrap();
+            let board = |side| Arc::new(MoveBoard::new(&world, side, None));
+            resume(&route(board(from), board(to))).await.unwrap();
         }
         world.perform_the_rest();
         let is_of_move = |it: &&Role| matches!(it, Role::Mover { .. } | Role::Resumer { .. });
