@@ -1,6 +1,6 @@
 //! Conductors on ZooKeeper: their claims and registry entry depend on a session.
 
-use std::{fs, thread, time::Duration};
+use std::fs;
 
 use chrono::{DateTime, Utc};
 use rustix::process::Signal;
@@ -113,7 +113,7 @@ fn session_lost_during_an_outage_is_replaced_once() {
     need!(mut stage = Stage::own_zookeeper());
     let conductor = stage.start(&["--name", "w1", "--lease", "1s"]);
     stage.stop_server();
-    thread::sleep(Duration::from_secs(2));
+    stage.says(&conductor, "board_unreachable");
     stage.start_server();
     // The old session may survive the restart, and its name is taken until then.
     wait_until("it is registered", || conductors(&stage) == ["w1"]);

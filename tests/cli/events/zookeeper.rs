@@ -1,9 +1,6 @@
 //! Events that are special to ZooKeeper.
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::time::Instant;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -12,7 +9,7 @@ use super::{Watched, kinds, kinds_in};
 use crate::{
     interop::shared::Shared,
     support::{
-        env::{Env, SOON},
+        env::{Env, SOON, wait_until},
         servers::{Host, ZooKeeper},
     },
 };
@@ -112,8 +109,9 @@ fn unreachable_server_is_waited_for_at_the_start_and_later() {
     env.post("first");
     watching.prints(1);
     server.process().stop();
-    // The session ends within that time.
-    thread::sleep(Duration::from_secs(2));
+    wait_until("the outage is reported", || {
+        watching.stderr().matches("retrying").count() == 2
+    });
     server.process().start_again();
     watching.says("reconnected to");
     watching.prints(2);

@@ -52,6 +52,7 @@ struct State {
     /// The effect of the next request with these bytes, after this many others.
     trap: Option<(&'static str, u32, Trap)>,
     connections: Vec<Weak<Connection>>,
+    has_swallowed: bool,
     is_over: bool,
 }
 
@@ -77,6 +78,7 @@ impl Proxy {
                 mood: Mood::PassOn,
                 trap: None,
                 connections: Vec::new(),
+                has_swallowed: false,
                 is_over: false,
             }),
             has_changed: Condvar::new(),
@@ -134,6 +136,11 @@ impl Proxy {
     /// Whether the awaited request has come.
     pub(crate) fn has_sprung(&self) -> bool {
         self.shared.state().trap.is_none()
+    }
+
+    /// Whether [`Mood::Silent`] has swallowed a reply.
+    pub(crate) fn has_swallowed(&self) -> bool {
+        self.shared.state().has_swallowed
     }
 }
 
@@ -223,7 +230,7 @@ impl Shared {
             match mood {
                 _ if is_cut.load(Ordering::SeqCst) => {}
                 Mood::HangUp | Mood::HangUpOnce => break,
-                Mood::Silent => {}
+                Mood::Silent => self.state().has_swallowed = true,
                 Mood::PassOn | Mood::Slow | Mood::Stall | Mood::StallRequests | Mood::Halt => {
                     if mood == Mood::Slow {
                         thread::sleep(LATE);
