@@ -79,7 +79,7 @@ impl Answers {
                 });
             }
             RunnerAnswer::Unknown(_) => self.is_unknown = true,
-            _ => {}
+            RunnerAnswer::Refuses { .. } | RunnerAnswer::Skips(_) | RunnerAnswer::NoCommand(_) => {}
         }
     }
 }
@@ -190,7 +190,7 @@ impl Snapshot {
         let (owner, left) = (holding.owner.as_ref()?, holding.expires_in?);
         let runner = match self.holder(owner, holding.lease) {
             Holder::Conductor(at) => Some(&self.runners[at]),
-            _ => None,
+            Holder::Dead { .. } | Holder::Other => None,
         };
         let (has_peers, octavia) = (self.peers.is_some(), self.octavia_expiry);
         let (least, pause) = least_left(holding, runner, has_peers, octavia)?;

@@ -125,7 +125,7 @@ impl Snapshot {
         let lease = job.holding.as_ref().map_or(ClaimEnd::Timed, |it| it.lease);
         let runner = match self.holder(owner, lease) {
             Holder::Conductor(at) => Some(&self.runners[at]),
-            _ => None,
+            Holder::Dead { .. } | Holder::Other => None,
         };
         let is_of_octavia = owner.text().starts_with(OCTAVIA);
         match runner.map(|runner| (runner.runs(job).is_some(), &runner.conductor)) {

@@ -249,7 +249,7 @@ impl Surveyor {
     ) -> Result<(), BoardError> {
         let detail = match shelf {
             Shelf::Board => Detail::Whole,
-            _ => Detail::Brief,
+            Shelf::Trash | Shelf::History => Detail::Brief,
         };
         let mut entries = board.entries(Query::all(shelf, detail));
         while let Some(entry) = entries.try_next().await? {

@@ -90,7 +90,12 @@ impl Action {
         }
         match self {
             Self::Purge => Some("purge {} permanently?".to_owned()),
-            _ => chosen.is_bulk().then(|| format!("{verb} {{}}?")),
+            Self::Abandon { .. }
+            | Self::Consume { .. }
+            | Self::Trash { .. }
+            | Self::Restore
+            | Self::Retry { .. }
+            | Self::Change(_) => chosen.is_bulk().then(|| format!("{verb} {{}}?")),
         }
     }
 }

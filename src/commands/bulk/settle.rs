@@ -222,7 +222,9 @@ impl Release {
                 Some(format!("{} is still running (process {pids})", job.name))
             }
             Holder::Conductor(_) => Some(format!("{owner} is still running")),
-            _ => Some(format!("{owner}'s process cannot be checked from here")),
+            Holder::Dead { .. } | Holder::Other => {
+                Some(format!("{owner}'s process cannot be checked from here"))
+            }
         }
     }
 

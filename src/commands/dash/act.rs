@@ -138,7 +138,7 @@ impl Dialog {
     pub(super) fn question(&self) -> String {
         let jobs = match self.stage {
             TaskStage::Looking => self.places.len(),
-            _ => self.jobs.len(),
+            TaskStage::Asking | TaskStage::Acting | TaskStage::Done(..) => self.jobs.len(),
         };
         let (jobs, names) = (count_jobs(jobs as u64), self.names.join(", "));
         match self.operation {

@@ -158,7 +158,7 @@ enum StepAnswer {
 fn heading(step: &FixStep, number: usize, total: usize) -> String {
     let risk = match step.risk {
         Risk::Destructive => "destructive; ",
-        _ => "",
+        Risk::Safe | Risk::Decision => "",
     };
     let (start, end) = (
         format!("{number} of {total}. "),
@@ -229,7 +229,7 @@ async fn perform_all(
             let command = step.command.clone().with(["--yes"]);
             let risk = match step.risk {
                 Risk::Destructive => "is destructive",
-                _ => "needs a decision",
+                Risk::Safe | Risk::Decision => "needs a decision",
             };
             let note = format!("step {number} {risk}; to run it: `{command}`");
             ctx.out.note(note);

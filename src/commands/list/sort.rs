@@ -58,7 +58,7 @@ impl ListOrder {
         // Computed once per record: it may decode heavy details.
         let key = |entry: &Entry| match self {
             Self::Field(order) => order.key(entry, now),
-            _ => None,
+            Self::Rank | Self::Taskflow | Self::None => None,
         };
         let mut found: Vec<_> = (found.into_iter()).map(|it| (key(&it), it)).collect();
         found.sort_by(|(key, one), (other_key, other)| {
