@@ -106,6 +106,10 @@ pub(crate) struct CopyArgs {
     )]
     plan: Option<PathBuf>,
 
+    /// The plan that `apply` carries out.
+    #[arg(skip)]
+    planned: Option<PlannedMove>,
+
     #[command(flatten)]
     consent: Consent,
 
@@ -130,10 +134,6 @@ impl CopyArgs {
     }
 }
 
-pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()> {
-    transfer(ctx, args, None).await
-}
-
 pub(crate) async fn apply(
     ctx: &mut Context,
     planned: PlannedMove,
@@ -148,16 +148,13 @@ pub(crate) async fn apply(
         fresh: planned.action.fresh,
         dry_run,
         consent,
+        planned: Some(planned),
         ..CopyArgs::default()
     };
-    transfer(ctx, args, Some(planned)).await
+    run(ctx, args).await
 }
 
-async fn transfer(
-    ctx: &mut Context,
-    args: CopyArgs,
-    planned: Option<PlannedMove>,
-) -> anyhow::Result<()> {
+pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()> {
     let here = match args.moves_now() || args.resume {
         true => ctx.writable_board()?,
         false => ctx.board()?,
@@ -176,7 +173,8 @@ async fn transfer(
         ends.reverse();
     }
     let [(from, source), (to, target)] = ends;
-    let who = planned.as_ref().map_or(ctx.who(), |it| &it.who).to_string();
+    let planned = args.planned.as_ref();
+    let who = planned.map_or(ctx.who(), |it| &it.who).to_string();
     let route = Route {
         from,
         to,
@@ -184,8 +182,7 @@ async fn transfer(
         target,
         who,
     };
-    let is_other = planned.as_ref();
-    let is_other = is_other.is_some_and(|it| it.action.target != route.target);
+    let is_other = planned.is_some_and(|it| it.action.target != route.target);
     let copied = match args.is_move && other.is_of_octavia() {
         _ if own.url.is_same_board(&other.url) => Err(same()),
         true => Err(CommandError::refused(OCTAVIA).into()),
@@ -194,7 +191,7 @@ async fn transfer(
             Err(CommandError::refused(message).into())
         }
         false if args.resume => finish(ctx, &route, &config, &args.consent).await,
-        false => between(ctx, &config, &route, &args, planned).await,
+        false => between(ctx, &config, &route, &args).await,
     };
     there.close().await;
     copied
@@ -230,7 +227,6 @@ async fn between(
     config: &Config,
     route: &Route,
     args: &CopyArgs,
-    planned: Option<PlannedMove>,
 ) -> anyhow::Result<()> {
     let (verb, doing) = match args.is_move {
         true => ("move", "moving"),
@@ -240,7 +236,8 @@ async fn between(
     let health = health.with_context(|| ctx.trying(verb, "the jobs"))?;
     let [from, to] = [&ctx.config, config].map(|it| it.board.value.url.kind());
     let is_move = args.moves_now();
-    let jobs = planned.as_ref().map_or(health.jobs, PlannedMove::len);
+    let planned = args.planned.as_ref();
+    let jobs = planned.map_or(health.jobs, PlannedMove::len);
     let question = format!("{verb} up to {} to {}?", count_jobs(jobs), route.target);
     let has_left = is_move && !route.from.moves().await?.is_empty();
     match is_move && (jobs > 0 || has_left) {
@@ -267,7 +264,6 @@ async fn between(
         filters: Filters::new(args.filter.clone()),
         conversion: Conversion::between(from, to),
         unreadable: Cell::default(),
-        planned,
     };
     let loader = Loader::new(&*route.to, args.is_preview()).await;
     let mut copy = CopyRun {
@@ -287,13 +283,13 @@ async fn between(
     if ended.is_ok() && !copy.posted.is_empty() && !args.dry_run {
         ended = copy.verify(ctx).await;
     }
-    if unreadable > 0 && choice.planned.is_none() {
+    if unreadable > 0 && planned.is_none() {
         let how = "(`dump` and `load --malformed` copy them)";
         let note = format!("unreadable records skipped: {unreadable} {how}");
         copy.results.suspend(|| ctx.out.note(note));
     }
     let mut results = copy.results;
-    if let Some(planned) = choice.planned.filter(|_| ended.is_ok()) {
+    if let Some(planned) = planned.filter(|_| ended.is_ok()) {
         ended = report_skipped(ctx, planned, &mut results, jobs);
     }
     ended.and(results.end(ctx))
@@ -320,7 +316,7 @@ async fn write_plan(
 
 fn report_skipped(
     ctx: &mut Context,
-    planned: PlannedMove,
+    planned: &PlannedMove,
     results: &mut Results,
     all: u64,
 ) -> anyhow::Result<()> {

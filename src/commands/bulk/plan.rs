@@ -133,6 +133,7 @@ pub(crate) struct PlannedBulk {
     items: Vec<PlanItem>,
 }
 
+#[derive(Debug)]
 pub(crate) struct PlannedMove {
     pub(crate) action: MoveAction,
     pub(crate) who: Owner,
@@ -153,8 +154,8 @@ impl PlannedMove {
         self.items.borrow().len() as u64
     }
 
-    pub(crate) fn skipped(self) -> Vec<Done> {
-        let mut items: Vec<_> = self.items.into_inner().into_values().collect();
+    pub(crate) fn skipped(&self) -> Vec<Done> {
+        let mut items: Vec<_> = self.items.take().into_values().collect();
         items.sort_by_key(|(place, _)| *place);
         let skipped = |(_, item): (_, PlanItem)| Done::skipped(&item.job, item.name);
         items.into_iter().map(skipped).collect()

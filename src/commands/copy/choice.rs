@@ -8,7 +8,6 @@ use futures_util::StreamExt;
 use super::CopyArgs;
 use crate::{
     board::{Board, Detail, Order, Query, filter::Filters},
-    commands::bulk::plan::PlannedMove,
     exit::CommandError,
     job::{Draft, Entry, Shelf},
     transfer::{
@@ -27,7 +26,6 @@ pub(super) struct CopyChoice<'a> {
     pub(super) filters: Filters,
     pub(super) conversion: Conversion,
     pub(super) unreadable: Cell<u64>,
-    pub(super) planned: Option<PlannedMove>,
 }
 
 impl<'a> CopyChoice<'a> {
@@ -54,7 +52,7 @@ impl<'a> CopyChoice<'a> {
         };
         let is_meant = self.args.shared.admits(&entry)
             && self.filters.matches(&entry, Utc::now())
-            && self.planned.as_ref().is_none_or(|it| it.takes(&entry));
+            && self.args.planned.as_ref().is_none_or(|it| it.takes(&entry));
         if !is_meant {
             return Ok(None);
         }

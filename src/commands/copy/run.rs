@@ -60,7 +60,7 @@ impl CopyRun<'_> {
     }
 
     pub(super) async fn all(&mut self, ctx: &mut Context) -> anyhow::Result<()> {
-        let is_planned = self.choice.planned.is_some();
+        let is_planned = self.choice.args.planned.is_some();
         let shelves = Shelf::LIVE.into_iter();
         for shelf in shelves.filter(|it| !is_planned || *it == Shelf::Board) {
             let mut batches = self.choice.batches(&*self.route.from, shelf, Order::Posted);
