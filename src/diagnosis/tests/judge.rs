@@ -11,7 +11,10 @@ use super::{
 };
 use crate::{
     config::Expiry,
-    diagnosis::{Cause, ExplainedJob, Snapshot},
+    diagnosis::{
+        Cause, ExplainedJob, Snapshot,
+        fixes::{FixTarget, fix},
+    },
     job::{
         AuditEntry, ClaimEnd, Conductor, Course, Entry, Failure, Job, Pause, Pauses,
         PublishedCommand, PublishedPolicy, RELEASED, Run, Shelf, Unsettled,
@@ -293,7 +296,7 @@ fn job_in_the_trash_has_failed_unless_an_operator_put_it_there() {
 }
 
 #[test]
-fn each_problem_of_a_job_has_its_own_sentence() {
+fn each_problem_of_a_job_has_its_own_sentence_and_a_fix() {
     let (snapshot, mut codes) = (night(), BTreeMap::new());
     for code in Code::ALL.iter().copied() {
         let entry = entry(match code {
@@ -318,5 +321,7 @@ fn each_problem_of_a_job_has_its_own_sentence() {
         if let Some(other) = codes.insert(sentence, code) {
             panic!("{other} and {code} have the same sentence");
         }
+        let target = FixTarget::Job("4f2a", Shelf::Board);
+        assert!(fix(&Cause::of(code), target).is_some(), "{code} has no fix");
     }
 }
