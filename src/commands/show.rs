@@ -129,27 +129,27 @@ pub(crate) async fn find_everywhere(
     if !found.iter().any(may_have_ended) {
         return Ok(found);
     }
-    let past = match board.resolve(Shelf::History, wanted).await {
-        Ok(past) => past,
+    let history = match board.resolve(Shelf::History, wanted).await {
+        Ok(history) => history,
         // Without the right to read the history, the other results still count.
         Err(error) if !error.is_retryable() => return Ok(found),
         Err(error) => return Err(error),
     };
-    for (entry, past) in found.iter_mut().zip(past) {
-        let is_later = match (&entry, &past) {
+    for (entry, history) in found.iter_mut().zip(history) {
+        let is_later = match (&entry, &history) {
             (Err(BoardError::NoSuchJob), _) => true,
-            (Ok(entry), Ok(past)) => ended_later(past, entry),
+            (Ok(entry), Ok(history)) => ended_later(history, entry),
             _ => false,
         };
         if is_later {
-            *entry = past;
+            *entry = history;
         }
     }
     Ok(found)
 }
 
-pub(crate) fn ended_later(past: &Entry, trashed: &Entry) -> bool {
-    let ended = past.job().and_then(|it| it.ended.as_ref());
+pub(crate) fn ended_later(ended: &Entry, trashed: &Entry) -> bool {
+    let ended = ended.job().and_then(|it| it.ended.as_ref());
     trashed_on(trashed).is_some_and(|on| ended.is_some_and(|end| end.on > on))
 }
 

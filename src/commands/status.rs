@@ -45,10 +45,10 @@ pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<(
     let snapshot = surroundings(ctx, &*board).await?;
     let now = snapshot.now;
     let survey = Survey::take(&*board, snapshot).await.with_context(trying)?;
-    let past = past(&*board, now, ctx.config.history.value).await;
-    let (past, history_problem) = apart(past).with_context(trying)?;
+    let ended = departures(&*board, now, ctx.config.history.value).await;
+    let (ended, unread) = apart(ended).with_context(trying)?;
     let name = board.name().to_owned();
-    let status = Status::new(name, ctx.program(), &health, survey, past, history_problem);
+    let status = Status::new(name, ctx.program(), &health, survey, ended, unread);
     for what in &status.unseen {
         ctx.out.note(format!("warning: cannot read {what}"));
     }
@@ -58,7 +58,7 @@ pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<(
 }
 
 /// Counts recent departures; the history returns the latest first.
-async fn past(
+async fn departures(
     board: &dyn Board,
     now: DateTime<Utc>,
     history: u32,

@@ -4,12 +4,12 @@ mod claim;
 mod conductor;
 mod details;
 mod draft;
+mod ended;
 mod fields;
 mod history;
 mod key;
 mod moves;
 pub(crate) mod octavia;
-mod past;
 mod pause;
 mod settlement;
 
@@ -31,6 +31,7 @@ pub(crate) use self::{
     },
     details::{Decode, Details},
     draft::{Draft, Edit, Former},
+    ended::{Departure, End, HISTORY, Identity},
     fields::{FieldKind, FieldSource, FieldValue, JobField},
     history::{
         AuditEntry, CapturedOutput, Failure, History, LONGEST_RECORD, LONGEST_TEXT, RELEASED,
@@ -38,7 +39,6 @@ pub(crate) use self::{
     },
     key::{JobKey, standard_uuid},
     moves::{MOST_RECORDS, MOVER, MoveRecord, Stage},
-    past::{Departure, End, HISTORY, Identity},
     pause::{MOST_PAUSES, Pause, Pauses},
     settlement::{Aftermath, Authority, Decision, ExpectedState, Purge, Restore, Settlement},
 };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures_util::{StreamExt, stream::BoxStream};
 
-use super::{past::audit, settling::failure, *};
+use super::{ended::audit, settling::failure, *};
 use crate::{
     board::{Event, EventKind},
     job::{AuditEntry, Claim, Departure, ExpectedState, Identity, Settlement},

@@ -4,12 +4,12 @@
 
 pub(crate) mod beginning;
 pub(crate) mod claiming;
+pub(crate) mod ended;
 pub(crate) mod events;
 pub(crate) mod histories;
 pub(crate) mod listing;
 mod model;
 pub(crate) mod moving;
-pub(crate) mod past;
 pub(crate) mod pausing;
 pub(crate) mod posting;
 pub(crate) mod registry;
@@ -108,11 +108,11 @@ macro_rules! keeps_its_promises {
             moving::jobs_with_and_without_their_state_are_posted_together,
             moving::move_record_is_written_together_with_the_end_of_the_job,
             moving::board_without_moved_jobs_has_no_records,
-            past::consumed_job_stays_in_the_history_unchanged,
-            past::history_distinguishes_the_outcomes,
-            past::history_lists_the_latest_end_first,
-            past::abandoned_job_is_not_in_the_history,
-            past::history_of_many_ends_is_complete_without_duplicates,
+            ended::consumed_job_stays_in_the_history_unchanged,
+            ended::history_distinguishes_the_outcomes,
+            ended::history_lists_the_latest_end_first,
+            ended::abandoned_job_is_not_in_the_history,
+            ended::history_of_many_ends_is_complete_without_duplicates,
             pausing::pause_is_stored_until_it_is_ended,
             pausing::pausing_and_resuming_emit_events,
             pausing::paused_job_is_no_candidate_until_its_pause_ends,

@@ -3,8 +3,8 @@
 use futures_util::future::{join, join_all};
 
 use super::{
+    ended::audit,
     events::{all_of, next, next_event},
-    past::audit,
     settling::failure,
     *,
 };

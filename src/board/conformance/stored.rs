@@ -1,7 +1,7 @@
 //! The contract of stored data, which the tests see and change past the board.
 
 use super::{
-    past::{audit, end},
+    ended::{audit, end},
     *,
 };
 use crate::{

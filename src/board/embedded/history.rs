@@ -28,7 +28,7 @@ pub(super) struct Exit<'a> {
 }
 
 impl Change<'_> {
-    pub(super) fn put_past(&self, sequence: i64, exit: &Exit<'_>) -> rusqlite::Result<()> {
+    pub(super) fn put_ended(&self, sequence: i64, exit: &Exit<'_>) -> rusqlite::Result<()> {
         if self.history == 0 {
             return Ok(());
         }

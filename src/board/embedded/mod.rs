@@ -30,7 +30,7 @@ use super::{
     examine::{Examined, Part},
     pages,
     registration::{Registration, crowded},
-    wire::past::find as find_past,
+    wire::history::find as find_ended,
 };
 use crate::job::{
     AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
@@ -116,7 +116,7 @@ impl Board for Embedded {
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         if shelf == Shelf::History {
-            return find_past(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
+            return find_ended(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
         }
         let found = self.file.read(|view| {
             let found = wanted

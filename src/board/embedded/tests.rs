@@ -10,8 +10,8 @@ use crate::{
     board::{
         BoardError, BoardExt, EventKind,
         conformance::{
-            ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, claim_one, claimant, histories,
-            keeps_its_promises, on_board, owner, past, post_one, registry, stored::Storage,
+            ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, claim_one, claimant, ended,
+            histories, keeps_its_promises, on_board, owner, post_one, registry, stored::Storage,
         },
         wire::posting::Limit,
     },
@@ -187,8 +187,8 @@ async fn page_with_a_huge_value_is_complete() {
 #[tokio::test]
 async fn old_history_entries_are_deleted() {
     let folder = tempfile::tempdir().unwrap();
-    let board = remembering(&folder, past::FEW);
-    past::history_is_limited_to_the_configured_length(&board).await;
+    let board = remembering(&folder, ended::FEW);
+    ended::history_is_limited_to_the_configured_length(&board).await;
     let kept: i64 = sqlite(&folder)
         .query_row("SELECT count(*) FROM past", [], |row| row.get(0))
         .unwrap();

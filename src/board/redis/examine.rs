@@ -181,7 +181,7 @@ impl Redis {
             (keys.fence(), "string"),
             (keys.paused(), "hash"),
             (keys.moves(), "hash"),
-            (keys.past(), "stream"),
+            (keys.history(), "stream"),
         ];
         let mut types = Pipeline::new();
         for (key, _) in &named {

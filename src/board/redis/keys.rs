@@ -46,9 +46,13 @@ macro_rules! names {
     };
 }
 
-names! { listings trash sequence fence past paused moves events }
+names! { listings trash sequence fence paused moves events }
 
 impl Keys {
+    pub(super) fn history(&self) -> String {
+        self.named("past")
+    }
+
     pub(super) fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -86,7 +90,7 @@ impl Keys {
         match shelf {
             Shelf::Board => self.listings(),
             Shelf::Trash => self.trash(),
-            Shelf::History => self.past(),
+            Shelf::History => self.history(),
         }
     }
 

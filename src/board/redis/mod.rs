@@ -35,7 +35,7 @@ use super::{
     pages,
     registration::Registration,
     url::redis::RedisUrl,
-    wire::{past, posting::Limit},
+    wire::{history, posting::Limit},
 };
 use crate::{
     job::{
@@ -98,14 +98,14 @@ impl Board for Redis {
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
         if query.shelf == Shelf::History {
-            return pages::flatten(self.past());
+            return pages::flatten(self.history_pages());
         }
         pages::flatten(self.pages(query))
     }
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         if shelf == Shelf::History {
-            return past::find(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
+            return history::find(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
         }
         self.matches(shelf, wanted).await
     }
@@ -221,7 +221,7 @@ impl Board for Redis {
     }
 
     async fn check_history(&self) -> Result<()> {
-        self.check_past().await
+        self.check_history().await
     }
 
     async fn close(&self) {

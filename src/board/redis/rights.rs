@@ -104,7 +104,7 @@ impl Redis {
     fn needed(&self) -> Vec<RequiredRight> {
         let keys = &self.keys;
         let (jobs, trash, number) = (keys.listings(), keys.trash(), keys.sequence());
-        let (past, events, none) = (keys.past(), keys.events(), String::new());
+        let (history, events, none) = (keys.history(), keys.events(), String::new());
         let (paused, moves, conductor) = (keys.paused(), keys.moves(), keys.conductor("x"));
         let owner = String::from_utf8_lossy(&keys.owner(b"x")).into_owned();
         let (sending, receiving) = ("sending events to subscribers", "receiving events");
@@ -125,8 +125,8 @@ impl Redis {
             ("DEL @", &owner, "releasing jobs"),
             ("TIME", &none, "claiming and settling jobs"),
             ("HSET @ x x", &trash, "trashing jobs"),
-            ("XADD @ * x x", &past, recording),
-            ("XREVRANGE @ + -", &past, "`list --history`"),
+            ("XADD @ * x x", &history, recording),
+            ("XREVRANGE @ + -", &history, "`list --history`"),
             ("SCAN 0", &none, "`conductors`"),
             ("MGET @", &conductor, "`conductors`"),
             ("SET @ x", &conductor, "registering conductors"),

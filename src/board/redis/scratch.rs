@@ -94,7 +94,7 @@ impl Testable for Redis {
             keys.trash(),
             keys.sequence(),
             keys.fence(),
-            keys.past(),
+            keys.history(),
             keys.paused(),
         ];
         self.delete(named.map(String::into_bytes).to_vec()).await?;

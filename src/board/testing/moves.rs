@@ -36,7 +36,7 @@ enum Fault {
 struct Side {
     job: Option<Job>,
     moves: Vec<MoveRecord>,
-    past: Vec<Job>,
+    ended: Vec<Job>,
 }
 
 impl Side {
@@ -53,7 +53,7 @@ impl Side {
             claimed_on: None,
             has_succeeded: false,
         });
-        self.past.insert(0, job);
+        self.ended.insert(0, job);
     }
 }
 
@@ -304,11 +304,11 @@ impl Board for MoveBoard {
         match shelf {
             Shelf::Board => self.request(find).await,
             Shelf::History => {
-                let past = self.request(|state, side| {
-                    let last = side.past.first().filter(|_| state.has_history).cloned();
+                let ended = self.request(|state, side| {
+                    let last = side.ended.first().filter(|_| state.has_history).cloned();
                     last.map(|job| Entry::Job(Box::new(job)))
                 });
-                Ok(vec![past.await?.into_iter().collect(); wanted.len()])
+                Ok(vec![ended.await?.into_iter().collect(); wanted.len()])
             }
             // The trash is always empty.
             Shelf::Trash => Ok(vec![Vec::new(); wanted.len()]),

@@ -22,7 +22,7 @@ use crate::{
         Result,
         wire::{
             as_json,
-            past::{HistoryRecord, entry},
+            history::{HistoryRecord, entry},
             sidecar::Sidecar,
         },
     },
@@ -47,9 +47,9 @@ impl BoardSession<'_> {
         &self,
         transaction: &mut Transaction<'_>,
         record: &JobNodes,
-        past: Option<HistoryRecord>,
+        ended: Option<HistoryRecord>,
     ) {
-        let Some(job) = past.filter(|_| self.history > 0) else {
+        let Some(job) = ended.filter(|_| self.history > 0) else {
             return;
         };
         let mut side = record.side().unwrap_or_default();
@@ -61,7 +61,7 @@ impl BoardSession<'_> {
             side,
         };
         let (data, mode) = (as_json(&stored), CreateMode::PersistentSequential);
-        transaction.create_as(NodeKind::Past, "", data.as_bytes(), mode);
+        transaction.create_as(NodeKind::History, "", data.as_bytes(), mode);
     }
 
     /// Prepares another attempt after the history write was refused, which must not fail the operation. Returns why
@@ -71,7 +71,10 @@ impl BoardSession<'_> {
         refused: &RefusedStep,
     ) -> Result<Option<String>> {
         let refusal = match refused.error {
-            Error::NoNode => match self.make_folder(&self.paths.folder(NodeKind::Past)).await {
+            Error::NoNode => match self
+                .make_folder(&self.paths.folder(NodeKind::History))
+                .await
+            {
                 Ok(()) => return Ok(None),
                 Err(error) if error.is_retryable() => return Err(error),
                 Err(error) => error,
@@ -87,7 +90,7 @@ impl BoardSession<'_> {
         Ok(paths.take(self.history as usize).collect())
     }
 
-    pub(super) async fn past(&self, paths: &mut Vec<String>) -> Result<Vec<Entry>> {
+    pub(super) async fn history_page(&self, paths: &mut Vec<String>) -> Result<Vec<Entry>> {
         let read = |path: &str, node: Option<Node>| Some(read(path, &node?.data));
         let first = &paths[..paths.len().min(MOST)];
         let entries = self
@@ -102,11 +105,11 @@ impl BoardSession<'_> {
         self.history_nodes().await?;
         let mut transaction = self.transaction();
         let mode = CreateMode::PersistentSequential;
-        transaction.create_as(NodeKind::Past, "", b"", mode);
+        transaction.create_as(NodeKind::History, "", b"", mode);
         // The version check never matches, so the attempt changes nothing.
         transaction.check(NodeKind::Job, JOB, i32::MAX);
         match transaction.commit().await? {
-            Err(refused) if refused.kind == NodeKind::Past && refused.error != Error::NoNode => {
+            Err(refused) if refused.kind == NodeKind::History && refused.error != Error::NoNode => {
                 Err(self.refusal(&refused))
             }
             // Before the first entry its parent does not exist.
@@ -127,7 +130,7 @@ impl BoardSession<'_> {
     }
 
     async fn history_nodes(&self) -> Result<Vec<String>> {
-        let folder = self.paths.folder(NodeKind::Past);
+        let folder = self.paths.folder(NodeKind::History);
         let mut names = self.session.children(&folder).await?;
         names.sort_unstable();
         let paths = names.iter().map(|name| format!("{folder}/{name}"));

@@ -39,7 +39,7 @@ use super::{
     examine::{Examined, Part},
     pages,
     url::zookeeper::ZooKeeperUrl,
-    wire::past::find as find_past,
+    wire::history::find as find_ended,
 };
 use crate::{
     job::{
@@ -117,7 +117,7 @@ impl Board for ZooKeeper {
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         if shelf == Shelf::History {
-            return find_past(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
+            return find_ended(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
         }
         // Another client may have learned of the job from another server.
         let board = self.root.reading().await?;
@@ -275,7 +275,7 @@ impl ZooKeeper {
                     board.latest_ends().await?
                 }
             };
-            let page = board.past(&mut left).await?;
+            let page = board.history_page(&mut left).await?;
             Ok((!page.is_empty() || !left.is_empty()).then_some((page, Some(left))))
         })
     }

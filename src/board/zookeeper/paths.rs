@@ -22,7 +22,7 @@ pub(super) enum NodeKind {
     Lock,
     Sidecar,
     /// An entry of the history, numbered by the server.
-    Past,
+    History,
     /// Where the job of a chosen uuid is, which keeps the uuid unique.
     Marker,
     Pause,
@@ -37,7 +37,7 @@ impl From<Shelf> for NodeKind {
         match shelf {
             Shelf::Board => Self::Job,
             Shelf::Trash => Self::TrashedJob,
-            Shelf::History => Self::Past,
+            Shelf::History => Self::History,
         }
     }
 }
@@ -95,7 +95,7 @@ impl Paths {
             NodeKind::TrashedJob => format!("{board}/{name}").replace(board, trash),
             NodeKind::Lock => format!("{board}/{name}{LOCK}"),
             NodeKind::Sidecar => format!("{ours}/jobs/{name}"),
-            NodeKind::Past => format!("{ours}/past/{name}"),
+            NodeKind::History => format!("{ours}/past/{name}"),
             NodeKind::Marker => format!("{ours}/unique/{name}"),
             NodeKind::Pause => format!("{ours}/paused/{}", escape(&name.to_string())),
             NodeKind::Move => format!("{ours}/moves/{}", escape(&name.to_string())),

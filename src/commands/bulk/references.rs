@@ -215,11 +215,11 @@ impl<'a> Namesakes<'a> {
     ) -> board::Result<Self> {
         let (mut all, mut best) = ((Vec::new(), 0), (Vec::new(), 0));
         for shelf in shelves {
-            let is_past = *shelf == Shelf::History;
-            if is_past && all.1 + best.1 > 0 {
+            let is_history = *shelf == Shelf::History;
+            if is_history && all.1 + best.1 > 0 {
                 break;
             }
-            let most = if is_past { 1 } else { SAMPLE };
+            let most = if is_history { 1 } else { SAMPLE };
             let mut entries = board.entries(Query::all(*shelf, Detail::Brief));
             loop {
                 let entry = match entries.try_next().await {
@@ -227,7 +227,9 @@ impl<'a> Namesakes<'a> {
                     Ok(Some(entry)) if entry.job().is_some_and(|it| it.name == name) => entry,
                     Ok(Some(_)) => continue,
                     // Without the right to read the history, the other places still count.
-                    Err(BoardError::Denied { .. } | BoardError::Unsupported { .. }) if is_past => {
+                    Err(BoardError::Denied { .. } | BoardError::Unsupported { .. })
+                        if is_history =>
+                    {
                         break;
                     }
                     Err(error) => return Err(error),
@@ -237,7 +239,7 @@ impl<'a> Namesakes<'a> {
                     false => &mut all,
                 };
                 *count += 1;
-                if is_past {
+                if is_history {
                     found.retain(|it| ended_on(it) >= ended_on(&entry));
                 }
                 if found.len() < most {

@@ -136,10 +136,10 @@ impl CopyRun<'_> {
         }
         let uuid = |(_, draft): &&Passenger| JobRef::Uuid(draft.uuid.to_string());
         let wanted: Vec<_> = jobs.iter().map(uuid).collect();
-        let past = self.route.to.find(Shelf::History, &wanted).await?;
-        let left = jobs.into_iter().zip(past).filter(|((_, draft), past)| {
+        let ended = self.route.to.find(Shelf::History, &wanted).await?;
+        let left = jobs.into_iter().zip(ended).filter(|((_, draft), ended)| {
             let number = self.posted.get(&draft.uuid);
-            let mut numbers = past.iter().filter_map(|it| it.job()?.sequence);
+            let mut numbers = ended.iter().filter_map(|it| it.job()?.sequence);
             !numbers.any(|it| Some(&it) == number)
         });
         Ok(left.map(|(job, _)| job).collect())

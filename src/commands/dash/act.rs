@@ -77,7 +77,7 @@ pub(super) enum DashEffect {
     Read,
     /// Read without the usual delay: the view does not match the request.
     ReadNow,
-    ReadPast,
+    ReadHistory,
     ReadSurroundings,
     Ping,
     Find(Vec<RowPlace>),

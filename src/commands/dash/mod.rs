@@ -166,7 +166,7 @@ async fn once(
                 return Err(anyhow::Error::msg(why)).with_context(trying);
             }
             DashInput::Hidden(_, why)
-            | DashInput::Past(Err(why))
+            | DashInput::History(Err(why))
             | DashInput::Surroundings(Err(why)) => {
                 questions.ctx.out.note(format!("warning: {why}"));
                 return Ok(());
@@ -182,7 +182,7 @@ async fn once(
         take(some)?;
     }
     take(DashInput::Read)?;
-    take(questions.ask(DashEffect::ReadPast, filters).await)?;
+    take(questions.ask(DashEffect::ReadHistory, filters).await)?;
     state.update_summary();
     let (columns, most) = ONCE;
     let terminal = size_of(io::stdout()).and_then(|(columns, _)| u16::try_from(columns).ok());

@@ -138,7 +138,7 @@ impl Picture {
             }
         }
         let Some(to) = to else {
-            return Some(DashEffect::ReadPast);
+            return Some(DashEffect::ReadHistory);
         };
         self.wanted.insert((to, subject.key.clone()), former);
         None

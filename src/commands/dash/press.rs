@@ -165,7 +165,7 @@ fn show(state: &mut DashState, view: View) -> Vec<DashEffect> {
     state.is_view_chosen = true;
     state.list();
     match view {
-        View::History => vec![DashEffect::ReadPast],
+        View::History => vec![DashEffect::ReadHistory],
         View::Conductors | View::Claims => vec![DashEffect::ReadSurroundings],
         _ => Vec::new(),
     }
@@ -191,7 +191,7 @@ fn open(state: &mut DashState) -> Vec<DashEffect> {
         }),
         Lines::Groups(groups) => (groups.get(at)).map(|it| ListingGroup::Reason(it.reason.clone())),
         Lines::Conductors => None,
-        Lines::Rows | Lines::Past | Lines::Events => return Vec::new(),
+        Lines::Rows | Lines::History | Lines::Events => return Vec::new(),
     };
     match group {
         Some(group) => {
@@ -223,8 +223,8 @@ fn selector(problem: &Problem) -> Option<ProblemSelector> {
 }
 
 pub(super) fn read(opened: &Opened) -> Vec<DashEffect> {
-    let is_past = opened.found.is_some() && !opened.is_on_board();
-    let open = (!is_past).then(|| DashEffect::Open(opened.reference.clone()));
+    let has_ended = opened.found.is_some() && !opened.is_on_board();
+    let open = (!has_ended).then(|| DashEffect::Open(opened.reference.clone()));
     let explain = DashEffect::Explain(opened.reference.clone());
     open.into_iter().chain([explain]).collect()
 }
@@ -246,9 +246,9 @@ fn filter(state: &mut DashState, filters: Filters) -> Vec<DashEffect> {
     state.overlay = Overlay::None;
     state.has_read &= state.picture.can_narrow(&filters);
     state.picture.filter(filters, state.now);
-    state.past = None;
-    let past = (state.view == View::History).then_some(DashEffect::ReadPast);
-    [DashEffect::ReadNow].into_iter().chain(past).collect()
+    state.history = None;
+    let history = (state.view == View::History).then_some(DashEffect::ReadHistory);
+    [DashEffect::ReadNow].into_iter().chain(history).collect()
 }
 
 /// A click selects a line, a view or the column to sort by; on the selected line, it opens the line.

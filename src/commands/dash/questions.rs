@@ -24,7 +24,7 @@ use crate::{
 /// The number of records per update, so that keys are answered in between.
 const SOME: usize = 200;
 
-const PAST: usize = 1000;
+const MOST_ENDED: usize = 1000;
 
 #[derive(Clone, Copy)]
 pub(super) struct Questions<'a> {
@@ -84,7 +84,7 @@ impl<'a> Questions<'a> {
 
     pub(super) async fn ask(self, effect: DashEffect, filters: Filters) -> DashInput {
         match effect {
-            DashEffect::ReadPast => DashInput::Past(in_words(self.past(&filters).await)),
+            DashEffect::ReadHistory => DashInput::History(in_words(self.history(&filters).await)),
             DashEffect::ReadSurroundings => self.surroundings().await,
             DashEffect::Ping => DashInput::Pinged(in_words(self.board.health().await.map(drop))),
             DashEffect::Find(places) => DashInput::Found(in_words(self.found(&places).await)),
@@ -117,13 +117,13 @@ impl<'a> Questions<'a> {
         }
     }
 
-    async fn past(self, filters: &Filters) -> Result<Vec<Entry>> {
+    async fn history(self, filters: &Filters) -> Result<Vec<Entry>> {
         let now = Utc::now();
         let entries = self
             .board
             .entries(Query::all(Shelf::History, filters.detail()));
         let meant = entries.try_filter(|entry| std::future::ready(filters.matches(entry, now)));
-        meant.take(PAST).try_collect().await
+        meant.take(MOST_ENDED).try_collect().await
     }
 }
 

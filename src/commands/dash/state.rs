@@ -63,7 +63,7 @@ pub(super) struct Cursor {
 pub(super) enum Lines<'a> {
     Rows,
     Groups(&'a [RowGroup]),
-    Past,
+    History,
     Problems,
     Owners,
     Conductors,
@@ -132,10 +132,10 @@ pub(super) struct DashState {
     pub(super) summary: Summary,
     pub(super) rates: Rates,
     /// The jobs of the history with their reasons.
-    pub(super) past: Option<Vec<(String, Entry)>>,
-    past_groups: Vec<RowGroup>,
+    pub(super) history: Option<Vec<(String, Entry)>>,
+    history_groups: Vec<RowGroup>,
     /// Whether more jobs have left it since.
-    pub(super) has_past_changed: bool,
+    pub(super) has_history_changed: bool,
     pub(super) surroundings_read: DateTime<Utc>,
     /// The latest first, each with its number.
     pub(super) events: VecDeque<(u64, PrintedEvent)>,
@@ -222,8 +222,8 @@ impl DashState {
     pub(super) fn shown(&self) -> Lines<'_> {
         match (self.view, &self.within) {
             (View::Trash, None) if self.is_folded => Lines::Groups(&self.summary.trash),
-            (View::History, None) if self.is_folded => Lines::Groups(&self.past_groups),
-            (View::History, _) => Lines::Past,
+            (View::History, None) if self.is_folded => Lines::Groups(&self.history_groups),
+            (View::History, _) => Lines::History,
             (View::Jobs | View::Trash, _) | (_, Some(_)) => Lines::Rows,
             (View::Problems, None) => Lines::Problems,
             (View::Claims, None) => Lines::Owners,
@@ -236,28 +236,28 @@ impl DashState {
         matches!(self.shown(), Lines::Rows)
     }
 
-    pub(super) fn take_past(&mut self, entries: Vec<Entry>) {
+    pub(super) fn take_history(&mut self, entries: Vec<Entry>) {
         let mut groups = Groups::default();
-        let past: Vec<_> = entries.into_iter().map(|it| (reason(&it), it)).collect();
-        for (reason, entry) in &past {
+        let history: Vec<_> = entries.into_iter().map(|it| (reason(&it), it)).collect();
+        for (reason, entry) in &history {
             let on = entry.job().and_then(|job| Some(job.ended.as_ref()?.on));
             groups.add(reason, &entry.name(), on);
         }
         if self.events.is_empty() {
-            let ended = (past.iter()).filter_map(|(_, it)| PrintedEvent::ended(it.job()?));
+            let ended = (history.iter()).filter_map(|(_, it)| PrintedEvent::ended(it.job()?));
             let ended = ended.take(FORMER).collect::<Vec<_>>();
             self.events = (0..ended.len() as u64).rev().zip(ended).collect();
         }
-        (self.past, self.past_groups) = (Some(past), groups.sorted());
+        (self.history, self.history_groups) = (Some(history), groups.sorted());
     }
 
-    pub(super) fn past(&self) -> impl Iterator<Item = &Entry> {
+    pub(super) fn history(&self) -> impl Iterator<Item = &Entry> {
         let within = match &self.within {
             Some(ListingGroup::Reason(reason)) => Some(reason),
             _ => None,
         };
-        let past = self.past.iter().flatten();
-        past.filter(move |(reason, _)| within.is_none_or(|it| it == reason))
+        let jobs = self.history.iter().flatten();
+        jobs.filter(move |(reason, _)| within.is_none_or(|it| it == reason))
             .map(|(_, entry)| entry)
     }
 
@@ -284,7 +284,7 @@ impl DashState {
         match self.shown() {
             Lines::Rows => self.picture.len(),
             Lines::Groups(groups) => groups.len(),
-            Lines::Past => self.past().count(),
+            Lines::History => self.history().count(),
             Lines::Problems => self.summary.problems.len(),
             Lines::Owners => self.summary.owners.len(),
             Lines::Conductors => self.conductors().count(),
@@ -297,7 +297,7 @@ impl DashState {
             Lines::Rows => Anchor::Job(self.picture.at(at)?.0.clone()),
             Lines::Events => Anchor::Line(self.events.get(at)?.0.to_string()),
             Lines::Groups(groups) => Anchor::Line(groups.get(at)?.reason.clone()),
-            Lines::Past => Anchor::Line(self.past().nth(at)?.reference().into_owned()),
+            Lines::History => Anchor::Line(self.history().nth(at)?.reference().into_owned()),
             Lines::Owners => Anchor::Line(format!("{:?}", self.summary.owners.get(at)?.owner)),
             Lines::Conductors => Anchor::Line(self.conductors().nth(at)?.name.clone()),
             Lines::Problems => {
@@ -367,8 +367,8 @@ impl DashState {
                 let (place, _) = self.picture.at(at)?;
                 Some(Opened::new(JobRef::Key(place.1.clone()), None))
             }
-            Lines::Past => {
-                let entry = self.past().nth(at)?;
+            Lines::History => {
+                let entry = self.history().nth(at)?;
                 // The key may belong to another record by now.
                 let reference = entry.reference().parse().ok()?;
                 Some(Opened::new(reference, Some(entry.clone())))

@@ -126,7 +126,7 @@ pub(super) fn state(view: View, jobs: Vec<Job>) -> DashState {
         DashInput::Entries(Shelf::Board, entries(board)),
         DashInput::Entries(Shelf::Trash, entries(trash)),
         DashInput::Read,
-        DashInput::Past(Ok(Vec::new())),
+        DashInput::History(Ok(Vec::new())),
     ] {
         update(&mut state, input, now());
     }

@@ -52,7 +52,7 @@ pub(super) enum DashInput {
     Hidden(Shelf, String),
     Found(Result<Vec<(RowPlace, Option<Entry>)>, String>),
     Pinged(Result<(), String>),
-    Past(Result<Vec<Entry>, String>),
+    History(Result<Vec<Entry>, String>),
     Surroundings(Result<Snapshot, String>),
     Opened(JobRef, Result<Entry, String>),
     Explained(JobRef, Result<Explanation, String>),
@@ -125,8 +125,8 @@ fn answered(state: &mut DashState, answer: DashInput) -> Vec<DashEffect> {
             state.picture.end();
             state.summary.version = None;
             // The history supplies the first events.
-            if state.view == View::History || (state.past.is_none() && state.events.is_empty()) {
-                return vec![DashEffect::ReadPast];
+            if state.view == View::History || (state.history.is_none() && state.events.is_empty()) {
+                return vec![DashEffect::ReadHistory];
             }
         }
         DashInput::Hidden(shelf, why) => {
@@ -137,7 +137,7 @@ fn answered(state: &mut DashState, answer: DashInput) -> Vec<DashEffect> {
             let failed = state.picture.found(found, now);
             state.rates.count(Rate::Failed, failed, now);
         }
-        DashInput::Past(Ok(entries)) => state.take_past(entries),
+        DashInput::History(Ok(entries)) => state.take_history(entries),
         DashInput::Surroundings(Ok(snapshot)) => {
             let is_alike = snapshot.gives_same_verdicts(&state.picture.snapshot);
             (state.picture.snapshot, state.surroundings_read) = (snapshot, now);
@@ -177,7 +177,7 @@ fn answered(state: &mut DashState, answer: DashInput) -> Vec<DashEffect> {
             state.surroundings_read = now;
             state.say(Tone::Bad, why);
         }
-        DashInput::Past(Err(why)) => state.say(Tone::Bad, why),
+        DashInput::History(Err(why)) => state.say(Tone::Bad, why),
         _ => {}
     }
     Vec::new()
@@ -254,7 +254,7 @@ fn hear(state: &mut DashState, event: &Event) -> Vec<DashEffect> {
     }
     match state.picture.apply(event) {
         // The history is read again only while it is visible.
-        Some(DashEffect::ReadPast) => state.has_past_changed = true,
+        Some(DashEffect::ReadHistory) => state.has_history_changed = true,
         stale => effects.extend(stale),
     }
     effects
@@ -282,8 +282,8 @@ fn tick(state: &mut DashState) -> Vec<DashEffect> {
         View::Problems | View::Claims if asked >= CONDUCTORS[1] => {
             effects.push(DashEffect::ReadSurroundings);
         }
-        View::History if std::mem::take(&mut state.has_past_changed) => {
-            effects.push(DashEffect::ReadPast)
+        View::History if std::mem::take(&mut state.has_history_changed) => {
+            effects.push(DashEffect::ReadHistory)
         }
         _ => {}
     }

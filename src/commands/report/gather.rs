@@ -137,7 +137,7 @@ impl ReportData {
         }
     }
 
-    async fn add_past(&mut self, board: &dyn Board, history: u32) -> Result<(), BoardError> {
+    async fn add_history(&mut self, board: &dyn Board, history: u32) -> Result<(), BoardError> {
         let mut entries = board.entries(Query::all(Shelf::History, Detail::Brief));
         while let Some(entry) = entries.try_next().await? {
             self.add_left(&guarded(entry, TimeDelta::zero()));
@@ -218,9 +218,9 @@ pub(super) async fn gather(
     let mut unseen = Vec::new();
     let mut gathered = ReportData::new(at);
     let mut surveyor = Surveyor::new(snapshot).with_names(COUNTED_NAMES);
-    let past = gathered.add_past(board, ctx.config.history.value).await;
-    let past = seen(&mut unseen, "the history", past);
-    let is_past_seen = past.with_context(trying)?.is_some();
+    let history = gathered.add_history(board, ctx.config.history.value).await;
+    let history = seen(&mut unseen, "the history", history);
+    let is_history_seen = history.with_context(trying)?.is_some();
     let read = ctx
         .out
         .progress("reading", Some(health.jobs + health.trashed));
@@ -255,7 +255,7 @@ pub(super) async fn gather(
         unseen,
         ..gathered.into_facts(&conductors)
     };
-    if !is_past_seen {
+    if !is_history_seen {
         (facts.history, facts.remembered) = (None, None);
     }
     // The databases of Octavia are not read.

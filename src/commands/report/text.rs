@@ -48,12 +48,12 @@ impl Report for ReportFacts {
         table(page, self.names_table());
         table(page, self.owners_table());
         table(page, self.failures_table());
-        self.past(page);
+        self.history(page);
     }
 }
 
 impl ReportFacts {
-    fn past(&self, page: &mut Page) {
+    fn history(&self, page: &mut Page) {
         let Some(first) = self.course.first() else {
             return;
         };

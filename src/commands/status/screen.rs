@@ -81,8 +81,8 @@ impl Status {
             count => format!(", {count} {what}"),
         };
         let standing = |job: &Option<Standing>| job.as_ref().map(|job| job.in_words(self.now));
-        let past = self.history.as_ref();
-        let lately = past.map(|past| between(past.since, self.now));
+        let history = self.history.as_ref();
+        let lately = history.map(|history| between(history.since, self.now));
         let lately = format!("last {}", lately.unwrap_or_default());
         let conductors = self.conductors.map(|count| match count {
             0 => "none".to_owned(),
@@ -104,7 +104,7 @@ impl Status {
             ("claimed", Some(figures.claimed.to_string())),
             ("  longest", standing(&figures.longest_held)),
             ("in the trash", Some(trashed)),
-            (&lately, past.map(ended)),
+            (&lately, history.map(ended)),
             ("conductors", conductors),
         ];
         for (name, fact) in facts {
@@ -202,8 +202,8 @@ fn wrong(count: u64) -> Cell {
     }
 }
 
-pub(crate) fn ended(past: &Departures) -> String {
-    let counts = [past.failed, past.consumed, past.purged];
+pub(crate) fn ended(history: &Departures) -> String {
+    let counts = [history.failed, history.consumed, history.purged];
     let parts = counts.into_iter().zip(["failed", "consumed", "purged"]);
     let parts = parts.filter(|(count, _)| *count > 0);
     let parts: Vec<_> = parts

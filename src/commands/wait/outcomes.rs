@@ -105,11 +105,11 @@ pub(super) async fn outcomes(
     jobs: &[EndedJob<'_>],
     bad_ends: &mut BadEnds,
 ) -> board::Result<Vec<AwaitedEnd>> {
-    let past = ended_entries(ctx, board, Shelf::History, jobs).await?;
+    let history = ended_entries(ctx, board, Shelf::History, jobs).await?;
     let trash = ended_entries(ctx, board, Shelf::Trash, jobs).await?;
     let (mut ends, mut unknown) = (Vec::new(), Vec::new());
     for EndedJob { name, job, ending } in jobs {
-        let mut entries = past.iter().chain(&trash).filter_map(Entry::job);
+        let mut entries = history.iter().chain(&trash).filter_map(Entry::job);
         let found = entries.find(|it| it.key == job.key && job.is_of(it));
         let outcome = found.and_then(|job| Some(job.ended.as_ref()?.departure));
         let is_moved = found.is_some_and(Job::is_moved);

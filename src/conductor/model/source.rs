@@ -46,7 +46,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/zookeeper/write/settle.rs",
         &["settle_one", "permitted", "settling"],
-        "3b01c0cb",
+        "a53c633d",
     ),
     (
         "a claim or a renewal is served",
@@ -58,7 +58,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/embedded/write/settle.rs",
         &["settle"],
-        "2f185487",
+        "b552f4fa",
     ),
     (
         "a claim or a settlement is permitted",

@@ -40,7 +40,7 @@ impl Change<'_> {
                         failures: settlement.decision.failure().map(|_| &side.failures),
                         audit: settlement.audit.as_ref(),
                     };
-                    self.put_past(sequence, &exit)?;
+                    self.put_ended(sequence, &exit)?;
                 }
                 if let Some(commit) = &settlement.commit {
                     self.put_move(commit)?;

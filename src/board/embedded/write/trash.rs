@@ -110,7 +110,7 @@ impl Change<'_> {
             failures: None,
             audit: purge.audit.as_ref(),
         };
-        self.put_past(job.sequence, &exit)?;
+        self.put_ended(job.sequence, &exit)?;
         self.delete(job.sequence)?;
         self.log_exit(EventKind::Purged, &job, Some(exit.departure), exit.audit)?;
         Ok(Settled::default())

@@ -2,16 +2,16 @@
 
 use super::*;
 use crate::board::conformance::{
+    ended::{self, forgotten},
     list,
-    past::{self, forgotten},
 };
 
 #[tokio::test]
 async fn old_history_entries_are_deleted() {
     need!(server = Server::start(&[]));
     let url = server.url("");
-    let board: Subject = Arc::new(Redis::new(&url, None, PATIENCE, Limit::USUAL, past::FEW));
-    past::history_is_limited_to_the_configured_length(&board).await;
+    let board: Subject = Arc::new(Redis::new(&url, None, PATIENCE, Limit::USUAL, ended::FEW));
+    ended::history_is_limited_to_the_configured_length(&board).await;
 }
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn history_key_of_another_type_blocks_nothing() {
 #[tokio::test]
 async fn history_truncates_long_texts() {
     need!((board, _server) = open());
-    past::history_truncates_long_texts(&board).await;
+    ended::history_truncates_long_texts(&board).await;
 }
 
 #[tokio::test]
@@ -74,8 +74,8 @@ async fn oversized_sidecar_makes_no_oversized_history_entry() {
     claim_one(&board, &key, &ada()).await.unwrap();
     let name = format!("taskflow:{key}.jobboard");
     server.run::<u32>(&["SETRANGE", &name, "1000000", "x"]);
-    past::end(&board, &key, Decision::Consume, None).await;
-    let remembered = list(&board, past::PAST).await;
+    ended::end(&board, &key, Decision::Consume, None).await;
+    let remembered = list(&board, ended::ENDED).await;
     assert_eq!((remembered.len(), &*remembered[0].name), (1, "resize"));
     let room = server.run::<u32>(&["MEMORY", "USAGE", "taskflow:past"]);
     assert!(room < 10_000, "{room}");

@@ -14,7 +14,7 @@ use crate::{
             link::RequestFailure,
             read::record::{self, CompanionValues},
         },
-        wire::{as_json, msgpack, past::HistoryRecord, sidecar::text_of},
+        wire::{as_json, history::HistoryRecord, msgpack, sidecar::text_of},
     },
     job::{
         Aftermath, AuditEntry, Authority, Claim, Claimant, Claimed, Decision, ExpectedState, Fence,
@@ -169,7 +169,7 @@ impl Redis {
             .arg("now", msgpack::time(now))
             .arg("time", text_of(now))
             .arg("moves", self.keys.moves());
-        self.add_past(&mut call);
+        self.add_history(&mut call);
         for settlement in settlements {
             self.add_job(&mut call, &field_of(&settlement.key));
             add_settlement(&mut call, settlement);
@@ -245,7 +245,7 @@ impl Redis {
     pub(crate) async fn purge_jobs(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
         let now = Utc::now();
         let mut call = self.on_trash(Script::Purge, now);
-        self.add_past(&mut call);
+        self.add_history(&mut call);
         for purge in purges {
             self.add_job(&mut call, &field_of(&purge.key));
             call.arg("remark", audit_text(purge.audit.as_ref()));
@@ -263,16 +263,16 @@ impl Redis {
             .collect())
     }
 
-    fn add_past(&self, call: &mut Call) {
-        call.arg("past", self.keys.past())
+    fn add_history(&self, call: &mut Call) {
+        call.arg("past", self.keys.history())
             .arg("history", self.history.to_string());
     }
 
-    fn add_remembered(&self, call: &mut Call, past: Option<HistoryRecord>) {
-        let past = past.filter(|_| self.history > 0);
+    fn add_remembered(&self, call: &mut Call, ended: Option<HistoryRecord>) {
+        let ended = ended.filter(|_| self.history > 0);
         call.arg(
             "remembered",
-            past.map(|past| past.write()).unwrap_or_default(),
+            ended.map(|ended| ended.write()).unwrap_or_default(),
         );
     }
 

@@ -121,11 +121,13 @@ impl<'a> Transaction<'a> {
                 return Ok(Err(refused(0, broken.unwrap_or(Error::ClientClosed))));
             };
             // The caller also decides about a denied history write.
-            let is_past = |at: usize| matches!(steps.get(at), Some((NodeKind::Past, _)));
+            let is_history = |at: usize| matches!(steps.get(at), Some((NodeKind::History, _)));
             let commit = async {
                 match commit.await {
                     Ok(results) => Ok(Ok(results)),
-                    Err(MultiWriteError::OperationFailed { index, source }) if is_past(index) => {
+                    Err(MultiWriteError::OperationFailed { index, source })
+                        if is_history(index) =>
+                    {
                         Ok(Err(refused(index, source)))
                     }
                     Err(error) => Err(error),

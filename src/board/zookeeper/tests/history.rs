@@ -3,8 +3,8 @@
 use zookeeper_client::{Acl, AuthId, Permission};
 
 use super::*;
-use crate::board::conformance::past::{
-    PAST, forgotten, history_truncates_long_texts as of_long_texts,
+use crate::board::conformance::ended::{
+    ENDED, forgotten, history_truncates_long_texts as of_long_texts,
 };
 
 #[tokio::test]
@@ -18,8 +18,8 @@ async fn history_truncates_long_texts() {
 async fn denied_history_does_not_block_settling() {
     need!(site = Site::new());
     let (board, nodes) = (site.board(), site.nodes().await);
-    let past = site.paths.folder(NodeKind::Past);
-    let (folder, _) = past.rsplit_once('/').unwrap();
+    let history = site.paths.folder(NodeKind::History);
+    let (folder, _) = history.rsplit_once('/').unwrap();
     let somebody = AuthId::new("digest", "ada:+7K83PhyQ3ijGj0ADmljf0quVwQ=");
     // All parents of the history exist already.
     let key = post_one(&board, "resize").await;
@@ -27,7 +27,7 @@ async fn denied_history_does_not_block_settling() {
     settle(&board, &key, by_name("ada"), release())
         .await
         .unwrap();
-    for path in [folder, &past] {
+    for path in [folder, &history] {
         let closed = [
             Acl::new(Permission::ALL, somebody.clone()),
             Acl::new(Permission::READ | Permission::ADMIN, AuthId::anyone()),
@@ -40,38 +40,38 @@ async fn denied_history_does_not_block_settling() {
                 "{why}"
             );
         }
-        assert_eq!(list(&board, PAST).await, []);
-        let before = nodes.below(&past).await;
+        assert_eq!(list(&board, ENDED).await, []);
+        let before = nodes.below(&history).await;
         let tried = board.check_history().await;
         // Without a parent node there is no ACL for it yet.
-        assert_eq!(tried.is_err(), path == past, "{tried:?}");
-        assert_eq!(nodes.below(&past).await, before);
+        assert_eq!(tried.is_err(), path == history, "{tried:?}");
+        assert_eq!(nodes.below(&history).await, before);
         let anybody = [Acl::new(Permission::ALL, AuthId::anyone())];
         nodes.0.set_acl(path, &anybody, None).await.unwrap();
         if path == folder {
             assert_eq!(forgotten(&board).await, [None, None]);
             nodes
                 .0
-                .delete(&format!("{past}/0000000000"), None)
+                .delete(&format!("{history}/0000000000"), None)
                 .await
                 .unwrap();
             nodes
                 .0
-                .delete(&format!("{past}/0000000001"), None)
+                .delete(&format!("{history}/0000000001"), None)
                 .await
                 .unwrap();
         }
     }
     board.check_history().await.unwrap();
-    assert_eq!(list(&board, PAST).await, []);
+    assert_eq!(list(&board, ENDED).await, []);
     assert_eq!(forgotten(&board).await, [None, None]);
-    assert_eq!(list(&board, PAST).await.len(), 2);
+    assert_eq!(list(&board, ENDED).await.len(), 2);
     // Denies reading, too.
     let closed = [
         Acl::new(Permission::ALL, somebody),
         Acl::new(Permission::WRITE | Permission::CREATE, AuthId::anyone()),
     ];
-    nodes.0.set_acl(&past, &closed, None).await.unwrap();
+    nodes.0.set_acl(&history, &closed, None).await.unwrap();
     let tried = board.check_history().await;
     assert_matches!(tried, Err(BoardError::Denied { .. }));
 }

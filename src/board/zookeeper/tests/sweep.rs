@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::*;
-use crate::{board::conformance::past, job::Conductor};
+use crate::{board::conformance::ended, job::Conductor};
 
 fn conductor(name: &str) -> Conductor {
     Conductor::named(name)
@@ -123,14 +123,14 @@ async fn old_history_entries_are_swept() {
         "zk://127.0.0.1:{}{}",
         site.port, &site.paths.board
     ));
-    let board: Subject = Arc::new(ZooKeeper::new(&url, None, PATIENCE, past::FEW));
-    past::history_is_limited_to_the_configured_length(&board).await;
+    let board: Subject = Arc::new(ZooKeeper::new(&url, None, PATIENCE, ended::FEW));
+    ended::history_is_limited_to_the_configured_length(&board).await;
     board.register(&conductor("worker")).await.unwrap();
     let kept = site
         .nodes()
         .await
-        .below(&site.paths.folder(NodeKind::Past))
+        .below(&site.paths.folder(NodeKind::History))
         .await;
     // The parent node is one of them.
-    assert_eq!(kept.len(), past::FEW as usize + 1);
+    assert_eq!(kept.len(), ended::FEW as usize + 1);
 }

@@ -1,7 +1,7 @@
 //! A trash shared by sibling boards.
 
 use super::*;
-use crate::board::conformance::past;
+use crate::board::conformance::ended;
 
 /// Two boards whose jobs have the same numbers and the same trash.
 fn neighbours() -> Option<(Site, Site)> {
@@ -60,14 +60,14 @@ async fn history_survives_a_trashed_job_of_another_board() {
     let key = trashed(&theirs, draft("theirs")).await;
     assert_eq!(post_one(&ours, "ours").await, key);
     ours.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
-    past::end(&ours, &key, Decision::Consume, None).await;
+    ended::end(&ours, &key, Decision::Consume, None).await;
     let trashed = get(&ours, Shelf::Trash, &key).await.unwrap();
     assert_eq!(
         (trashed.name.as_str(), trashed.history.attempts),
         ("theirs", 0)
     );
     purge(&ours, &key).await.unwrap();
-    let remembered = list(&ours, past::PAST).await;
+    let remembered = list(&ours, ended::ENDED).await;
     let names: Vec<_> = remembered.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(names, ["ours"]);
 }

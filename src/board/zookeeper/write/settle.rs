@@ -10,7 +10,7 @@ use crate::{
         BoardError, Result, Settled,
         net::failure::refuse_rest,
         rules::permit_settlement,
-        wire::past::HistoryRecord,
+        wire::history::HistoryRecord,
         zookeeper::{
             AT_ONCE, TRIES,
             board_session::BoardSession,
@@ -61,8 +61,8 @@ impl BoardSession<'_> {
             }
             let mut transaction = self.settling(record, settlement, mark.as_ref());
             if settlement.decision.is_end() && forgotten.is_none() {
-                let past = HistoryRecord::of(settlement, Utc::now());
-                self.add_to_history(&mut transaction, record, past);
+                let ended = HistoryRecord::of(settlement, Utc::now());
+                self.add_to_history(&mut transaction, record, ended);
             }
             match self.commit(transaction).await? {
                 Ok(()) => {
@@ -71,7 +71,7 @@ impl BoardSession<'_> {
                         forgotten,
                     });
                 }
-                Err(refused) if refused.kind == NodeKind::Past => {
+                Err(refused) if refused.kind == NodeKind::History => {
                     forgotten = self.prepare_history_retry(&refused).await?;
                 }
                 Err(refused) => self.prepare_retry(&refused).await?,

@@ -8,7 +8,7 @@ use super::{marker::uuid_of, post::LARGEST};
 use crate::{
     board::{
         BoardError, Detail, Result, Settled,
-        wire::{json, past::HistoryRecord, posting::Limit},
+        wire::{history::HistoryRecord, json, posting::Limit},
         zookeeper::{
             AT_ONCE, TRIES,
             board_session::BoardSession,
@@ -195,15 +195,15 @@ impl BoardSession<'_> {
                 transaction.delete(NodeKind::Sidecar, key, node.stat.version);
             }
             if settled.forgotten.is_none() {
-                let past = HistoryRecord::purged(purge, Utc::now());
-                self.add_to_history(&mut transaction, record, past);
+                let ended = HistoryRecord::purged(purge, Utc::now());
+                self.add_to_history(&mut transaction, record, ended);
             }
             match self.commit(transaction).await? {
                 Ok(()) => return Ok(settled),
                 // It went meanwhile; the next read shows it.
                 Err(refused)
                     if refused.kind == NodeKind::TrashedJob && refused.error == Error::NoNode => {}
-                Err(refused) if refused.kind == NodeKind::Past => {
+                Err(refused) if refused.kind == NodeKind::History => {
                     settled.forgotten = self.prepare_history_retry(&refused).await?;
                 }
                 Err(refused) => self.prepare_retry(&refused).await?,

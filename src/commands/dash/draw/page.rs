@@ -81,7 +81,7 @@ fn selected(state: &DashState, room: usize) -> Vec<Pieces> {
             let owner = summary.owners.get(at);
             conductor_page(state, room, owner.and_then(|it| it.conductor.as_ref()))
         }
-        Lines::Rows | Lines::Past | Lines::Events => Vec::new(),
+        Lines::Rows | Lines::History | Lines::Events => Vec::new(),
     }
 }
 

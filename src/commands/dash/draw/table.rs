@@ -123,13 +123,13 @@ fn laid(state: &DashState, seen: Range<usize>, room: usize) -> Vec<Pieces> {
             let rows = rows.map(|(place, row)| (row.entry(place, now), Some(row)));
             jobs(state, shelf, room, rows)
         }
-        Lines::Past => {
-            let past = state.past().skip(seen.start).take(seen.len());
+        Lines::History => {
+            let history = state.history().skip(seen.start).take(seen.len());
             jobs(
                 state,
                 Shelf::History,
                 room,
-                past.map(|it| (it.clone(), None)),
+                history.map(|it| (it.clone(), None)),
             )
         }
         Lines::Problems => {
@@ -299,7 +299,7 @@ fn nothing(state: &DashState) -> Cow<'static, str> {
             "no permission to read the board"
         }
         View::Trash if state.hidden.contains(&Shelf::Trash) => "no permission to read the trash",
-        View::History if state.past.is_none() => "reading the history…",
+        View::History if state.history.is_none() => "reading the history…",
         View::Conductors if !state.picture.snapshot.sees_conductors => {
             "the conductors cannot be read"
         }

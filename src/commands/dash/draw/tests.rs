@@ -94,12 +94,12 @@ fn seen(view: View) -> DashState {
         is_unreadable: false,
     };
     let snapshot = surroundings(vec![east()]).with_pauses(Pauses::new(vec![pause], now()));
-    let past = [
+    let history = [
         ("resize", Departure::Consumed),
         ("old", Departure::Purged),
         ("new", Departure::Consumed),
     ];
-    let past = past
+    let history = history
         .map(|(name, departure)| ended(name, departure))
         .to_vec();
     state.events.clear();
@@ -111,7 +111,7 @@ fn seen(view: View) -> DashState {
         DashInput::Entries(Shelf::Board, entries(board)),
         DashInput::Entries(Shelf::Trash, entries(trash)),
         DashInput::Read,
-        DashInput::Past(Ok(past)),
+        DashInput::History(Ok(history)),
     ] {
         update(&mut state, input, now());
     }

@@ -77,7 +77,7 @@ fn table_or(of: &Table, none: &str) -> Html {
     }
 }
 
-pub(super) fn past(facts: &ReportFacts) -> Html {
+pub(super) fn history(facts: &ReportFacts) -> Html {
     let Some(remembered) = &facts.remembered else {
         return tag("p", &[&"The history cannot be read."]);
     };

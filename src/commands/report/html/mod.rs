@@ -40,7 +40,7 @@ const SECTIONS: [Section; 8] = [
     ("Jobs", "Jobs now", board::tiles),
     ("Failures", "Failures by cause", findings::failures),
     ("Problems", "Problems", findings::problems),
-    ("Timeline", "Timeline", board::past),
+    ("Timeline", "Timeline", board::history),
     ("Times", "Waits and durations", board::times),
     ("Names", "By name", board::names),
     ("Owners", "By owner", board::owners),

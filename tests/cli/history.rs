@@ -31,7 +31,7 @@ fn run(stage: &Stage, words: &[&str]) -> Outcome {
 }
 
 /// Returns the history, latest end first.
-fn past(stage: &Stage, words: &[&str]) -> Vec<Value> {
+fn history(stage: &Stage, words: &[&str]) -> Vec<Value> {
     let list = [&["list", "--history", "--json"], words].concat();
     let listed = run(stage, &list).json();
     listed.as_array().unwrap().clone()
@@ -59,7 +59,7 @@ fn each_end_looks_the_same_everywhere(stage: &Stage) {
     ];
     run(stage, &trash).succeeded();
     stage.env.ok(format!("purge --yes {purged}"));
-    let listed = past(stage, &[]);
+    let listed = history(stage, &[]);
     let ends = [
         ("purged", &purged),
         ("failed", &failed),
@@ -229,7 +229,7 @@ fn job_consumed_as_failed_counts_as_failed(stage: &Stage) {
             .stderr
             .contains("last failure: marked as failed by hand")
     );
-    assert_eq!(past(stage, &["--filter", "outcome=failed"]).len(), 2);
+    assert_eq!(history(stage, &["--filter", "outcome=failed"]).len(), 2);
 }
 
 fn final_failure_is_reported_the_same_by_every_runner(stage: &Stage) {
@@ -246,7 +246,7 @@ fn final_failure_is_reported_the_same_by_every_runner(stage: &Stage) {
         "consume",
     ];
     run(stage, &conduct);
-    let listed = past(stage, &[]);
+    let listed = history(stage, &[]);
     assert_eq!(listed.len(), 3);
     for job in listed {
         let waited = run(stage, &["wait", job["uuid"].as_str().unwrap()]);
@@ -320,8 +320,8 @@ fn conductors_write_history_that_filters_can_select(stage: &Stage) {
     ];
     run(stage, &words);
     let names = |filter: &str| {
-        let past = past(stage, &["--filter", filter]);
-        past.iter()
+        let jobs = history(stage, &["--filter", filter]);
+        jobs.iter()
             .map(|job| job["name"].clone())
             .collect::<Vec<_>>()
     };
@@ -355,7 +355,7 @@ fn board_without_history_records_nothing(stage: &Stage) {
     remember("history = 0");
     stage.env.ok(format!("consume --force --yes {job}"));
     remember("");
-    assert_eq!(past(stage, &[]), [Value::Null; 0]);
+    assert_eq!(history(stage, &[]), [Value::Null; 0]);
     stage.env.fails(3, format!("wait {job}"));
     let waited = stage.env.json(format!("wait {job} --gone-ok --json"));
     assert_eq!(

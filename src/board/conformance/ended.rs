@@ -8,7 +8,7 @@ use crate::{
     job::{AuditEntry, Book, Departure, Identity, Purge, Settlement},
 };
 
-pub(crate) const PAST: Query = Query {
+pub(crate) const ENDED: Query = Query {
     shelf: Shelf::History,
     ..WHOLE_BOARD
 };
@@ -92,25 +92,25 @@ pub(crate) async fn consumed_job_stays_in_the_history_unchanged(board: &Subject)
     end(board, &key, release, None).await;
     board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
     end(board, &key, Decision::Consume, None).await;
-    let past = remembered(board, &claimed.job.uuid).await;
-    assert_eq!(past.state(), crate::job::State::Complete);
+    let kept = remembered(board, &claimed.job.uuid).await;
+    assert_eq!(kept.state(), crate::job::State::Complete);
     assert_eq!(
-        (past.name.as_str(), past.priority),
+        (kept.name.as_str(), kept.priority),
         ("resize", Priority::High)
     );
-    assert_eq!(past.sequence, claimed.job.sequence);
-    assert_eq!(past.history.attempts, 2);
-    assert_eq!(past.history.failures[0].reason, "no room");
+    assert_eq!(kept.sequence, claimed.job.sequence);
+    assert_eq!(kept.history.attempts, 2);
+    assert_eq!(kept.history.failures[0].reason, "no room");
     // Details may be long, or secret.
-    assert_eq!(past.details, None);
-    let ended = past.ended.as_ref().unwrap();
+    assert_eq!(kept.details, None);
+    let ended = kept.ended.as_ref().unwrap();
     assert_eq!(
         (ended.departure, ended.has_succeeded),
         (Departure::Consumed, false)
     );
     assert_eq!(ended.owner.as_ref(), Some(&ada().owner));
     assert!(ended.on > before && ended.on <= Utc::now());
-    assert!(past.took().is_some() && past.waited().is_some(), "{past:?}");
+    assert!(kept.took().is_some() && kept.waited().is_some(), "{kept:?}");
     assert_eq!(get(board, Shelf::Board, &key).await, None);
 }
 
@@ -170,10 +170,10 @@ pub(crate) async fn history_truncates_long_texts(board: &Subject) {
     let failure = crate::job::Failure::reported(&long, &long);
     let uuid = on_board(board, &key).await.uuid;
     end(board, &key, Decision::GiveUp(failure), None).await;
-    let past = remembered(board, &uuid).await;
-    let (book, failure) = (past.book.unwrap(), past.history.failures.last().unwrap());
+    let kept = remembered(board, &uuid).await;
+    let (book, failure) = (kept.book.unwrap(), kept.history.failures.last().unwrap());
     let texts = [
-        &past.name,
+        &kept.name,
         &book.name,
         &book.uuid,
         &failure.reason,
@@ -194,8 +194,8 @@ pub(crate) async fn history_lists_the_latest_end_first(board: &Subject) {
         claim_one(board, &key, &ada()).await.unwrap();
         end(board, &key, Decision::Consume, None).await;
     }
-    let past = list(board, PAST).await;
-    let names: Vec<_> = past.iter().map(|job| job.name.as_str()).collect();
+    let kept = list(board, ENDED).await;
+    let names: Vec<_> = kept.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(names, ["third", "second", "first"]);
     assert_eq!(list(board, WHOLE_BOARD).await, []);
 }
@@ -205,7 +205,7 @@ pub(crate) async fn abandoned_job_is_not_in_the_history(board: &Subject) {
     claim_one(board, &key, &ada()).await.unwrap();
     let given_back = Decision::Abandon(Aftermath::None);
     end(board, &key, given_back, audit("wrong machine")).await;
-    assert_eq!(list(board, PAST).await, []);
+    assert_eq!(list(board, ENDED).await, []);
     let job = on_board(board, &key).await;
     assert_eq!(job.history.audit, audit("wrong machine"));
     assert_eq!((&job.ended, job.took()), (&None, None));
@@ -233,7 +233,7 @@ pub(crate) async fn history_of_many_ends_is_complete_without_duplicates(board: &
     for ender in enders.collect::<Vec<_>>() {
         ender.await.unwrap();
     }
-    let mut uuids: Vec<_> = list(board, PAST)
+    let mut uuids: Vec<_> = list(board, ENDED)
         .await
         .into_iter()
         .map(|job| job.uuid)
@@ -253,8 +253,8 @@ pub(crate) async fn history_is_limited_to_the_configured_length(board: &Subject)
         claim_one(board, &key, &ada()).await.unwrap();
         end(board, &key, Decision::Consume, None).await;
     }
-    let past = list(board, PAST).await;
-    let names: Vec<_> = past.into_iter().map(|job| job.name).collect();
+    let kept = list(board, ENDED).await;
+    let names: Vec<_> = kept.into_iter().map(|job| job.name).collect();
     let last: Vec<_> = (80..100)
         .rev()
         .map(|number| format!("job{number}"))

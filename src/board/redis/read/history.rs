@@ -11,7 +11,7 @@ use crate::{
             Redis,
             link::{WRITE, bounded::size_unread},
         },
-        wire::{past, sidecar::Sidecar},
+        wire::{history, sidecar::Sidecar},
     },
     job::{Entry, LONGEST_RECORD, from_json},
 };
@@ -24,7 +24,7 @@ const FIRST_PAGE: usize = 64;
 
 const LARGEST_PAGE: usize = 2048;
 
-struct PastCursor {
+struct HistoryCursor {
     /// The id of the next entry, or a later one.
     from: String,
     left: usize,
@@ -36,8 +36,8 @@ const MAY_WRITE: &str = "if not redis.acl_check_cmd then return 1 end \
     return redis.acl_check_cmd('XADD', ARGV[1], 'MAXLEN', '~', '1', '*', 'job', '') and 1 or 0";
 
 impl Redis {
-    pub(crate) fn past(&self) -> impl Stream<Item = Result<Vec<Entry>>> + Send + use<'_> {
-        let first = PastCursor {
+    pub(crate) fn history_pages(&self) -> impl Stream<Item = Result<Vec<Entry>>> + Send + use<'_> {
+        let first = HistoryCursor {
             from: "+".to_owned(),
             left: self.history as usize,
             page: FIRST_PAGE,
@@ -60,7 +60,7 @@ impl Redis {
             let last = page.last().filter(|_| page.len() == count);
             let next = last
                 .and_then(|(id, _)| id_before(id))
-                .map(|from| PastCursor {
+                .map(|from| HistoryCursor {
                     from,
                     left: cursor.left - count,
                     page: next_count,
@@ -71,14 +71,14 @@ impl Redis {
 
     async fn range(&self, from: &str, count: usize) -> Result<Vec<StreamEntry>> {
         let mut command = cmd("XREVRANGE");
-        command.arg(self.keys.past()).arg(from).arg("-");
+        command.arg(self.keys.history()).arg(from).arg("-");
         self.client.read(command.arg("COUNT").arg(count)).await
     }
 
-    pub(crate) async fn check_past(&self) -> Result<()> {
+    pub(crate) async fn check_history(&self) -> Result<()> {
         self.range("+", 1).await?;
         let mut eval = cmd("EVAL");
-        let may_write = eval.arg(MAY_WRITE).arg(0).arg(self.keys.past());
+        let may_write = eval.arg(MAY_WRITE).arg(0).arg(self.keys.history());
         match self.client.read::<i64>(may_write).await {
             Ok(0) => Err(self.client.refusal_in_script(
                 WRITE,
@@ -110,7 +110,7 @@ fn entry((id, parts): &StreamEntry) -> Entry {
     let side = part(b"side").filter(|side| !side.is_empty());
     let (side, problem) = Sidecar::read(side);
     let job = part(b"job").unwrap_or_default();
-    past::entry(id, from_json(job), side, problem)
+    history::entry(id, from_json(job), side, problem)
 }
 
 #[cfg(test)]

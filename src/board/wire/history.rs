@@ -93,11 +93,11 @@ impl HistoryRecord {
 
 pub(crate) fn entry(
     key: &str,
-    past: serde_json::Result<HistoryRecord>,
+    ended: serde_json::Result<HistoryRecord>,
     side: Sidecar,
     problem: Option<String>,
 ) -> Entry {
-    let past = match past {
+    let ended = match ended {
         Ok(read) if read.v == VERSION => read,
         read => {
             let problem = match read {
@@ -108,7 +108,7 @@ pub(crate) fn entry(
             return Entry::Malformed(Malformed::new(JobKey::new(key), problem));
         }
     };
-    Entry::Job(Box::new(past.job(side, problem)))
+    Entry::Job(Box::new(ended.job(side, problem)))
 }
 
 pub(crate) async fn find(
@@ -156,7 +156,7 @@ mod tests {
         ];
         Corpus::of(Bounds::STORED, ends).hold(|input| {
             let read = |bytes: &[u8]| serde_json::from_slice::<HistoryRecord>(bytes);
-            let of = |past| entry("1-1", past, Sidecar::default(), None);
+            let of = |ended| entry("1-1", ended, Sidecar::default(), None);
             let job = match of(read(input)) {
                 Entry::Malformed(record) => return refused(&record.problem),
                 Entry::Job(job) => *job,
