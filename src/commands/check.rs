@@ -145,7 +145,7 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
                 .with_context(trying)?
                 .problems
         }
-        // Looking for damage takes as long as the file is large.
+        // The search for damage reads the whole file.
         false => Vec::new(),
     };
     let of_jobs = survey.problems().into_iter();

@@ -67,7 +67,7 @@ struct PlanItem {
     expected: Expected,
 }
 
-/// What must be unchanged. A running owner renews its claim, so the expiry is not part of it.
+/// The state that must be unchanged. A running owner renews its claim, so the expiry is not part of it.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Expected {
     state: State,

@@ -136,7 +136,7 @@ pub(crate) const NONE_PREFERRED: fn(&Entry) -> bool = |_| false;
 
 /// Parses references or names for a command that only reads; also returns how many names it reported as unknown.
 ///
-/// Of several jobs with a name, the only one that is `preferred` is meant.
+/// If several jobs have a name, it means the only `preferred` one.
 pub(crate) async fn references_or_names(
     ctx: &Context,
     board: &dyn Board,

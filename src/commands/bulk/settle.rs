@@ -106,7 +106,7 @@ pub(super) fn foresee_refusals(ctx: &Context, chosen: &mut Chosen, who: &Owner) 
 /// Decides whether conductors have to wait until the old command has certainly ended.
 #[derive(Debug)]
 pub(super) enum Release {
-    /// The operator says that the command has ended.
+    /// The operator guarantees that the command has ended.
     Now,
     /// Conductors wait unless the owner's process and all processes of the command are gone.
     Checked {

@@ -325,7 +325,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Returns what to report of a job that left the board; a missing history is reported once.
+    /// Returns the note on a job that left the board; a missing history is reported once.
     fn effect(&self, settled: &Settled) -> Effect {
         let replaced = "replaced a job with the same uuid in the trash";
         let note = match &settled.forgotten {

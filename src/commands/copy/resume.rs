@@ -157,7 +157,6 @@ fn has_moved(
     Err(CommandError::refused(message).hint(hint).into())
 }
 
-/// Reports a copy whose job is still on the source board, although a record says that it was handed over.
 fn contradicted(route: &Route) -> anyhow::Error {
     let message = format!(
         "{} has a record that the job was handed over, but still has the job; its copy stays \

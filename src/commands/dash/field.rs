@@ -13,7 +13,6 @@ pub(super) struct Field {
     pub(super) text: String,
     pub(super) error: Option<String>,
     pub(super) is_filter: bool,
-    /// The names that complete a word.
     pub(super) names: Vec<String>,
     pub(super) before: Filters,
 }

@@ -104,7 +104,7 @@ impl Picture {
         self.version - self.swept
     }
 
-    /// Returns what to read again, if the event alone does not tell the change.
+    /// Returns the request for data that the event does not contain.
     pub(super) fn apply(&mut self, event: &Event) -> Option<DashEffect> {
         let Some(subject) = &event.subject else {
             return Some(match event.kind {

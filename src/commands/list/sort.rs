@@ -1,4 +1,4 @@
-//! The orders in which jobs are listed.
+//! The order of a listing.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,6 @@ use crate::{
 
 #[derive(Debug, Clone)]
 pub(super) enum ListOrder {
-    /// The order of claiming.
     Rank,
     /// The order in which TaskFlow reads this kind of board.
     Taskflow,

@@ -119,7 +119,6 @@ pub(crate) async fn run(ctx: &mut Context, args: MendArgs) -> anyhow::Result<()>
     }
 }
 
-/// The board and the databases.
 struct Sources {
     board: Arc<dyn Board>,
     reader: OctaviaReader,

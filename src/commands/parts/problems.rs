@@ -41,7 +41,7 @@ pub(crate) fn unchecked(parts: usize) -> String {
     }
 }
 
-/// Prints a problem in three lines: what it is, examples and evidence, and what helps.
+/// Prints a problem in three lines: its summary, the examples and evidence, and the fix.
 pub(crate) fn print(problem: &Problem, now: DateTime<Utc>, page: &mut Page) {
     let word = match problem.severity {
         Severity::Ok => "ok",
