@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn only_links_of_this_user_are_followed() {
-        let folder = tempfile::tempdir().unwrap();
-        let [target, link] = ["target", "link"].map(|name| folder.path().join(name));
+        let directory = tempfile::tempdir().unwrap();
+        let [target, link] = ["target", "link"].map(|name| directory.path().join(name));
         symlink(&target, &link).unwrap();
         AtomicFile::open(&link).unwrap();
         // Only root can give a link away.

@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn named_pipe_without_another_end_is_an_error() {
-        let folder = tempfile::tempdir().unwrap();
-        let pipe = folder.path().join("pipe");
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
         mknodat(CWD, &pipe, FileType::Fifo, 0o600.into(), 0).unwrap();
         let read = || input(&pipe).unwrap_err().to_string();
         let write = || output(File::options().write(true), &pipe).unwrap_err();
@@ -194,8 +194,8 @@ mod tests {
 
     #[test]
     fn pipe_read_has_a_timeout() {
-        let folder = tempfile::tempdir().unwrap();
-        let pipe = folder.path().join("pipe");
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
         mknodat(CWD, &pipe, FileType::Fifo, 0o600.into(), 0).unwrap();
         regular_file(&pipe).unwrap_err();
         let late = file_or_pipe(&pipe, LARGEST, SHORT).unwrap_err();

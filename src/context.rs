@@ -179,14 +179,14 @@ impl Context {
         if is_changed {
             require_writable(&config)?;
         }
-        create_folder(&mut config, creation);
+        create_directory(&mut config, creation);
         let board: Arc<dyn Board> = self.opener(&config)?.open(&config.board.value.url)?;
         self.printer.reach_second(board.name(), program);
         Ok((board, config))
     }
 
-    pub(crate) fn create_folder(&mut self, creation: &Creation) {
-        create_folder(&mut self.config, creation);
+    pub(crate) fn create_directory(&mut self, creation: &Creation) {
+        create_directory(&mut self.config, creation);
     }
 
     /// Whether secrets are hidden from programs as well as people: postings of Octavia contain private keys of its
@@ -302,9 +302,9 @@ impl Context {
     }
 }
 
-fn create_folder(config: &mut Config, Creation { create }: &Creation) {
+fn create_directory(config: &mut Config, Creation { create }: &Creation) {
     if *create {
-        config.board.value.url.allow_folder();
+        config.board.value.url.allow_directory();
     }
 }
 

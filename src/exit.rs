@@ -277,7 +277,7 @@ fn sort(error: &BoardError) -> (u8, &'static str) {
         BoardError::Unsupported { .. } => (REJECTED, "unsupported"),
         BoardError::Unreachable { .. }
         | BoardError::Misdirected { .. }
-        | BoardError::NoFolder { .. } => (UNREACHABLE, "unreachable"),
+        | BoardError::NoDirectory { .. } => (UNREACHABLE, "unreachable"),
         BoardError::Denied { .. } => (UNREACHABLE, "denied"),
         BoardError::NotOpened { .. } => (REFUSED, "refused"),
         BoardError::Unknown { .. } => (FAILED, "unknown"),

@@ -92,13 +92,13 @@ mod tests {
 
     #[test]
     fn secret_is_read_from_a_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("password");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("password");
         std::fs::write(&path, "hunter2\n").unwrap();
         assert_eq!(
             Secret::from_file(&path, Duration::MAX).unwrap().expose(),
             "hunter2"
         );
-        assert!(Secret::from_file(&folder.path().join("absent"), Duration::MAX).is_err());
+        assert!(Secret::from_file(&directory.path().join("absent"), Duration::MAX).is_err());
     }
 }

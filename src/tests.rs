@@ -52,8 +52,8 @@ const OF_TESTS: [&str; 6] = [
 ];
 
 /// Adds each file of this directory: its module and its code.
-fn add_files(folder: &Path, files: &mut BTreeMap<String, String>) {
-    for file in fs::read_dir(folder).unwrap() {
+fn add_files(directory: &Path, files: &mut BTreeMap<String, String>) {
+    for file in fs::read_dir(directory).unwrap() {
         let path = file.unwrap().path();
         if OF_TESTS.contains(&path.file_stem().unwrap().to_str().unwrap()) {
             continue;

@@ -71,8 +71,8 @@ pub(crate) enum BoardError {
         operation: &'static str,
         hint: Option<&'static str>,
     },
-    #[error("cannot create the board {board}: the directory {} does not exist", folder.display())]
-    NoFolder { board: String, folder: PathBuf },
+    #[error("cannot create the board {board}: the directory {} does not exist", directory.display())]
+    NoDirectory { board: String, directory: PathBuf },
     #[error("the board {board} cannot be opened{manner}")]
     NotOpened {
         board: String,
@@ -162,7 +162,7 @@ impl BoardError {
             | Self::Misdirected { board, .. }
             | Self::Denied { board, .. }
             | Self::Unknown { board, .. }
-            | Self::NoFolder { board, .. }
+            | Self::NoDirectory { board, .. }
             | Self::NotOpened { board, .. }
             | Self::Failed { board, .. } => Some(board),
             _ => None,

@@ -35,7 +35,7 @@ pub(crate) fn open(
     match url {
         BoardUrl::Embedded(url) => Ok(Arc::new(Embedded::new(FileOptions {
             path: url.path.clone(),
-            makes_folder: url.makes_folder,
+            makes_directory: url.makes_directory,
             durability: if url.sync_full {
                 Durability::Power
             } else {

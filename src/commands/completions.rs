@@ -72,7 +72,7 @@ impl EnvCompleter for ScriptedShell {
         &self,
         command: &mut Command,
         words: Vec<OsString>,
-        folder: Option<&Path>,
+        directory: Option<&Path>,
         buffer: &mut dyn Write,
     ) -> io::Result<()> {
         let Some((last, before)) = words.split_last() else {
@@ -83,7 +83,7 @@ impl EnvCompleter for ScriptedShell {
             return Ok(());
         }
         let (at, is_begun) = (before.len(), !last.is_empty());
-        let mut found = complete(command, words, at, folder).unwrap_or_default();
+        let mut found = complete(command, words, at, directory).unwrap_or_default();
         let is_option = |it: &CompletionCandidate| {
             let value = it.get_value().as_encoded_bytes();
             value.starts_with(b"-")

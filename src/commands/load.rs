@@ -74,7 +74,7 @@ pub(crate) struct LoadArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()> {
-    ctx.create_folder(&args.creation);
+    ctx.create_directory(&args.creation);
     let path = source(&ctx.config, &args.file)?;
     // A dry run also works on a read-only board.
     let board = match args.dry_run {

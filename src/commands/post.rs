@@ -140,7 +140,7 @@ impl Report for DryRun<'_> {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()> {
-    ctx.create_folder(&args.creation);
+    ctx.create_directory(&args.creation);
     let trace = if args.trace {
         kept_trace(ctx)
     } else {

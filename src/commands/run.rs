@@ -59,7 +59,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> 
 
 async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
     let draft = args.draft.draft(&ctx.config, &args.name, &args.command)?;
-    ctx.create_folder(&args.creation);
+    ctx.create_directory(&args.creation);
     let board = ctx.writable_board()?;
     warn_of_workers(ctx);
     let (command, lease) = (&args.command, args.lease);

@@ -49,7 +49,7 @@ impl<'a> ChosenTable<'a> {
     ) -> anyhow::Result<Self> {
         let Some(choice) = choice(flags, env, files)? else {
             let mut url = BoardUrl::of_file(env.default_board()?);
-            url.allow_folder();
+            url.allow_directory();
             return Ok(Self::by_url(Sourced::default(url), files, env));
         };
         let Sourced { value, source } = choice;
@@ -150,13 +150,13 @@ type TableUrl = (BoardUrl, Option<Box<Octavia>>, Sourced<bool>);
 
 /// Returns the URL of a table's board, and whether it is protected: Octavia's is by default.
 fn url_of(found: &FoundTable<'_>, env: &Environment) -> anyhow::Result<TableUrl> {
-    let (url, folder) = (&found.table.url, found.file.folder());
+    let (url, directory) = (&found.table.url, found.file.directory());
     let files = url.strip_prefix(OCTAVIA);
-    let octavia = files.map(|files| Octavia::read(files, folder, env).map(Box::new));
+    let octavia = files.map(|files| Octavia::read(files, directory, env).map(Box::new));
     let octavia = octavia.transpose()?;
     let url = match &octavia {
         Some(octavia) => octavia.url.clone(),
-        None => url.parse::<BoardUrl>()?.relative_to(folder),
+        None => url.parse::<BoardUrl>()?.relative_to(directory),
     };
     let protected = found.value(|table| table.protected);
     let protected = protected.unwrap_or(Sourced::default(octavia.is_some()));

@@ -87,22 +87,22 @@ impl Environment {
     }
 
     pub(super) fn config_files(&self) -> Vec<PathBuf> {
-        let user = self.folder("XDG_CONFIG_HOME", ".config");
+        let user = self.directory("XDG_CONFIG_HOME", ".config");
         user.into_iter()
             .chain([self.etc.clone()])
-            .map(|folder| folder.join("jobboard").join("config.toml"))
+            .map(|directory| directory.join("jobboard").join("config.toml"))
             .collect()
     }
 
     pub(super) fn default_board(&self) -> anyhow::Result<PathBuf> {
         let state = self
-            .folder("XDG_STATE_HOME", ".local/state")
+            .directory("XDG_STATE_HOME", ".local/state")
             .context("no home directory for the default board; set HOME or give --board")?;
         Ok(state.join("jobboard").join("board.db"))
     }
 
     /// The XDG specification requires that a relative path in such a variable is ignored.
-    fn folder(&self, name: &str, below_home: &str) -> Option<PathBuf> {
+    fn directory(&self, name: &str, below_home: &str) -> Option<PathBuf> {
         self.absolute(name)
             .or_else(|| Some(self.home()?.join(below_home)))
     }

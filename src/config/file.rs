@@ -162,7 +162,7 @@ impl ConfigFile {
         Source::File(self.path.clone())
     }
 
-    pub(super) fn folder(&self) -> &Path {
+    pub(super) fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
     }
 }
@@ -191,8 +191,8 @@ impl FoundTable<'_> {
 
     pub(super) fn may_run(self) -> Option<Sourced<MayRun>> {
         let mut may_run = self.value(|table| table.conduct.clone())?;
-        if let Some(folder) = &mut may_run.value.handlers {
-            *folder = self.file.folder().join(&*folder);
+        if let Some(directory) = &mut may_run.value.handlers {
+            *directory = self.file.directory().join(&*directory);
         }
         Some(may_run)
     }

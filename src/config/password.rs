@@ -81,16 +81,16 @@ fn file(path: OsString) -> Password {
 
 /// A relative path starts at the directory of the configuration file: any user may own the current directory.
 fn of_table(found: FoundTable<'_>) -> Option<Sourced<Password>> {
-    let folder = found.file.folder();
+    let directory = found.file.directory();
     let command = |Program { name, arguments }: Program| Password::Command {
         program: if name.contains('/') {
-            folder.join(name)
+            directory.join(name)
         } else {
             name.into()
         },
         arguments,
     };
-    let file = |table: &BoardTable| Some(folder.join(table.password_file.as_ref()?));
+    let file = |table: &BoardTable| Some(directory.join(table.password_file.as_ref()?));
     found.value(|table| {
         let file = file(table).map(Password::File);
         file.or_else(|| table.password_command.clone().map(command))
@@ -179,8 +179,8 @@ mod tests {
 
     #[test]
     fn hanging_password_command_is_killed_with_its_children() {
-        let folder = tempfile::tempdir().unwrap();
-        let pids = folder.path().join("pids");
+        let directory = tempfile::tempdir().unwrap();
+        let pids = directory.path().join("pids");
         for script in [
             "sleep 600 & echo $! $$ > PIDS; wait",
             "sleep 600 & echo $! $$ > PIDS; echo pw; exec > /dev/null; wait",

@@ -193,7 +193,7 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         BoardError::NotOpened { hint, .. } => return Some(Hint::clone(hint)),
         BoardError::Occupied { remedy, .. } => return Some(Hint::clone(remedy)),
         BoardError::Unsupported { hint, .. } => (*hint)?,
-        BoardError::NoFolder { .. } => "add `--create` to create the directory",
+        BoardError::NoDirectory { .. } => "add `--create` to create the directory",
         BoardError::Denied { .. } => {
             "`jobboard config` shows the board, the user and the source of the password"
         }

@@ -30,7 +30,7 @@ impl Postgres {
     ) -> LogbookResult<Self> {
         let mut config = Config::new();
         match &server.socket {
-            Some(folder) => config.host_path(folder),
+            Some(directory) => config.host_path(directory),
             None => config.host(&server.host),
         };
         if let Some(user) = &server.user {

@@ -24,15 +24,15 @@ const TABLES: &str = "
         revert_results TEXT, revert_failure TEXT);";
 
 struct Books {
-    _folder: TempDir,
+    _directory: TempDir,
     url: LogbookUrl,
     file: Connection,
 }
 
 impl Books {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("books.db");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("books.db");
         let file = Connection::open(&path).unwrap();
         file.execute_batch(TABLES).unwrap();
         let meta = json!({"factory": {"name": "a.b.get_delete_amphora_flow",
@@ -50,7 +50,7 @@ impl Books {
         .unwrap();
         Self {
             url: LogbookUrl::Sqlite(path),
-            _folder: folder,
+            _directory: directory,
             file,
         }
     }
@@ -199,24 +199,24 @@ async fn deleted_books_are_distinguished_from_existing_ones() {
 
 #[tokio::test]
 async fn invalid_logbook_is_reported_and_not_created() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let open = async |path: &Path| {
         let url = LogbookUrl::Sqlite(path.to_owned());
         let logbook = Logbook::open(&url, Duration::from_secs(90)).await?;
         logbook.flow(&job()).await.map(|flow| flow.is_some())
     };
-    let missing = folder.path().join("missing.db");
+    let missing = directory.path().join("missing.db");
     let error = open(&missing).await.unwrap_err();
     assert!(matches!(error, LogbookError::Unreachable(_)), "{error}");
     assert!(!missing.exists());
-    let other = folder.path().join("other.db");
+    let other = directory.path().join("other.db");
     Connection::open(&other)
         .unwrap()
         .execute_batch("CREATE TABLE a (b)")
         .unwrap();
     let error = open(&other).await.unwrap_err();
     assert!(matches!(error, LogbookError::Schema(_)), "{error}");
-    let text = folder.path().join("text");
+    let text = directory.path().join("text");
     std::fs::write(
         &text,
         "no database, though it is long enough for the beginning of one",

@@ -219,15 +219,15 @@ mod tests {
 
     #[tokio::test]
     async fn command_gets_its_input_variables_and_directory() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let mut command = shell("cat > seen; echo \"$GIVEN:${HOME-none}\" >> seen");
-        command.cwd = Some(folder.path().to_owned());
+        command.cwd = Some(directory.path().to_owned());
         command.input = Input::Text(b"line\n".to_vec());
         command.set("GIVEN", "here");
         command.unset("HOME");
         let process = Process::start(&command, None).unwrap();
         assert_eq!(process.ended().await.unwrap(), Ended::Exit(0));
-        let seen = fs::read_to_string(folder.path().join("seen")).unwrap();
+        let seen = fs::read_to_string(directory.path().join("seen")).unwrap();
         assert_eq!(seen, "line\nhere:none\n");
     }
 
@@ -235,8 +235,8 @@ mod tests {
     async fn command_has_default_signal_handling() {
         // This process ignores SIGPIPE.
         let mut command = shell("kill -PIPE $$; exit 3");
-        for folder in [None, Some("/".into())] {
-            command.cwd = folder;
+        for directory in [None, Some("/".into())] {
+            command.cwd = directory;
             let process = Process::start(&command, None).unwrap();
             let broken_pipe = Ended::Signal(Signal::PIPE.as_raw());
             assert_eq!(process.ended().await.unwrap(), broken_pipe);
@@ -268,8 +268,8 @@ mod tests {
 
     #[tokio::test]
     async fn stop_terminates_then_kills() {
-        let folder = tempfile::tempdir().unwrap();
-        let ready = folder.path().join("ready");
+        let directory = tempfile::tempdir().unwrap();
+        let ready = directory.path().join("ready");
         let polite = start("exec sleep 60");
         let until = Boottime::now() + Duration::from_secs(60);
         assert_eq!(polite.stop(until, None).await.unwrap(), Ended::Signal(15));

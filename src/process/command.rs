@@ -94,9 +94,11 @@ impl CommandSpec {
         let name = argv.first().map_or(OsStr::new(""), OsString::as_os_str);
         // An empty entry means the current directory.
         let here = std::env::split_paths(search.unwrap_or_default());
-        let folders: Vec<_> = here.map(|folder| Path::new(".").join(folder)).collect();
+        let directories: Vec<_> = here
+            .map(|directory| Path::new(".").join(directory))
+            .collect();
         Ok(Self {
-            program: find(name, &folders)?,
+            program: find(name, &directories)?,
             argv: argv.to_vec(),
             env: Vec::new(),
             cwd: None,
@@ -192,8 +194,8 @@ pub(crate) fn find(name: &OsStr, search: &[PathBuf]) -> Result<PathBuf, NotRun> 
         return usable(&program).map(|()| program);
     }
     let mut found_unusable = None;
-    for folder in search {
-        let Ok(program) = path::absolute(folder.join(name)) else {
+    for directory in search {
+        let Ok(program) = path::absolute(directory.join(name)) else {
             continue;
         };
         match usable(&program) {
@@ -231,12 +233,12 @@ mod tests {
 
     #[test]
     fn programs_are_found_as_by_a_shell() {
-        let folder = tempfile::tempdir().unwrap();
-        let plain = folder.path().join("plain");
+        let directory = tempfile::tempdir().unwrap();
+        let plain = directory.path().join("plain");
         fs::write(&plain, "").unwrap();
         let search = [
             "/nonexistent".into(),
-            folder.path().to_owned(),
+            directory.path().to_owned(),
             "/bin".into(),
         ];
 

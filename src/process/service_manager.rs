@@ -86,8 +86,8 @@ mod tests {
 
     #[test]
     fn notification_reaches_a_path_and_an_abstract_socket() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("notify").display().to_string();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("notify").display().to_string();
         let name = format!("@jobboard-{}", std::process::id());
         let abstractly = SocketAddr::from_abstract_name(&name[1..]).unwrap();
         for (name, socket) in [
@@ -133,8 +133,8 @@ mod tests {
 
     #[test]
     fn unresponsive_service_manager_is_not_waited_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("notify");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("notify");
         let _deaf = UnixDatagram::bind(&path).unwrap();
         let manager = find([path.to_str(), None, None]).unwrap().unwrap();
         let full = std::iter::repeat_with(|| manager.notify(&["WATCHDOG=1".to_owned()]))

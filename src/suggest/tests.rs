@@ -43,14 +43,14 @@ fn has_shells() -> bool {
 
 fn path(program: &str) -> PathBuf {
     let all = env::var_os("PATH").unwrap_or_default();
-    let mut all = env::split_paths(&all).map(|folder| folder.join(program));
+    let mut all = env::split_paths(&all).map(|directory| directory.join(program));
     all.find(|it| it.exists()).unwrap()
 }
 
-fn run(shell: &[&str], folder: &Path, lines: &str) -> Vec<u8> {
-    let script = folder.join("script");
+fn run(shell: &[&str], directory: &Path, lines: &str) -> Vec<u8> {
+    let script = directory.join("script");
     fs::write(&script, lines).unwrap();
-    let (bin, work) = (folder.join("bin"), folder.join("work"));
+    let (bin, work) = (directory.join("bin"), directory.join("work"));
     fs::create_dir_all(&work).unwrap();
     if fs::create_dir(&bin).is_ok() {
         for program in ["awk", "touch"] {
@@ -86,7 +86,7 @@ fn run(shell: &[&str], folder: &Path, lines: &str) -> Vec<u8> {
 }
 
 fn hold(commands: &[Vec<String>]) -> Result<(), TestCaseError> {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let (mut lines, mut expected) = (String::new(), Vec::new());
     for words in commands {
         let line = Suggestion::default().with(words).to_string();
@@ -112,7 +112,7 @@ fn hold(commands: &[Vec<String>]) -> Result<(), TestCaseError> {
         expected.extend_from_slice(b"=\n");
     }
     for shell in SHELLS {
-        let read = run(shell, folder.path(), &lines);
+        let read = run(shell, directory.path(), &lines);
         prop_assert!(
             read == expected,
             "{:?} reads {}\ninstead of {}\nin {}",
@@ -161,9 +161,12 @@ fn untypable_word_makes_a_suggestion_inert() {
         assert_eq!(command.to_string(), NOT_TYPABLE);
     }
     if has_shells() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         for shell in SHELLS {
-            assert_eq!(run(shell, folder.path(), &format!("{NOT_TYPABLE}\n")), b"");
+            assert_eq!(
+                run(shell, directory.path(), &format!("{NOT_TYPABLE}\n")),
+                b""
+            );
         }
     }
 }
@@ -267,12 +270,12 @@ fn commands_are_never_built_with_format() {
     assert!(!spells_a_command(
         r#"Hint::new("`jobboard show {}` shows it", [&[job]])"#
     ));
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
+    let mut directories = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             match path.is_dir() {
-                true => folders.push(path),
+                true => directories.push(path),
                 false
                     if path.ends_with("suggest/tests.rs")
                         || path.extension().is_none_or(|it| it != "rs") => {}

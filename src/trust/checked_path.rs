@@ -83,9 +83,9 @@ impl CheckedPath {
         Self::open(CWD, OsStr::new("/"), PathBuf::from("/"))
     }
 
-    fn open(folder: impl AsFd, name: &OsStr, path: PathBuf) -> Result<Self, Untrusted> {
+    fn open(directory: impl AsFd, name: &OsStr, path: PathBuf) -> Result<Self, Untrusted> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = openat(folder, name, flags, Mode::empty())
+        let opened = openat(directory, name, flags, Mode::empty())
             .and_then(|file| Ok((fstat(&file)?, file)))
             .map_err(|error| unseen(&path, error.into()));
         let (stat, file) = opened?;

@@ -381,8 +381,8 @@ fn icinga_accepts_every_number_and_the_definitions() {
     assert_eq!(parsed.as_array().unwrap().len(), 13);
     assert_eq!(parsed[1]["warn"], json!(3600));
     // Icinga changes to its own user if root starts it.
-    for folder in ["", "work"] {
-        set_mode(&env.root().join(folder), 0o777);
+    for directory in ["", "work"] {
+        set_mode(&env.root().join(directory), 0o777);
     }
     let file = env.file("icinga.conf");
     let definitions = concat!(env!("CARGO_MANIFEST_DIR"), "/contrib/icinga2/jobboard.conf");
@@ -390,12 +390,12 @@ fn icinga_accepts_every_number_and_the_definitions() {
         vars.jobboards[\"night\"] = { jobboard_warn = [ \"trashed=0\" ] } }";
     let text = format!("include <itl>\ninclude {definitions:?}\n{host}\n");
     std::fs::write(&file, text).unwrap();
-    let folder = |name: &str| format!("-D{name}={}", env.root().display());
-    let folders = ["DataDir", "CacheDir", "LogDir", "InitRunDir"].map(folder);
-    let folders: Vec<_> = folders.iter().map(String::as_str).collect();
+    let directory = |name: &str| format!("-D{name}={}", env.root().display());
+    let directories = ["DataDir", "CacheDir", "LogDir", "InitRunDir"].map(directory);
+    let directories: Vec<_> = directories.iter().map(String::as_str).collect();
     let file = file.display().to_string();
     let vars = format!("-DVarsPath={}/vars", env.root().display());
-    let run = icinga(&[&["daemon", "-C", "-c", &file, &vars], &folders[..]].concat());
+    let run = icinga(&[&["daemon", "-C", "-c", &file, &vars], &directories[..]].concat());
     assert!(run.succeeded().contains("Instantiated 1 Service."), "{run}");
 }
 

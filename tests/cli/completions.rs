@@ -26,13 +26,13 @@ fn each_shell_script_asks_the_program() {
 #[test]
 fn packaged_scripts_are_the_same() {
     let env = Env::new();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("completions");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("completions");
     for (shell, file) in [
         ("bash", "jobboard.bash"),
         ("zsh", "_jobboard"),
         ("fish", "jobboard.fish"),
     ] {
-        let stored = std::fs::read_to_string(folder.join(file)).unwrap();
+        let stored = std::fs::read_to_string(directory.join(file)).unwrap();
         let run = env.jobboard(&["completions", shell]).run();
         assert_eq!(run.succeeded(), stored, "{shell}");
     }

@@ -196,11 +196,11 @@ fn file_with_secrets_writable_by_others_is_refused() {
             );
         }
         set_mode(&file, 0o600);
-        let folder = file.parent().unwrap();
-        set_mode(folder, 0o777);
+        let directory = file.parent().unwrap();
+        set_mode(directory, 0o777);
         is_refused(&env, "is writable by other users", "`chmod go-w ");
         // In a sticky directory, only the owner can replace a file.
-        set_mode(folder, 0o1777);
+        set_mode(directory, 0o1777);
         assert_eq!(list(), code, "{names}");
         if geteuid().is_root() {
             chown(&file, Some(65534), None).unwrap();

@@ -289,8 +289,8 @@ fn file_problems_are_reported() {
     env.post_many(200);
     is_sound(env);
     let board = env.board();
-    let folder = board.parent().unwrap().to_owned();
-    for (place, mode, usual) in [(&board, 0o666, 0o600), (&folder, 0o777, 0o700)] {
+    let directory = board.parent().unwrap().to_owned();
+    for (place, mode, usual) in [(&board, 0o666, 0o600), (&directory, 0o777, 0o700)] {
         set_mode(place, mode);
         finds(env, "writable-by-others");
         set_mode(place, usual);

@@ -33,12 +33,12 @@ pub(crate) fn preload(env: &Env, source: &str) -> Option<String> {
     if !has("cc") {
         return None;
     }
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/support");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/support");
     let library = env.file(source).with_extension("so");
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-o"]).arg(&library);
     let built = compiler
-        .arg(folder.join(source))
+        .arg(directory.join(source))
         .arg("-ldl")
         .status()
         .unwrap();
@@ -229,12 +229,12 @@ pub(crate) struct SmallDisk(pub(crate) PathBuf);
 
 impl SmallDisk {
     /// Mounts it, if permitted.
-    pub(crate) fn mount(folder: PathBuf) -> Option<Self> {
-        fs::create_dir(&folder).unwrap();
+    pub(crate) fn mount(directory: PathBuf) -> Option<Self> {
+        fs::create_dir(&directory).unwrap();
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]);
-        let output = mount.arg(&folder).output().ok()?;
-        output.status.success().then_some(Self(folder))
+        let output = mount.arg(&directory).output().ok()?;
+        output.status.success().then_some(Self(directory))
     }
 
     fn grow(&self) {

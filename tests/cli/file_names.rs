@@ -288,10 +288,10 @@ fn mount_of_the_file_is_another_name_and_mount_of_its_directory_is_not() {
         run.in_namespace().run()
     };
     let alone = |words: &[&str]| mounted("one.db two.db", "two.db", words);
-    let folder = |words: &[&str]| mounted(". there", "there/one.db", words);
+    let directory = |words: &[&str]| mounted(". there", "there/one.db", words);
     let run = alone(&["post", "second"]);
     assert!(run.failed(8).contains(LOG), "{run}");
-    folder(&["post", "second"]).succeeded();
+    directory(&["post", "second"]).succeeded();
     assert_eq!(named.count("one.db"), "2");
     named.empty_log("one.db");
     alone(&["post", "third"]).succeeded();

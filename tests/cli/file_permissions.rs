@@ -18,7 +18,7 @@ struct Guarded {
 
 impl Guarded {
     /// Creates a board with one claimed job, and sets the modes of its directory and files.
-    fn new(folder: u32, files: u32) -> Self {
+    fn new(directory: u32, files: u32) -> Self {
         let env = Env::new();
         let board = env.root().join("shared/board.db");
         let url = format!("sqlite:{}", board.display());
@@ -35,7 +35,7 @@ impl Guarded {
         for file in fs::read_dir(env.root().join("shared")).unwrap() {
             set_mode(&file.unwrap().path(), files);
         }
-        set_mode(&env.root().join("shared"), folder);
+        set_mode(&env.root().join("shared"), directory);
         Self {
             env,
             program,

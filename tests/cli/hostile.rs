@@ -265,13 +265,13 @@ fn faults_excess_pauses_and_conductors_are_cut_zookeeper() {
         let entity = json!({"kind": "conductor", "name": name, "metadata": host});
         create(format!(".entities/conductor/{name}"), entity.to_string());
     }
-    for folder in [
+    for directory in [
         "jobs/job0000000",
         ".trash/job0000000",
         ".jobboard/jobs/past/1000000",
     ] {
         for number in 100..100 + size(20, 6) {
-            create(format!("{folder}{number}"), long.clone());
+            create(format!("{directory}{number}"), long.clone());
         }
     }
     holds(&env, "nodes", &sound);

@@ -211,10 +211,10 @@ fn prometheus_accepts_the_alerts() {
     if !needs::has("promtool") {
         return;
     }
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/metrics");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/metrics");
     let judge = Command::new("promtool")
         .args(["test", "rules", "alerts.yml"])
-        .current_dir(folder)
+        .current_dir(directory)
         .output()
         .unwrap();
     assert!(

@@ -38,24 +38,24 @@ fn has_tools() -> bool {
 
 /// Packs the program under test, quickly.
 fn pack(revision: &str) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/package");
     let program = env!("CARGO_BIN_EXE_jobboard");
     done(
         Command::new(script)
             .args(["--binary", program, "--revision", revision, "--out"])
-            .arg(folder.path())
+            .arg(directory.path())
             .env("JOBBOARD_PACKAGE_XZ", "0")
             .env("SOURCE_DATE_EPOCH", "1700000000"),
     );
-    folder
+    directory
 }
 
 /// Returns the packages of most tests.
 fn packed() -> PathBuf {
     static PACKED: OnceLock<TempDir> = OnceLock::new();
     match env::var_os("JOBBOARD_DIST") {
-        Some(folder) => Path::new(env!("CARGO_MANIFEST_DIR")).join(folder),
+        Some(directory) => Path::new(env!("CARGO_MANIFEST_DIR")).join(directory),
         None => PACKED.get_or_init(|| pack("1")).path().to_owned(),
     }
 }
@@ -67,8 +67,8 @@ fn upgrade() -> &'static Path {
 }
 
 /// Returns the one file in a directory with this suffix.
-fn file(folder: &Path, end: &str) -> PathBuf {
-    let files = fs::read_dir(folder).unwrap();
+fn file(directory: &Path, end: &str) -> PathBuf {
+    let files = fs::read_dir(directory).unwrap();
     let paths = files.map(|file| file.unwrap().path());
     let mut found = paths.filter(|path| path.to_string_lossy().ends_with(end));
     found.next().unwrap()
@@ -80,8 +80,8 @@ struct Root(TempDir);
 impl Root {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        for folder in ["tmp", "root", "etc"] {
-            fs::create_dir(root.path().join(folder)).unwrap();
+        for directory in ["tmp", "root", "etc"] {
+            fs::create_dir(root.path().join(directory)).unwrap();
         }
         Self(root)
     }
@@ -131,10 +131,11 @@ fn use_it(root: &Root, program: &str) -> String {
 fn comes_and_goes(root: &Root, manager: impl Fn(&[&str])) {
     root.add_libraries();
     let before = root.files();
-    let ends =
-        |folder: &Path| ["deb", "rpm"].map(|end| file(folder, end).to_str().unwrap().to_owned());
-    for folder in [&packed(), upgrade()] {
-        let [deb, rpm] = ends(folder);
+    let ends = |directory: &Path| {
+        ["deb", "rpm"].map(|end| file(directory, end).to_str().unwrap().to_owned())
+    };
+    for directory in [&packed(), upgrade()] {
+        let [deb, rpm] = ends(directory);
         manager(&["install", &deb, &rpm]);
         assert_eq!(use_it(root, "/usr/bin/jobboard").trim(), version());
         for there in [
@@ -169,7 +170,7 @@ fn version() -> String {
 #[test]
 fn packages_are_reproducible() {
     if has_tools() {
-        let hashes = |folder: &Path| fs::read_to_string(folder.join("SHA256SUMS")).unwrap();
+        let hashes = |directory: &Path| fs::read_to_string(directory.join("SHA256SUMS")).unwrap();
         let (one, other) = (hashes(upgrade()), hashes(pack("2").path()));
         assert_eq!(one, other);
         assert_eq!(one.lines().count(), 4, "{one}");
@@ -183,8 +184,8 @@ fn debian_package_installs_and_uninstalls() {
     }
     let root = Root::new();
     let admin = root.0.path().join("var/lib/dpkg");
-    for folder in ["info", "updates", "triggers"] {
-        fs::create_dir_all(admin.join(folder)).unwrap();
+    for directory in ["info", "updates", "triggers"] {
+        fs::create_dir_all(admin.join(directory)).unwrap();
     }
     fs::write(admin.join("status"), "").unwrap();
     comes_and_goes(&root, |words| {

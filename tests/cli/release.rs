@@ -29,9 +29,9 @@ impl Release {
         ] {
             release.copy(root, Path::new(name));
         }
-        for folder in ["schemas", "completions"] {
-            for file in fs::read_dir(root.join(folder)).unwrap() {
-                release.copy(root, &Path::new(folder).join(file.unwrap().file_name()));
+        for directory in ["schemas", "completions"] {
+            for file in fs::read_dir(root.join(directory)).unwrap() {
+                release.copy(root, &Path::new(directory).join(file.unwrap().file_name()));
             }
         }
         let heading = format!(

@@ -10,8 +10,8 @@ const FILE_LIMIT: &str = "ulimit -f 1000; exec \"$@\"";
 #[test]
 fn unstorable_output_is_reported_once_and_stops_no_job() {
     need!(stage = Stage::embedded());
-    let folder = stage.env.file("kept");
-    fs::create_dir(&folder).unwrap();
+    let directory = stage.env.file("kept");
+    fs::create_dir(&directory).unwrap();
     let uuid = stage.post(
         "a",
         "echo important; yes | head -c 3000000; echo ran >> log",
@@ -23,7 +23,7 @@ fn unstorable_output_is_reported_once_and_stops_no_job() {
     assert_eq!(text("=output_not_kept "), 1, "{run:?}");
     assert_eq!(text("=running_end "), 1, "{run:?}");
     assert!(run.stderr.contains("File too large"), "{run:?}");
-    let kept = fs::read_to_string(folder.join(format!("a-{uuid}.1.log"))).unwrap();
+    let kept = fs::read_to_string(directory.join(format!("a-{uuid}.1.log"))).unwrap();
     assert!(kept.starts_with("important\ny\ny\n"));
     assert_eq!(stage.log(), ["ran"]);
 }

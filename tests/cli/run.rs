@@ -282,14 +282,14 @@ fn command_does_not_inherit_secrets() {
 fn command_cannot_read_secrets_of_its_runner() {
     let env = Env::new();
     // Root may read everything.
-    let folder = env.file("nobody");
-    fs::create_dir(&folder).unwrap();
+    let directory = env.file("nobody");
+    fs::create_dir(&directory).unwrap();
     if rustix::process::geteuid().is_root() {
-        std::os::unix::fs::chown(&folder, Some(65534), Some(65534)).unwrap();
+        std::os::unix::fs::chown(&directory, Some(65534), Some(65534)).unwrap();
     }
-    let board = format!("sqlite:{}", folder.join("board.db").display());
+    let board = format!("sqlite:{}", directory.join("board.db").display());
     let script = "tr '\\0' '\\n' < /proc/$PPID/environ; echo over >> \"$0\"";
-    let over = folder.join("over");
+    let over = directory.join("over");
     let words = |begin: &[&'static str]| -> Vec<String> {
         let ours = [
             "--board",
@@ -387,10 +387,10 @@ fn board_errors_have_a_separate_exit_code() {
     let env = Env::new();
     fs::write(env.file("file"), "").unwrap();
     let command = ["--", "touch", "ran"];
-    let no_folder = [&["--board", "sqlite:file/board.db", "--json"], &command[..]].concat();
-    let no_folder = run(&env, &no_folder);
-    assert_eq!(no_folder.code, 125, "{no_folder:?}");
-    assert_eq!(no_folder.error()["kind"], "failed");
+    let no_directory = [&["--board", "sqlite:file/board.db", "--json"], &command[..]].concat();
+    let no_directory = run(&env, &no_directory);
+    assert_eq!(no_directory.code, 125, "{no_directory:?}");
+    assert_eq!(no_directory.error()["kind"], "failed");
     let read_only = run(&env, &[&["--read-only", "--json"], &command[..]].concat());
     assert_eq!(read_only.code, 125, "{read_only:?}");
     assert_eq!(read_only.error()["kind"], "refused");

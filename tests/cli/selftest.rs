@@ -78,8 +78,8 @@ impl Scene {
                 .flat_map(serde_json::Map::keys);
             return nodes.cloned().collect();
         }
-        let folder = fs::read_dir(self.env().board().parent().unwrap()).unwrap();
-        let names = folder.map(|it| it.unwrap().file_name().into_string().unwrap());
+        let directory = fs::read_dir(self.env().board().parent().unwrap()).unwrap();
+        let names = directory.map(|it| it.unwrap().file_name().into_string().unwrap());
         let mut names: Vec<_> = names.collect();
         names.sort();
         names
@@ -264,8 +264,8 @@ fn running_selftest_is_spared_and_cleans_up_when_interrupted() {
 fn selftest_asks_first_and_names_its_place() {
     let env = Env::new();
     env.post("resize");
-    let folder = || fs::read_dir(env.board().parent().unwrap()).unwrap().count();
-    let before = folder();
+    let directory = || fs::read_dir(env.board().parent().unwrap()).unwrap().count();
+    let before = directory();
     let unasked = env.run("selftest --for 5s");
     let error = unasked.failed(8);
     assert!(
@@ -282,7 +282,7 @@ fn selftest_asks_first_and_names_its_place() {
     let place = shown["place"].as_str().unwrap();
     let board = format!("sqlite:{}.selftest-", env.board().display());
     assert!(place.starts_with(&board), "{shown}");
-    assert_eq!(folder(), before);
+    assert_eq!(directory(), before);
     for (words, message) in [
         (&["--for", "1s"][..], "2s to 1h"),
         (&["--for", "2h"], "2s to 1h"),

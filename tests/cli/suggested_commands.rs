@@ -127,7 +127,7 @@ impl Hostile {
 
 fn path(program: &str) -> PathBuf {
     let all = env::var_os("PATH").unwrap_or_default();
-    let mut all = env::split_paths(&all).map(|folder| folder.join(program));
+    let mut all = env::split_paths(&all).map(|directory| directory.join(program));
     all.find(|it| it.exists()).unwrap()
 }
 

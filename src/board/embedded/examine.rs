@@ -16,7 +16,7 @@ use rustix::process::geteuid;
 use super::{
     Embedded,
     store::{
-        disk::{folder_of, with_suffix},
+        disk::{directory_of, with_suffix},
         transaction::BoardView,
     },
 };
@@ -45,9 +45,9 @@ impl Embedded {
             _ if !self.file.options.path.exists() => {}
             Part::Connection => self.rights(&mut seen)?,
             Part::Server => {
-                let folder = folder_of(&self.file.options.path);
-                self.others(folder, &mut seen);
-                self.room(folder, &mut seen);
+                let directory = directory_of(&self.file.options.path);
+                self.others(directory, &mut seen);
+                self.room(directory, &mut seen);
                 self.damage(&mut seen).await?;
             }
             // The tables have no stray rows.
@@ -73,12 +73,12 @@ impl Embedded {
         }
     }
 
-    fn others(&self, folder: &Path, seen: &mut Examined) {
+    fn others(&self, directory: &Path, seen: &mut Examined) {
         const OTHERS: u32 = 0o022;
         let path = &self.file.options.path;
         let beside = ["-wal", "-shm", "-journal"].map(|suffix| with_suffix(path, suffix));
         let beside = beside.iter().map(PathBuf::as_path);
-        for place in [folder, path].into_iter().chain(beside) {
+        for place in [directory, path].into_iter().chain(beside) {
             let Ok(found) = fs::metadata(place) else {
                 continue;
             };
@@ -94,14 +94,14 @@ impl Embedded {
                 let remedy = Fix::elsewhere(command);
                 seen.add(Problem::new(Code::WritableByOthers, summary).fixed_by(remedy));
                 // The logs usually have the mode of the board.
-                if place != folder {
+                if place != directory {
                     return;
                 }
             }
         }
     }
 
-    fn room(&self, folder: &Path, seen: &mut Examined) {
+    fn room(&self, directory: &Path, seen: &mut Examined) {
         let log =
             fs::metadata(with_suffix(&self.file.options.path, "-wal")).map_or(0, |log| log.len());
         if log > LARGE_LOG {
@@ -112,10 +112,10 @@ impl Embedded {
             let problem = Problem::new(Code::LogLarge, summary).fixed_by(Fix::elsewhere(command));
             seen.add(problem.seen("bytes", log));
         }
-        if let Ok(system) = rustix::fs::statvfs(folder) {
+        if let Ok(system) = rustix::fs::statvfs(directory) {
             let free = system.f_bavail.saturating_mul(system.f_frsize);
             if free < ROOM {
-                let command = Suggestion::of("df -h").with([folder.to_string_lossy()]);
+                let command = Suggestion::of("df -h").with([directory.to_string_lossy()]);
                 let summary = format!("the disk of the board has only {} MiB free", free >> 20);
                 seen.add(Problem::new(Code::DiskFull, summary).fixed_by(Fix::elsewhere(command)));
             }

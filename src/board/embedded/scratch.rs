@@ -14,7 +14,7 @@ use super::{
     events::watch::signal_path,
     store::{
         APPLICATION_ID,
-        disk::{OpenMode, folder_of, make_file, open_file, with_suffix},
+        disk::{OpenMode, directory_of, make_file, open_file, with_suffix},
     },
 };
 use crate::board::{
@@ -26,7 +26,7 @@ impl Embedded {
     fn place(&self) -> (PathBuf, String) {
         let path = &self.file.options.path;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        (folder_of(path).to_owned(), name.into_owned())
+        (directory_of(path).to_owned(), name.into_owned())
     }
 
     fn failed(&self, doing: &'static str, error: io::Error) -> BoardError {
@@ -34,31 +34,31 @@ impl Embedded {
     }
 }
 
-fn mark(path: &Path, folders: u32) -> rusqlite::Result<()> {
+fn mark(path: &Path, directories: u32) -> rusqlite::Result<()> {
     open_file(path, OpenMode::Shared)?.execute_batch(&format!(
         "BEGIN; PRAGMA application_id = {APPLICATION_ID};
          CREATE TABLE scratch (folders INTEGER NOT NULL) STRICT;
-         INSERT INTO scratch VALUES ({folders}); COMMIT"
+         INSERT INTO scratch VALUES ({directories}); COMMIT"
     ))
 }
 
 /// Returns how many directories a scratch board created; `None` if the file is not marked as scratch.
-fn folders_of(path: &Path) -> Option<u32> {
+fn directories_of(path: &Path) -> Option<u32> {
     // Open without changes: it may be a user's file.
     let file = open_file(path, OpenMode::Alone).ok()?;
-    let folders = file.query_row("SELECT folders FROM scratch", [], |row| row.get(0));
-    folders.ok()
+    let directories = file.query_row("SELECT folders FROM scratch", [], |row| row.get(0));
+    directories.ok()
 }
 
 /// Creates a directory and its parents; returns how many were missing.
-fn make_folders(folder: &Path) -> io::Result<u32> {
-    let missing = folder
+fn make_directories(directory: &Path) -> io::Result<u32> {
+    let missing = directory
         .ancestors()
         .take_while(|it| !it.exists() && *it != Path::new(""));
     let missing: Vec<_> = missing.collect();
     let mut made = 0;
-    for folder in missing.iter().rev() {
-        match fs::DirBuilder::new().mode(0o700).create(folder) {
+    for directory in missing.iter().rev() {
+        match fs::DirBuilder::new().mode(0o700).create(directory) {
             Ok(()) => made += 1,
             // Directories above this one are not ours.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => made = 0,
@@ -69,36 +69,36 @@ fn make_folders(folder: &Path) -> io::Result<u32> {
 }
 
 /// Removes this many nested directories, as long as they are otherwise empty.
-fn remove_folders(folder: &Path, count: u32) {
-    for folder in folder.ancestors().take(count as usize) {
-        let _ = fs::remove_dir(folder);
+fn remove_directories(directory: &Path, count: u32) {
+    for directory in directory.ancestors().take(count as usize) {
+        let _ = fs::remove_dir(directory);
     }
 }
 
 #[async_trait]
 impl Testable for Embedded {
     async fn make_scratch(&self) -> Result<()> {
-        let (folder, name) = self.place();
+        let (directory, name) = self.place();
         require_scratch(name.rsplit('.').next().unwrap_or_default())?;
         let path = &self.file.options.path;
-        let folders = match self.file.options.makes_folder {
-            true => make_folders(&folder)
+        let directories = match self.file.options.makes_directory {
+            true => make_directories(&directory)
                 .map_err(|error| self.failed("create the directory of", error))?,
             false => 0,
         };
-        let made = make_file(path, false).and_then(|()| Ok(mark(path, folders)?));
+        let made = make_file(path, false).and_then(|()| Ok(mark(path, directories)?));
         if made.is_err() {
             // Nothing would mark it as scratch.
             let _ = fs::remove_file(path);
-            remove_folders(&folder, folders);
+            remove_directories(&directory, directories);
         }
         made.map_err(|error| self.file.explain("write to", error))?;
         self.file.write_new(|_| Ok(())).await
     }
 
     async fn scratches(&self) -> Result<Vec<String>> {
-        let (folder, name) = self.place();
-        let files = match fs::read_dir(&folder) {
+        let (directory, name) = self.place();
+        let files = match fs::read_dir(&directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             files => files.map_err(|error| self.failed("list the directory of", error))?,
         };
@@ -106,7 +106,7 @@ impl Testable for Embedded {
         let marked = |file: fs::DirEntry| {
             let file = file.file_name().into_string().ok()?;
             let name = file.strip_prefix(&prefix).map(|it| format!("{MARK}{it}"))?;
-            made_on(&name).filter(|_| folders_of(&folder.join(&file)).is_some())?;
+            made_on(&name).filter(|_| directories_of(&directory.join(&file)).is_some())?;
             Some(name)
         };
         let mut found: Vec<_> = files.flatten().filter_map(marked).collect();
@@ -115,11 +115,11 @@ impl Testable for Embedded {
     }
 
     async fn erase(&self) -> Result<()> {
-        let (folder, name) = self.place();
+        let (directory, name) = self.place();
         require_scratch(name.rsplit('.').next().unwrap_or_default())?;
         self.file.close();
         let path = &self.file.options.path;
-        let folders = folders_of(path).unwrap_or_default();
+        let directories = directories_of(path).unwrap_or_default();
         let beside = ["-wal", "-shm", "-journal"].map(|suffix| with_suffix(path, suffix));
         // Delete the file itself last: it leads to the others.
         for file in beside.iter().chain([&signal_path(path), path]) {
@@ -130,7 +130,7 @@ impl Testable for Embedded {
                 _ => {}
             }
         }
-        remove_folders(&folder, folders);
+        remove_directories(&directory, directories);
         Ok(())
     }
 

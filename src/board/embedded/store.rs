@@ -49,7 +49,7 @@ pub(crate) enum Durability {
 #[derive(Debug, Clone)]
 pub(crate) struct FileOptions {
     pub(crate) path: PathBuf,
-    pub(crate) makes_folder: bool,
+    pub(crate) makes_directory: bool,
     pub(crate) durability: Durability,
     pub(crate) patience: Duration,
     pub(crate) limit: posting::Limit,

@@ -18,14 +18,14 @@ use crate::{
     job::{Aftermath, Authority, Decision, Entry, ExpectedState, HISTORY, JobKey, Shelf, Term},
 };
 
-fn board_in(folder: &tempfile::TempDir) -> Subject {
-    remembering(folder, HISTORY)
+fn board_in(directory: &tempfile::TempDir) -> Subject {
+    remembering(directory, HISTORY)
 }
 
-pub(super) fn options(folder: &tempfile::TempDir) -> FileOptions {
+pub(super) fn options(directory: &tempfile::TempDir) -> FileOptions {
     FileOptions {
-        path: folder.path().join("board.db"),
-        makes_folder: false,
+        path: directory.path().join("board.db"),
+        makes_directory: false,
         durability: Durability::Process,
         patience: Duration::from_secs(5),
         limit: Limit::USUAL,
@@ -33,20 +33,20 @@ pub(super) fn options(folder: &tempfile::TempDir) -> FileOptions {
     }
 }
 
-fn remembering(folder: &tempfile::TempDir, history: u32) -> Subject {
+fn remembering(directory: &tempfile::TempDir, history: u32) -> Subject {
     Arc::new(Embedded::new(FileOptions {
         history,
-        ..options(folder)
+        ..options(directory)
     }))
 }
 
 fn open() -> (Subject, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    (board_in(&folder), folder)
+    let directory = tempfile::tempdir().unwrap();
+    (board_in(&directory), directory)
 }
 
-fn sqlite(folder: &tempfile::TempDir) -> Connection {
-    Connection::open(folder.path().join("board.db")).unwrap()
+fn sqlite(directory: &tempfile::TempDir) -> Connection {
+    Connection::open(directory.path().join("board.db")).unwrap()
 }
 
 fn some() -> Option<(Subject, tempfile::TempDir)> {
@@ -90,20 +90,20 @@ impl Storage for tempfile::TempDir {
 /// The model detects a board that loses data, and shows it in a handful of acts.
 #[test]
 fn model_comparison_detects_a_board_that_drops_owners() {
-    let (board, folder) = open();
-    histories::agree(1, || Some((board, &folder)), |it| board_in(it));
+    let (board, directory) = open();
+    histories::agree(1, || Some((board, &directory)), |it| board_in(it));
     // Only temporary triggers run.
     let forgetful = "CREATE TEMP TRIGGER forgetful AFTER UPDATE OF owner ON job WHEN NEW.owner IS NULL \
         BEGIN UPDATE job SET attempts = 0 WHERE sequence = NEW.sequence; END";
-    let forgetful_board = |folder: &tempfile::TempDir| -> Subject {
-        let board = Embedded::new(options(folder));
+    let forgetful_board = |directory: &tempfile::TempDir| -> Subject {
+        let board = Embedded::new(options(directory));
         let planted = board.file.write(|change| change.run(forgetful, []));
         planted.now_or_never().unwrap().unwrap();
         Arc::new(board)
     };
-    let board = forgetful_board(&folder);
+    let board = forgetful_board(&directory);
     let (acts, how) =
-        histories::difference(100, || Some((board, &folder)), |it| forgetful_board(it))
+        histories::difference(100, || Some((board, &directory)), |it| forgetful_board(it))
             .expect("it differs");
     assert_eq!(
         acts.len(),
@@ -114,9 +114,9 @@ fn model_comparison_detects_a_board_that_drops_owners() {
 
 #[tokio::test]
 async fn triggers_views_and_foreign_keys_in_the_file_are_ignored() {
-    let (board, folder) = open();
+    let (board, directory) = open();
     let job = post_one(&board, "resize").await;
-    sqlite(&folder)
+    sqlite(&directory)
         .execute_batch(
             "CREATE TRIGGER greedy AFTER UPDATE ON job BEGIN DELETE FROM job; END;
             CREATE VIEW pretended AS SELECT load_extension('nothing');
@@ -124,7 +124,7 @@ async fn triggers_views_and_foreign_keys_in_the_file_are_ignored() {
             INSERT INTO pin SELECT sequence FROM job;",
         )
         .unwrap();
-    let board = board_in(&folder);
+    let board = board_in(&directory);
     claim_one(&board, &job, &ada()).await.unwrap();
     let entries: Vec<_> = board.entries(WHOLE_BOARD).try_collect().await.unwrap();
     assert_eq!(entries.len(), 1);
@@ -145,15 +145,15 @@ async fn files_with_foreign_expressions_are_refused() {
             "moves",
         ),
     ] {
-        let (board, folder) = open();
+        let (board, directory) = open();
         post_one(&board, "resize").await;
-        let file = sqlite(&folder);
+        let file = sqlite(&directory);
         // An unrelated table is left alone.
         file.execute_batch("CREATE TABLE notes (text TEXT)")
             .unwrap();
-        board_in(&folder).health().await.unwrap();
+        board_in(&directory).health().await.unwrap();
         file.execute_batch(statement).unwrap();
-        let error = board_in(&folder).health().await.unwrap_err();
+        let error = board_in(&directory).health().await.unwrap_err();
         let expected = format!("added or changed the table or index {name}");
         assert!(
             format!("{:#}", anyhow::Error::from(error)).contains(&expected),
@@ -165,12 +165,12 @@ async fn files_with_foreign_expressions_are_refused() {
 /// Values that SQLite refuses to load do not hide or block the jobs beside them.
 #[tokio::test]
 async fn page_with_a_huge_value_is_complete() {
-    let (board, folder) = open();
+    let (board, directory) = open();
     for _ in 0..100 {
         post_one(&board, "resize").await;
     }
     let huge = "UPDATE job SET name = hex(zeroblob(10000000)) WHERE sequence IN (30, 70)";
-    sqlite(&folder).execute_batch(huge).unwrap();
+    sqlite(&directory).execute_batch(huge).unwrap();
     let entries: Vec<_> = board.entries(WHOLE_BOARD).try_collect().await.unwrap();
     let keys: std::collections::HashSet<_> = entries.iter().map(Entry::key).collect();
     assert_eq!((entries.len(), keys.len()), (100, 100));
@@ -186,10 +186,10 @@ async fn page_with_a_huge_value_is_complete() {
 
 #[tokio::test]
 async fn old_history_entries_are_deleted() {
-    let folder = tempfile::tempdir().unwrap();
-    let board = remembering(&folder, ended::FEW);
+    let directory = tempfile::tempdir().unwrap();
+    let board = remembering(&directory, ended::FEW);
     ended::history_is_limited_to_the_configured_length(&board).await;
-    let kept: i64 = sqlite(&folder)
+    let kept: i64 = sqlite(&directory)
         .query_row("SELECT count(*) FROM past", [], |row| row.get(0))
         .unwrap();
     assert!((20..90).contains(&kept), "{kept}");
@@ -197,7 +197,7 @@ async fn old_history_entries_are_deleted() {
 
 #[tokio::test]
 async fn reading_creates_no_file() {
-    let (board, folder) = open();
+    let (board, directory) = open();
     assert!(
         board
             .entries(WHOLE_BOARD)
@@ -210,14 +210,14 @@ async fn reading_creates_no_file() {
     let gone = claim_one(&board, &crate::job::JobKey::new("x"), &ada()).await;
     assert!(matches!(gone, Err(BoardError::NoSuchJob)));
     board.close().await;
-    assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    assert_eq!(directory.path().read_dir().unwrap().count(), 0);
 }
 
 #[tokio::test]
 async fn created_files_are_readable_by_the_owner_alone() {
-    let (board, folder) = open();
+    let (board, directory) = open();
     post_one(&board, "resize").await;
-    for file in folder.path().read_dir().unwrap() {
+    for file in directory.path().read_dir().unwrap() {
         let file = file.unwrap();
         let mode = file.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600, "{:?}", file.path());
@@ -235,13 +235,15 @@ async fn row_with_odd_values_does_not_block_its_batch() {
         "name = CAST(x'ff' AS TEXT)",
         "book_name = CAST(x'ff' AS TEXT), book_uuid = 'b'",
     ] {
-        let (board, folder) = open();
+        let (board, directory) = open();
         let mut keys = Vec::new();
         for name in ["first", "second", "third"] {
             keys.push(post_one(&board, name).await);
         }
         let update = format!("UPDATE job SET {odd} WHERE uuid = ?1");
-        sqlite(&folder).execute(&update, [keys[1].text()]).unwrap();
+        sqlite(&directory)
+            .execute(&update, [keys[1].text()])
+            .unwrap();
         let by = claimant("ada", Term::Kept(LONG));
         let answers = board.claim(&keys, &by, 3, ATTEMPT).await.unwrap();
         assert!(
@@ -264,10 +266,10 @@ async fn row_with_odd_values_does_not_block_its_batch() {
 
 #[tokio::test]
 async fn odd_row_with_an_expired_claim_does_not_block_writes() {
-    let (board, folder) = open();
+    let (board, directory) = open();
     let key = post_one(&board, "odd").await;
     claim_one(&board, &key, &ada()).await.unwrap();
-    sqlite(&folder)
+    sqlite(&directory)
         .execute_batch("UPDATE job SET uuid = CAST(x'ff' AS TEXT), expires_boot = -1")
         .unwrap();
     let other = post_one(&board, "resize").await;
@@ -277,21 +279,21 @@ async fn odd_row_with_an_expired_claim_does_not_block_writes() {
 
 #[tokio::test]
 async fn closing_a_moved_board_keeps_the_log_of_its_successor() {
-    let (old, folder) = open();
+    let (old, directory) = open();
     post_one(&old, "old").await;
     let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
-    sqlite(&folder)
+    sqlite(&directory)
         .query_row(checkpoint, [], |_| Ok(()))
         .unwrap();
-    let file = folder.path().join("board.db");
-    std::fs::rename(&file, folder.path().join("moved.db")).unwrap();
-    let new = board_in(&folder);
+    let file = directory.path().join("board.db");
+    std::fs::rename(&file, directory.path().join("moved.db")).unwrap();
+    let new = board_in(&directory);
     // Long enough for an exiting process to truncate the log.
     for _ in 0..60 {
         post_one(&new, "new").await;
     }
     old.close().await;
-    for board in [&new, &board_in(&folder)] {
+    for board in [&new, &board_in(&directory)] {
         assert_eq!(board.health().await.unwrap().jobs, 60);
     }
 }
@@ -299,13 +301,13 @@ async fn closing_a_moved_board_keeps_the_log_of_its_successor() {
 #[tokio::test]
 async fn other_layout_is_refused_unchanged() {
     for layout in [1, 3, 5, 99] {
-        let (board, folder) = open();
+        let (board, directory) = open();
         post_one(&board, "resize").await;
         board.close().await;
-        sqlite(&folder)
+        sqlite(&directory)
             .pragma_update(None, "user_version", layout)
             .unwrap();
-        let before = std::fs::read(folder.path().join("board.db")).unwrap();
+        let before = std::fs::read(directory.path().join("board.db")).unwrap();
         for refused in [
             board.health().await.map(|_| ()),
             board.post(&[], None).await.map(|_| ()),
@@ -317,7 +319,7 @@ async fn other_layout_is_refused_unchanged() {
         }
         board.close().await;
         assert_eq!(
-            std::fs::read(folder.path().join("board.db")).unwrap(),
+            std::fs::read(directory.path().join("board.db")).unwrap(),
             before
         );
     }
@@ -325,13 +327,13 @@ async fn other_layout_is_refused_unchanged() {
 
 #[tokio::test]
 async fn database_of_another_program_is_refused() {
-    let (board, folder) = open();
-    sqlite(&folder)
+    let (board, directory) = open();
+    sqlite(&directory)
         .execute_batch("CREATE TABLE song (title)")
         .unwrap();
     let refused = board.post(&[], None).await;
     assert_matches!(refused, Err(BoardError::Failed { doing: "open", .. }));
-    let tables: i64 = sqlite(&folder)
+    let tables: i64 = sqlite(&directory)
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .unwrap();
     assert_eq!(tables, 1);
@@ -339,13 +341,13 @@ async fn database_of_another_program_is_refused() {
 
 #[tokio::test]
 async fn locked_file_is_waited_for_up_to_the_timeout() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let board: Subject = Arc::new(Embedded::new(FileOptions {
         patience: Duration::from_millis(100),
-        ..options(&folder)
+        ..options(&directory)
     }));
     let key = post_one(&board, "resize").await;
-    let other = sqlite(&folder);
+    let other = sqlite(&directory);
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let refused = claim_one(&board, &key, &ada()).await;
     assert_matches!(refused, Err(BoardError::Unreachable { .. }));
@@ -355,10 +357,10 @@ async fn locked_file_is_waited_for_up_to_the_timeout() {
 
 #[tokio::test]
 async fn unreadable_row_can_be_trashed_by_force_and_affects_no_other() {
-    let (board, folder) = open();
+    let (board, directory) = open();
     let bad = post_one(&board, "bad").await;
     let good = post_one(&board, "good").await;
-    sqlite(&folder)
+    sqlite(&directory)
         .execute_batch(
             "PRAGMA ignore_check_constraints = 1;
              UPDATE job SET details = '{\"half\": ' WHERE name = 'bad'",
@@ -387,12 +389,12 @@ async fn unreadable_row_can_be_trashed_by_force_and_affects_no_other() {
 
 #[tokio::test]
 async fn claim_keeps_its_deadline_after_a_reboot() {
-    let (board, folder) = open();
+    let (board, directory) = open();
     let key = post_one(&board, "resize").await;
     let by = claimant("ada", Term::For(LONG));
     claim_one(&board, &key, &by).await.unwrap();
     // Simulates a reboot: another boot id and a clock that restarted.
-    sqlite(&folder)
+    sqlite(&directory)
         .execute_batch(
             "UPDATE board SET boot = 'another';
              UPDATE job SET expires_boot = expires_boot + 1000000000",
@@ -408,48 +410,48 @@ async fn claim_keeps_its_deadline_after_a_reboot() {
 }
 
 /// Ends all registrations, as if the last heartbeat were half a minute old.
-fn expire_registrations(folder: &tempfile::TempDir) {
+fn expire_registrations(directory: &tempfile::TempDir) {
     let now = super::store::clock::BoardClock::now();
-    sqlite(folder)
+    sqlite(directory)
         .execute("UPDATE conductor SET alive_boot = ?1", [now.boot])
         .unwrap();
 }
 
 #[tokio::test]
 async fn killed_conductor_is_listed_until_its_name_is_taken() {
-    let (board, folder) = open();
-    let successor = board_in(&folder);
-    let expire = |_: &str| expire_registrations(&folder);
+    let (board, directory) = open();
+    let successor = board_in(&directory);
+    let expire = |_: &str| expire_registrations(&directory);
     registry::killed_conductor_is_listed_until_its_name_is_taken(&board, &successor, expire).await;
 }
 
 #[tokio::test]
 async fn killed_conductor_is_listed_until_its_lease_ends_even_after_a_reboot() {
-    let (board, folder) = open();
+    let (board, directory) = open();
     registry::register_with_lease(&board, "night").await;
     let listed = async || {
         let conductors = board.conductors().await.unwrap();
         conductors.iter().map(|it| it.has_left).collect::<Vec<_>>()
     };
     assert_eq!(listed().await, [false]);
-    expire_registrations(&folder);
+    expire_registrations(&directory);
     assert_eq!(listed().await, [true]);
     post_one(&board, "any change").await;
     assert_eq!(listed().await, [true]);
-    sqlite(&folder)
+    sqlite(&directory)
         .execute_batch("UPDATE board SET boot = 'another'; UPDATE conductor_seen SET kept_boot = 0")
         .unwrap();
     assert_eq!(listed().await, [true]);
     post_one(&board, "any change").await;
     assert_eq!(listed().await, [true]);
     let now = super::store::clock::BoardClock::now();
-    sqlite(&folder)
+    sqlite(&directory)
         .execute("UPDATE conductor_seen SET kept_boot = ?1", [now.boot])
         .unwrap();
     assert!(listed().await.is_empty());
     // A conductor that leaves late removes its record.
     board.close().await;
-    let kept: i64 = sqlite(&folder)
+    let kept: i64 = sqlite(&directory)
         .query_row("SELECT count(*) FROM conductor_seen", [], |row| row.get(0))
         .unwrap();
     assert_eq!(kept, 0);
@@ -457,7 +459,7 @@ async fn killed_conductor_is_listed_until_its_lease_ends_even_after_a_reboot() {
 
 #[tokio::test]
 async fn slow_watcher_gets_a_resync() {
-    let (board, folder) = open();
+    let (board, directory) = open();
     let key = post_one(&board, "resize").await;
     let mut events = board.events().await.unwrap().stream;
     claim_one(&board, &key, &ada()).await.unwrap();
@@ -465,7 +467,7 @@ async fn slow_watcher_gets_a_resync() {
         .settle_one(&key, Decision::Consume, Authority::Owner(owner("ada")))
         .await
         .unwrap();
-    sqlite(&folder)
+    sqlite(&directory)
         .execute_batch("DELETE FROM event WHERE id = 1")
         .unwrap();
     let event = events.try_next().await.unwrap().unwrap();
@@ -477,9 +479,9 @@ async fn slow_watcher_gets_a_resync() {
 
 #[tokio::test]
 async fn watcher_sees_posts_of_another_process() {
-    let (board, folder) = open();
+    let (board, directory) = open();
     let mut events = board.events().await.unwrap().stream;
-    let other = board_in(&folder);
+    let other = board_in(&directory);
     let key = post_one(&other, "resize").await;
     other.claim_one(&key, &ada(), BY_HAND).await.unwrap();
     let mut kinds = Vec::new();

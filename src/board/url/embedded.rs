@@ -10,7 +10,7 @@ pub(crate) struct EmbeddedUrl {
     /// Whether each change waits for the disk, so that a power failure loses none.
     pub(crate) sync_full: bool,
     /// Whether to create the directory; false keeps a misspelt path from creating one.
-    pub(crate) makes_folder: bool,
+    pub(crate) makes_directory: bool,
 }
 
 impl EmbeddedUrl {
@@ -18,7 +18,7 @@ impl EmbeddedUrl {
         Self {
             path: path.into(),
             sync_full: false,
-            makes_folder: false,
+            makes_directory: false,
         }
     }
 }

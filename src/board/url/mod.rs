@@ -80,9 +80,9 @@ impl BoardUrl {
     }
 
     /// Allows the first post to create the directory of a board file.
-    pub(crate) fn allow_folder(&mut self) {
+    pub(crate) fn allow_directory(&mut self) {
         if let Self::Embedded(url) = self {
-            url.makes_folder = true;
+            url.makes_directory = true;
         }
     }
 
@@ -190,9 +190,9 @@ impl BoardUrl {
         }
     }
 
-    pub(crate) fn relative_to(mut self, folder: &Path) -> Self {
+    pub(crate) fn relative_to(mut self, directory: &Path) -> Self {
         for path in self.files_mut() {
-            *path = folder.join(&*path);
+            *path = directory.join(&*path);
         }
         self
     }
@@ -313,8 +313,11 @@ impl Server {
 /// Resolves links and relative parts, also for a missing file.
 fn place_of(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let in_folder = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
-    path.canonicalize().ok().or_else(in_folder).unwrap_or(path)
+    let in_directory = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize()
+        .ok()
+        .or_else(in_directory)
+        .unwrap_or(path)
 }
 
 impl fmt::Display for Server {

@@ -90,11 +90,12 @@ impl BoardSession<'_> {
 
     pub(super) async fn make_board(&self) -> Result<()> {
         self.session.ensure_chroot(WRITING).await?;
-        self.make_folder(&self.paths.board).await?;
-        self.make_folder(&self.paths.folder(Shelf::Trash)).await
+        self.make_directory(&self.paths.board).await?;
+        self.make_directory(&self.paths.directory(Shelf::Trash))
+            .await
     }
 
-    pub(super) async fn make_folder(&self, path: &str) -> Result<()> {
+    pub(super) async fn make_directory(&self, path: &str) -> Result<()> {
         let options = CreateMode::Persistent.with_acls(self.client.acls());
         let made = self.session.client.mkdir(path, &options);
         match self.session.ask(WRITING, made).await? {

@@ -72,7 +72,7 @@ impl BoardSession<'_> {
     ) -> Result<Option<String>> {
         let refusal = match refused.error {
             Error::NoNode => match self
-                .make_folder(&self.paths.folder(NodeKind::History))
+                .make_directory(&self.paths.directory(NodeKind::History))
                 .await
             {
                 Ok(()) => return Ok(None),
@@ -130,10 +130,10 @@ impl BoardSession<'_> {
     }
 
     async fn history_nodes(&self) -> Result<Vec<String>> {
-        let folder = self.paths.folder(NodeKind::History);
-        let mut names = self.session.children(&folder).await?;
+        let directory = self.paths.directory(NodeKind::History);
+        let mut names = self.session.children(&directory).await?;
         names.sort_unstable();
-        let paths = names.iter().map(|name| format!("{folder}/{name}"));
+        let paths = names.iter().map(|name| format!("{directory}/{name}"));
         Ok(paths.collect())
     }
 }

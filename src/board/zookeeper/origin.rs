@@ -47,7 +47,7 @@ impl BoardSession<'_> {
     pub(super) async fn count_trashed(&self) -> Result<(u64, u64)> {
         let children = self
             .session
-            .children(&self.paths.folder(Shelf::Trash))
+            .children(&self.paths.directory(Shelf::Trash))
             .await?;
         let keys = children.iter();
         let keys: Vec<_> = keys
@@ -106,8 +106,8 @@ impl BoardSession<'_> {
     }
 
     async fn neighbours(&self) -> Result<Option<Vec<Paths>>> {
-        let sharing = async |folder: &str| {
-            let children = match self.session.children(folder).await {
+        let sharing = async |directory: &str| {
+            let children = match self.session.children(directory).await {
                 Ok(children) => children,
                 // Without read permission, siblings remain possible.
                 Err(BoardError::Denied { .. }) => return Ok(None),

@@ -79,7 +79,7 @@ impl Paths {
         let is_server_s = path == "/zookeeper";
         let other = Self::of(&path);
         let is_other = !name.starts_with('.') && other.board != self.board && !is_server_s;
-        let shares = || other.folder(Shelf::Trash) == self.folder(Shelf::Trash);
+        let shares = || other.directory(Shelf::Trash) == self.directory(Shelf::Trash);
         (is_other && shares()).then_some(other)
     }
 
@@ -104,7 +104,7 @@ impl Paths {
         }
     }
 
-    pub(super) fn folder(&self, kind: impl Into<NodeKind>) -> String {
+    pub(super) fn directory(&self, kind: impl Into<NodeKind>) -> String {
         let mut node = self.node(kind.into(), JOB);
         node.truncate(node.rfind('/').unwrap_or(node.len()));
         node
@@ -136,7 +136,7 @@ impl Paths {
         let is_replaced = |key: &JobKey| {
             let node = self.job(Shelf::Trash, key);
             node.strip_suffix(child)
-                .is_some_and(|folder| folder.ends_with('/'))
+                .is_some_and(|directory| directory.ends_with('/'))
         };
         let whole = child.strip_prefix(trash).filter(|_| !board.contains('/'));
         whole
@@ -259,12 +259,12 @@ mod tests {
             assert_eq!(paths.job(Shelf::Board, &key), text("job_path"));
             assert_eq!(paths.job(Shelf::Trash, &key), text("trashed_job_path"));
             assert_eq!(
-                paths.folder(NodeKind::Entity),
+                paths.directory(NodeKind::Entity),
                 text("entity_path") + "/conductor"
             );
             for shelf in Shelf::LIVE {
                 let node = paths.job(shelf, &key);
-                let child = node.strip_prefix(&(paths.folder(shelf) + "/")).unwrap();
+                let child = node.strip_prefix(&(paths.directory(shelf) + "/")).unwrap();
                 assert_eq!(paths.key_of(shelf, child), Some(key.clone()), "{node}");
             }
             tried += 1;

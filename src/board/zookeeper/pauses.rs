@@ -14,7 +14,7 @@ use crate::{
 
 impl BoardSession<'_> {
     pub(super) async fn pause(&self, pause: &Pause) -> Result<()> {
-        self.make_folder(&self.paths.folder(NodeKind::Pause))
+        self.make_directory(&self.paths.directory(NodeKind::Pause))
             .await?;
         let path = self.paths.node(NodeKind::Pause, &pause.names);
         self.put(&path, pause.write().as_bytes()).await
@@ -28,16 +28,16 @@ impl BoardSession<'_> {
             return Ok(true);
         }
         // The name of an unreadable pause may differ from that of its node.
-        let folder = self.paths.folder(NodeKind::Pause);
-        let mut children = self.session.children(&folder).await?.into_iter();
+        let directory = self.paths.directory(NodeKind::Pause);
+        let mut children = self.session.children(&directory).await?.into_iter();
         match children.find(|child| Pause::shown(unescape(child).as_bytes()) == names) {
-            Some(child) => self.delete(&format!("{folder}/{child}")).await,
+            Some(child) => self.delete(&format!("{directory}/{child}")).await,
             None => Ok(false),
         }
     }
 
     pub(super) async fn pauses(&self) -> Result<Vec<Pause>> {
-        let folder = self.paths.folder(NodeKind::Pause);
+        let directory = self.paths.directory(NodeKind::Pause);
         let read = |child: &str, node: Node| {
             let names = unescape(child);
             let is_unreadable = escape(&names) != child;
@@ -47,22 +47,29 @@ impl BoardSession<'_> {
                 ..pause
             })
         };
-        let (found, all) = self.session.read_below(&folder, MOST_PAUSES, read).await?;
+        let (found, all) = self
+            .session
+            .read_below(&directory, MOST_PAUSES, read)
+            .await?;
         Ok(Pause::bounded(found, all))
     }
 
     pub(super) async fn begin_move(&self, record: &MoveRecord) -> Result<()> {
-        self.make_folder(&self.paths.folder(NodeKind::Move)).await?;
+        self.make_directory(&self.paths.directory(NodeKind::Move))
+            .await?;
         let path = self.paths.node(NodeKind::Move, record.key());
         self.put(&path, record.value().as_bytes()).await
     }
 
     pub(super) async fn moves(&self) -> Result<Vec<MoveRecord>> {
-        let folder = self.paths.folder(NodeKind::Move);
+        let directory = self.paths.directory(NodeKind::Move);
         let read = |child: &str, node: Node| {
             MoveRecord::read(&unescape(child), &String::from_utf8_lossy(&node.data))
         };
-        let found = self.session.read_below(&folder, MOST_RECORDS, read).await?;
+        let found = self
+            .session
+            .read_below(&directory, MOST_RECORDS, read)
+            .await?;
         Ok(found.0)
     }
 

@@ -28,8 +28,8 @@ pub(super) enum SidecarRead {
 
 impl BoardSession<'_> {
     pub(super) async fn strays(&self, sidecars: SidecarRead) -> Result<Strays> {
-        let sides = self.paths.folder(NodeKind::Sidecar);
-        let markers = self.paths.folder(NodeKind::Marker);
+        let sides = self.paths.directory(NodeKind::Sidecar);
+        let markers = self.paths.directory(NodeKind::Marker);
         // Read the versions first: a later move or claim changes them, and a later job is not included.
         let read = |child: &str, node: Node| Some((child.to_owned(), Some(node.brief())));
         let recorded = match sidecars {
@@ -42,7 +42,7 @@ impl BoardSession<'_> {
         let (marked, _) = self.session.read_below(&markers, usize::MAX, read).await?;
         let (mut known, mut locks) = (HashSet::new(), Vec::new());
         for shelf in Shelf::LIVE {
-            let children = self.session.children(&self.paths.folder(shelf)).await?;
+            let children = self.session.children(&self.paths.directory(shelf)).await?;
             let keys = children.iter();
             known.extend(keys.filter_map(|child| self.paths.key_of(shelf, child)));
             if shelf == Shelf::Board {

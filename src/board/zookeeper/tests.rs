@@ -117,10 +117,10 @@ struct Nodes(zookeeper_client::Client);
 impl Nodes {
     async fn put(&self, path: &str, data: impl AsRef<[u8]>) {
         let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
-        let (folder, _) = path.rsplit_once('/').unwrap();
-        match self.0.mkdir(folder, &options).await {
+        let (directory, _) = path.rsplit_once('/').unwrap();
+        match self.0.mkdir(directory, &options).await {
             Ok(()) | Err(Error::NodeExists) => {}
-            Err(error) => panic!("{folder}: {error}"),
+            Err(error) => panic!("{directory}: {error}"),
         }
         match self.0.create(path, data.as_ref(), &options).await {
             Ok(_) => {}
@@ -145,15 +145,15 @@ impl Nodes {
 
     async fn below(&self, path: &str) -> BTreeMap<String, (Vec<u8>, Stat)> {
         let mut found = BTreeMap::new();
-        let mut folders = vec![path.to_owned()];
-        while let Some(folder) = folders.pop() {
-            let Some(node) = self.get(&folder).await else {
+        let mut directories = vec![path.to_owned()];
+        while let Some(directory) = directories.pop() {
+            let Some(node) = self.get(&directory).await else {
                 continue;
             };
-            for child in self.0.list_children(&folder).await.unwrap() {
-                folders.push(format!("{}/{child}", folder.trim_end_matches('/')));
+            for child in self.0.list_children(&directory).await.unwrap() {
+                directories.push(format!("{}/{child}", directory.trim_end_matches('/')));
             }
-            found.insert(folder, node);
+            found.insert(directory, node);
         }
         found
     }

@@ -168,13 +168,13 @@ fn output(text: &str) -> Result<Destination, String> {
         "prefix" => Destination::Prefix,
         "inherit" => Destination::Inherit,
         "discard" => Destination::Discard,
-        folder => {
-            let folder = PathBuf::from(folder);
-            if !folder.is_dir() {
+        directory => {
+            let directory = PathBuf::from(directory);
+            if !directory.is_dir() {
                 let message = "use prefix, inherit, discard or an existing directory";
                 return Err(message.to_owned());
             }
-            Destination::Folder(folder)
+            Destination::Directory(directory)
         }
     })
 }
@@ -186,7 +186,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
         reporter.silence();
     }
     let mut settings = settings(ctx, &args, &reporter)?;
-    ctx.create_folder(&args.creation);
+    ctx.create_directory(&args.creation);
     let board = ctx.writable_board()?;
     let (mut ending, steering) = signals()?;
     show::start(progress, args.log, &ctx.out).context("cannot start the log")?;

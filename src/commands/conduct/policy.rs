@@ -4,8 +4,8 @@ use std::{ffi::OsString, path::PathBuf};
 
 use crate::{
     conductor::policy::{
-        ExecutionPolicy, Folder, Glob, Handlers, InvalidPattern, ProgramCache, Programs, Variables,
-        absolute_search, check_board,
+        Directory, ExecutionPolicy, Glob, Handlers, InvalidPattern, ProgramCache, Programs,
+        Variables, absolute_search, check_board,
     },
     config::{Config, Environment, MayRun, Sourced},
     exit::CommandError,
@@ -130,24 +130,24 @@ impl PolicyArgs {
                 problem: None,
             }));
         }
-        let Some(folder) = &self.handlers else {
+        let Some(directory) = &self.handlers else {
             return Ok(None);
         };
         // A missing directory is probably a typing error.
-        if !folder.is_dir() && folder.try_exists().is_ok() {
-            let message = format!("--handlers: no directory {}", folder.display());
+        if !directory.is_dir() && directory.try_exists().is_ok() {
+            let message = format!("--handlers: no directory {}", directory.display());
             return Err(CommandError::usage(message).into());
         }
-        let handlers = Folder::new(folder).map_err(|error| refusal(&error, OUR_HANDLERS))?;
+        let handlers = Directory::new(directory).map_err(|error| refusal(&error, OUR_HANDLERS))?;
         if !self.allow_any && handlers.is_program_directory(search) {
             let message = format!(
                 "every program in {} would be a handler that every poster can run",
-                folder.display()
+                directory.display()
             );
             let hint = "use a directory that contains only handlers, or --allow-any to allow every program";
             return Err(CommandError::refused(message).hint(hint).into());
         }
-        Ok(Some(Handlers::Folder(handlers)))
+        Ok(Some(Handlers::Directory(handlers)))
     }
 }
 

@@ -154,8 +154,8 @@ mod tests {
 
     #[tokio::test]
     async fn unstartable_command_fails_for_its_event_only() {
-        let folder = tempfile::tempdir().unwrap();
-        let script = folder.path().join("script");
+        let directory = tempfile::tempdir().unwrap();
+        let script = directory.path().join("script");
         let write = || {
             fs::write(&script, "#!/bin/sh\n").unwrap();
             fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();

@@ -20,12 +20,12 @@ pub(crate) fn check_board(path: &Path) -> Result<(), Untrusted> {
         }
         Err(error) => return Err(error),
     };
-    let folder = board.parent().ok_or_else(|| kind(&board, "a file"))?;
-    CheckedPath::to(folder, OtherWriters::OurGroup)?.check(Trust::Us)?;
+    let directory = board.parent().ok_or_else(|| kind(&board, "a file"))?;
+    CheckedPath::to(directory, OtherWriters::OurGroup)?.check(Trust::Us)?;
     let name = board.file_name().unwrap_or_default().as_encoded_bytes();
     // Files beside the board belong to it: the journal, the shared memory, the signal.
-    for entry in fs::read_dir(folder).map_err(|source| unseen(folder, source))? {
-        let entry = entry.map_err(|source| unseen(folder, source))?;
+    for entry in fs::read_dir(directory).map_err(|source| unseen(directory, source))? {
+        let entry = entry.map_err(|source| unseen(directory, source))?;
         if entry.file_name().as_encoded_bytes().starts_with(name) {
             let file = entry.path();
             match fs::symlink_metadata(&file) {

@@ -48,7 +48,7 @@ pub(super) fn is_name(name: &str) -> bool {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Handlers {
-    Folder(Folder),
+    Directory(Directory),
     /// One command for every job, and why another conductor cannot run it.
     ForEach {
         program: PathBuf,
@@ -62,7 +62,7 @@ pub(crate) enum Handlers {
 impl Handlers {
     pub(super) fn find(&self, name: &str) -> Result<Option<PathBuf>, Forbidden> {
         match self {
-            Self::Folder(folder) => Ok(folder.find(name)?),
+            Self::Directory(directory) => Ok(directory.find(name)?),
             Self::ForEach { program, .. } => Ok(Some(program.clone())),
             Self::Published(handlers, more) => match handlers.get(name) {
                 Some(None) => Ok(Some(name.into())),
@@ -76,17 +76,18 @@ impl Handlers {
 
 /// A handler directory that only this user and root can change.
 #[derive(Debug, Clone)]
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Directory(PathBuf);
 
-impl Folder {
-    pub(crate) fn new(folder: &Path) -> Result<Self, Untrusted> {
-        let handlers = Self(
-            std::path::absolute(folder).map_err(|source| Untrusted::Unseen {
-                path: folder.to_owned(),
-                source,
-            })?,
-        );
-        handlers.folder().map(|_| handlers)
+impl Directory {
+    pub(crate) fn new(directory: &Path) -> Result<Self, Untrusted> {
+        let handlers =
+            Self(
+                std::path::absolute(directory).map_err(|source| Untrusted::Unseen {
+                    path: directory.to_owned(),
+                    source,
+                })?,
+            );
+        handlers.directory().map(|_| handlers)
     }
 
     /// `search` lists the directories of `PATH`.
@@ -97,14 +98,14 @@ impl Folder {
         };
         let known = FOR_EVERYBODY.iter().map(Path::new);
         let mut all = known.chain(search.iter().map(PathBuf::as_path));
-        all.any(|folder| real(folder).as_ref() == Some(&ours))
+        all.any(|directory| real(directory).as_ref() == Some(&ours))
     }
 
     /// Holds the directory open during the search, and walks its path again each time. The result is free of links,
     /// and only this user and root can redirect it. So a script can find its own directory.
     fn find(&self, name: &str) -> Result<Option<PathBuf>, Untrusted> {
-        let folder = self.folder()?;
-        let handler = match folder.step(OsStr::new(name)) {
+        let directory = self.directory()?;
+        let handler = match directory.step(OsStr::new(name)) {
             Ok(handler) => handler,
             Err(Untrusted::Unseen { source, .. }) if is_absent(&source) => return Ok(None),
             Err(error) => return Err(error),
@@ -113,7 +114,7 @@ impl Folder {
             return Err(kind(&handler.path, "a regular file"));
         }
         handler.check(Trust::UsAndRoot)?;
-        match accessat(&folder.file, name, Access::EXEC_OK, AtFlags::EACCESS) {
+        match accessat(&directory.file, name, Access::EXEC_OK, AtFlags::EACCESS) {
             Ok(()) => Ok(Some(handler.path)),
             Err(_) => Err(kind(&handler.path, "executable by the conductor's user")),
         }
@@ -133,13 +134,13 @@ impl Folder {
         (handlers.collect(), more)
     }
 
-    fn folder(&self) -> Result<CheckedPath, Untrusted> {
-        let folder = CheckedPath::to(&self.0, OtherWriters::Nobody)?;
-        if FileType::from_raw_mode(folder.stat.st_mode) != FileType::Directory {
-            return Err(kind(&folder.path, "a folder"));
+    fn directory(&self) -> Result<CheckedPath, Untrusted> {
+        let directory = CheckedPath::to(&self.0, OtherWriters::Nobody)?;
+        if FileType::from_raw_mode(directory.stat.st_mode) != FileType::Directory {
+            return Err(kind(&directory.path, "a folder"));
         }
-        folder.check(Trust::UsAndRoot)?;
-        Ok(folder)
+        directory.check(Trust::UsAndRoot)?;
+        Ok(directory)
     }
 }
 
@@ -200,7 +201,11 @@ impl ExecutionPolicy {
         }
         let places: Vec<PathBuf> = match Path::new(name).is_absolute() {
             true => vec![name.into()],
-            false => self.search.iter().map(|folder| folder.join(name)).collect(),
+            false => self
+                .search
+                .iter()
+                .map(|directory| directory.join(name))
+                .collect(),
         };
         let mut places = places.into_iter();
         let allowed = places.find(|place| fits(globs, place.as_os_str()));

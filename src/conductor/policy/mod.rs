@@ -24,7 +24,7 @@ use self::request::{CommandRequest, JobLimits};
 pub(crate) use self::{
     board::check_board,
     glob::{Glob, InvalidPattern},
-    handlers::{Folder, Handlers},
+    handlers::{Directory, Handlers},
     request::{MEMBERS, check_posted},
 };
 use crate::{
@@ -223,7 +223,7 @@ impl ExecutionPolicy {
             takes.search = search.map(|it| it.to_string_lossy().into()).collect();
         }
         match &self.handlers {
-            Some(Handlers::Folder(handlers)) => {
+            Some(Handlers::Directory(handlers)) => {
                 let (names, more) = handlers.published();
                 (takes.handlers, takes.more_handlers) = (Some(names), more);
             }
@@ -354,8 +354,10 @@ impl ExecutionPolicy {
 
 /// Returns the directories of a `PATH` without relative ones, which depend on the conductor's start directory.
 pub(crate) fn absolute_search(search: Option<&OsStr>) -> Vec<PathBuf> {
-    let folders = search.into_iter().flat_map(std::env::split_paths);
-    folders.filter(|folder| folder.is_absolute()).collect()
+    let directories = search.into_iter().flat_map(std::env::split_paths);
+    directories
+        .filter(|directory| directory.is_absolute())
+        .collect()
 }
 
 fn decides_what_runs(name: &str) -> bool {

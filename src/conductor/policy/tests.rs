@@ -136,28 +136,30 @@ fn policy_without_programs_runs_no_command() {
 }
 
 fn handlers(name: &str, mode: u32) -> (tempfile::TempDir, ExecutionPolicy) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(name);
     fs::write(&path, "#!/bin/sh\n").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
     let mut policy = policy(Programs::None, Variables::Any);
-    policy.handlers = Some(Handlers::Folder(Folder::new(folder.path()).unwrap()));
-    (folder, policy)
+    policy.handlers = Some(Handlers::Directory(
+        Directory::new(directory.path()).unwrap(),
+    ));
+    (directory, policy)
 }
 
 #[test]
 fn handler_receives_the_details() {
-    let (folder, policy) = handlers("resize", 0o755);
+    let (directory, policy) = handlers("resize", 0o755);
     let plan = policy.plan(&job("resize", json!({"size": 4}))).unwrap();
     let command = plan.command.unwrap();
-    assert_eq!(command.program, folder.path().join("resize"));
+    assert_eq!(command.program, directory.path().join("resize"));
     assert_eq!(command.input, Input::Text(b"{\"size\":4}\n".to_vec()));
 }
 
 #[test]
 fn job_name_with_a_path_is_no_handler() {
-    let (folder, policy) = handlers("resize", 0o755);
-    fs::create_dir(folder.path().join("sub")).unwrap();
+    let (directory, policy) = handlers("resize", 0o755);
+    fs::create_dir(directory.path().join("sub")).unwrap();
     for name in [
         "../../bin/sh",
         "/bin/sh",
@@ -186,22 +188,22 @@ fn handler_writable_by_other_users_is_refused() {
             .unwrap_err()
             .to_string()
     };
-    let (_folder, policy) = handlers("resize", 0o775);
+    let (_directory, policy) = handlers("resize", 0o775);
     assert!(refused(&policy).contains("is writable by other users"));
-    let (_folder, policy) = handlers("resize", 0o644);
+    let (_directory, policy) = handlers("resize", 0o644);
     assert!(refused(&policy).contains("not executable"));
-    let (folder, policy) = handlers("resize", 0o755);
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let (directory, policy) = handlers("resize", 0o755);
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
     assert!(refused(&policy).contains("is writable by other users"));
-    let (folder, policy) = handlers("other", 0o755);
-    std::os::unix::fs::symlink("/bin/sh", folder.path().join("resize")).unwrap();
+    let (directory, policy) = handlers("other", 0o755);
+    std::os::unix::fs::symlink("/bin/sh", directory.path().join("resize")).unwrap();
     assert!(refused(&policy).contains("not a regular file"));
 }
 
 #[test]
 fn board_file_writable_by_other_users_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let board = folder.path().join("board.db");
+    let directory = tempfile::tempdir().unwrap();
+    let board = directory.path().join("board.db");
     let set = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
@@ -209,12 +211,12 @@ fn board_file_writable_by_other_users_is_refused() {
     fs::write(&board, "").unwrap();
     set(&board, 0o600);
     check_board(&board).unwrap();
-    let side = folder.path().join("board.db-wal");
+    let side = directory.path().join("board.db-wal");
     fs::write(&side, "").unwrap();
     set(&side, 0o666);
     assert!(matches!(check_board(&board), Err(Untrusted::Writable { path, .. }) if path == side));
     set(&side, 0o600);
-    set(folder.path(), 0o770);
+    set(directory.path(), 0o770);
     assert!(matches!(
         check_board(&board),
         Err(Untrusted::Writable { .. })
@@ -253,25 +255,25 @@ fn handler_path_writable_by_other_users_is_refused() {
         "link/../ours/again",
     ];
     for way in ways {
-        Folder::new(&at(way)).unwrap();
+        Directory::new(&at(way)).unwrap();
     }
-    Folder::new(&at("loop")).unwrap_err();
+    Directory::new(&at("loop")).unwrap_err();
     // A directory that all users can write is safe only with the sticky bit.
     set("ours", 0o1777);
     for way in ways {
-        Folder::new(&at(way)).unwrap();
+        Directory::new(&at(way)).unwrap();
     }
     for mode in [0o777, 0o775] {
         set("ours", mode);
         for way in ways {
-            let refused = Folder::new(&at(way)).unwrap_err();
+            let refused = Directory::new(&at(way)).unwrap_err();
             assert!(matches!(refused, Untrusted::Writable { .. }), "{refused}");
         }
     }
     set("ours", 0o755);
     set("ours/folder", 0o1777);
     assert!(matches!(
-        Folder::new(&at("ours/folder")),
+        Directory::new(&at("ours/folder")),
         Err(Untrusted::Writable { .. })
     ));
     set("ours/folder", 0o755);
@@ -282,35 +284,35 @@ fn handler_path_writable_by_other_users_is_refused() {
     for (foreign, way) in [("ours", "ours/folder"), ("link", "link/folder")] {
         let give = |to| std::os::unix::fs::lchown(at(foreign), Some(to), None).unwrap();
         give(65534);
-        let refused = Folder::new(&at(way)).unwrap_err();
+        let refused = Directory::new(&at(way)).unwrap_err();
         assert!(matches!(refused, Untrusted::Foreign { .. }), "{refused}");
         give(0);
-        Folder::new(&at(way)).unwrap();
+        Directory::new(&at(way)).unwrap();
     }
 }
 
 #[test]
 fn system_program_directory_is_no_handler_directory() {
-    for folder in ["/usr/bin", "/bin", "/usr/local/../bin", "/"] {
-        let handlers = Folder::new(Path::new(folder)).unwrap();
-        assert!(handlers.is_program_directory(&[]), "{folder}");
+    for directory in ["/usr/bin", "/bin", "/usr/local/../bin", "/"] {
+        let handlers = Directory::new(Path::new(directory)).unwrap();
+        assert!(handlers.is_program_directory(&[]), "{directory}");
     }
-    let folder = tempfile::tempdir().unwrap();
-    let handlers = Folder::new(folder.path()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let handlers = Directory::new(directory.path()).unwrap();
     assert!(!handlers.is_program_directory(&["/bin".into()]));
-    assert!(handlers.is_program_directory(&["/bin".into(), folder.path().to_owned()]));
+    assert!(handlers.is_program_directory(&["/bin".into(), directory.path().to_owned()]));
 }
 
 #[test]
 fn board_path_writable_by_other_users_is_refused() {
     let root = tempfile::tempdir().unwrap();
-    let (parent, folder) = (root.path().join("parent"), root.path().join("parent/ours"));
+    let (parent, directory) = (root.path().join("parent"), root.path().join("parent/ours"));
     let set = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
-    fs::create_dir_all(&folder).unwrap();
-    set(&folder, 0o700);
-    let board = folder.join("board.db");
+    fs::create_dir_all(&directory).unwrap();
+    set(&directory, 0o700);
+    let board = directory.join("board.db");
     let absent = parent.join("absent/folder/board.db");
     // For root the group is its own.
     let group = if geteuid().is_root() { 0o775 } else { 0o755 };
@@ -324,10 +326,10 @@ fn board_path_writable_by_other_users_is_refused() {
 
 #[test]
 fn published_policy_decides_like_the_policy() {
-    let (folder, handled) = handlers("resize", 0o755);
-    fs::write(folder.path().join("anybodys"), "#!/bin/sh\n").unwrap();
+    let (directory, handled) = handlers("resize", 0o755);
+    fs::write(directory.path().join("anybodys"), "#!/bin/sh\n").unwrap();
     let anybodys = fs::Permissions::from_mode(0o777);
-    fs::set_permissions(folder.path().join("anybodys"), anybodys).unwrap();
+    fs::set_permissions(directory.path().join("anybodys"), anybodys).unwrap();
     let like = |text: &str| Programs::Like(vec![Glob::of_path(text).unwrap()]);
     let some = Variables::Like(vec!["LAN?".into()]);
     let none = Variables::Like(Vec::new());

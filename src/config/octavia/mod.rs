@@ -124,19 +124,19 @@ fn default(group: &str, name: &str) -> Option<&'static str> {
 }
 
 impl Octavia {
-    pub(super) fn read(named: &str, folder: &Path, env: &Environment) -> anyhow::Result<Self> {
-        let files = find_files(named, folder, env)?;
+    pub(super) fn read(named: &str, directory: &Path, env: &Environment) -> anyhow::Result<Self> {
+        let files = find_files(named, directory, env)?;
         let mut oslo = Oslo::new(default, env);
         for file in &files {
             oslo.read(file)?;
         }
-        let folder = files.first().and_then(|file| file.parent());
-        Self::of(oslo, folder.unwrap_or(Path::new("")))
+        let directory = files.first().and_then(|file| file.parent());
+        Self::of(oslo, directory.unwrap_or(Path::new("")))
     }
 
-    fn of(oslo: Oslo<'_>, folder: &Path) -> anyhow::Result<Self> {
+    fn of(oslo: Oslo<'_>, directory: &Path) -> anyhow::Result<Self> {
         let notes = Vec::new();
-        Reader { oslo, notes }.finish(folder)
+        Reader { oslo, notes }.finish(directory)
     }
 }
 
@@ -153,7 +153,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn finish(mut self, folder: &Path) -> anyhow::Result<Octavia> {
+    fn finish(mut self, directory: &Path) -> anyhow::Result<Octavia> {
         let (url, password) = match self.required("jobboard_backend_driver")?.text.as_str() {
             "redis_taskflow_driver" => self.redis()?,
             "zookeeper_taskflow_driver" => (self.zookeeper()?, None),
@@ -184,7 +184,7 @@ impl Reader<'_> {
         Ok(Octavia {
             database: database.map(secret),
             logbook,
-            url: url.relative_to(folder),
+            url: url.relative_to(directory),
             password,
             expiry: Expiry(Duration::from_secs(expiry)),
             settings: self.settings()?,
@@ -281,22 +281,22 @@ fn secret(OsloValue { text, place }: OsloValue) -> Sourced<Secret> {
 
 /// Returns the files, later ones override earlier ones. A named directory stands for its files. The default is
 /// Octavia's own file and the files in its directory.
-fn find_files(named: &str, folder: &Path, env: &Environment) -> anyhow::Result<Vec<PathBuf>> {
+fn find_files(named: &str, directory: &Path, env: &Environment) -> anyhow::Result<Vec<PathBuf>> {
     // It may contain a password.
     ensure!(!named.contains("://"), "octavia:FILE takes no URL");
     let named = match named {
         "" => {
-            let folder = env.etc.join("octavia");
-            let beside = folder.join("octavia.conf.d");
+            let directory = env.etc.join("octavia");
+            let beside = directory.join("octavia.conf.d");
             let beside = beside.is_dir().then_some(beside);
-            [folder.join("octavia.conf")]
+            [directory.join("octavia.conf")]
                 .into_iter()
                 .chain(beside)
                 .collect()
         }
         named => {
             let files = named.split(',').filter(|file| !file.is_empty());
-            files.map(|file| folder.join(file)).collect::<Vec<_>>()
+            files.map(|file| directory.join(file)).collect::<Vec<_>>()
         }
     };
     let mut files = Vec::new();
@@ -318,9 +318,9 @@ fn find_files(named: &str, folder: &Path, env: &Environment) -> anyhow::Result<V
     Ok(files)
 }
 
-fn files_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let trying = || format!("cannot read the directory {}", folder.display());
-    let entries = fs::read_dir(folder).with_context(trying)?;
+fn files_in(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let trying = || format!("cannot read the directory {}", directory.display());
+    let entries = fs::read_dir(directory).with_context(trying)?;
     let paths = entries.map(|entry| Ok(entry.with_context(trying)?.path()));
     let mut paths = paths.collect::<anyhow::Result<Vec<_>>>()?;
     let is_hidden = |name: &OsStr| name.as_encoded_bytes().starts_with(b".");

@@ -76,14 +76,14 @@ fn octavia_board_is_protected_by_its_url_too() {
 
 #[test]
 fn removed_file_is_protected_by_a_relative_path() {
-    let folder = tempfile::tempdir_in(".").unwrap();
-    let path = folder.path().canonicalize().unwrap().join("b.db");
+    let directory = tempfile::tempdir_in(".").unwrap();
+    let path = directory.path().canonicalize().unwrap().join("b.db");
     let table = format!(
         "[board.b]\nurl = \"sqlite:{}\"\nprotected = true\n",
         path.display()
     );
     let machine = Machine::new().user_file(&table);
-    let name = folder.path().file_name().unwrap().to_str().unwrap();
+    let name = directory.path().file_name().unwrap().to_str().unwrap();
     let url = format!("sqlite:{name}/../{name}/b.db");
     assert!(machine.load(board(&url), &[]).board.value.is_protected);
 }
@@ -217,8 +217,8 @@ fn named_file_replaces_the_others() {
 fn configuration_directory_variable_is_respected() {
     let machine = Machine::new();
     machine.write("xdg/jobboard/config.toml", "op_timeout = \"7s\"");
-    let folder = machine.text("xdg");
-    let config = machine.load(Flags::default(), &[("XDG_CONFIG_HOME", &folder)]);
+    let directory = machine.text("xdg");
+    let config = machine.load(Flags::default(), &[("XDG_CONFIG_HOME", &directory)]);
     assert_eq!(config.op_timeout.value, Duration::from_secs(7));
     // The home of many daemons.
     machine.load(board("redis://a"), &[("HOME", "/dev/null")]);

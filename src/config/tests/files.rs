@@ -148,17 +148,17 @@ fn relative_paths_resolve_against_the_file() {
         "[board.a]\nurl = \"sqlite:jobs.db\"\n\
          [board.b]\nurl = \"rediss://b?ca=ca.pem\"\npassword_file = \"pw\"",
     );
-    let folder = machine.path(USER).parent().unwrap().to_owned();
+    let directory = machine.path(USER).parent().unwrap().to_owned();
     let url = machine.load(board("a"), &[]).board.value.url;
     assert_eq!(
         url.to_string(),
-        format!("sqlite:{}", folder.join("jobs.db").display())
+        format!("sqlite:{}", directory.join("jobs.db").display())
     );
     let config = machine.load(board("b"), &[]);
-    assert_eq!(config.password.value, Password::File(folder.join("pw")));
+    assert_eq!(config.password.value, Password::File(directory.join("pw")));
     let url = config.board.value.url.to_string();
     assert!(
-        url.ends_with(&format!("?ca={}", folder.join("ca.pem").display())),
+        url.ends_with(&format!("?ca={}", directory.join("ca.pem").display())),
         "{url}"
     );
 }

@@ -105,8 +105,8 @@ async fn command_with_an_expired_lease_is_terminated_first() {
 
 #[tokio::test]
 async fn stubborn_command_is_killed_with_its_children() {
-    let folder = tempfile::tempdir().unwrap();
-    let ready = folder.path().join("ready");
+    let directory = tempfile::tempdir().unwrap();
+    let ready = directory.path().join("ready");
     let mark = unique("kill");
     let guard = guard(&mark);
     let script = format!(
@@ -196,8 +196,8 @@ async fn dead_guard_is_noticed_at_the_next_message() {
 async fn death_of_the_conductor_ends_exactly_its_commands() {
     let (mark, other) = (unique("dies"), unique("lives"));
     let guard = guard(&mark);
-    let folder = tempfile::tempdir().unwrap();
-    let ready = folder.path().join("ready");
+    let directory = tempfile::tempdir().unwrap();
+    let ready = directory.path().join("ready");
     let announced = start(&mark, "exec sleep 60");
     let unannounced = start(&mark, "exec sleep 60");
     let script = format!(

@@ -49,11 +49,11 @@ fn last_output_is_recorded_with_secrets_masked(stage: &Stage) {
     let script =
         "echo token=hunter$((1+1)) of $JOBBOARD_ATTEMPT; printf 'a\\033[2Jb\\n' >&2; exit 3";
     let job = stage.post("resize", script);
-    let folder = stage.env.file("kept");
-    std::fs::create_dir(&folder).unwrap();
-    let folder = folder.to_str().unwrap();
+    let directory = stage.env.file("kept");
+    std::fs::create_dir(&directory).unwrap();
+    let directory = directory.to_str().unwrap();
     let log = |words: &[&str]| {
-        let words = [&["--drain", "--output", folder], words, &SOON[..]].concat();
+        let words = [&["--drain", "--output", directory], words, &SOON[..]].concat();
         let run = stage.conduct(&words).run();
         assert!(!run.stderr.contains("hunter"), "{run:?}");
         run.stderr

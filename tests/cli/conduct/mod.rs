@@ -253,10 +253,11 @@ fn command_gets_the_settings_of_its_job_and_no_secret(stage: &Stage) {
     let run = conduct.env("JOBBOARD_PASSWORD", "hunter2").run();
     run.succeeded();
     let seen = std::fs::read_to_string(stage.env.file("seen")).unwrap();
-    let folder = stage.env.file("").display().to_string();
-    let folder = folder.trim_end_matches('/');
-    let expected =
-        format!("input\nhere:none:{folder}\nATTEMPT CONDUCTOR DETAILS_FILE FENCE GUARD JOB NAME ");
+    let directory = stage.env.file("").display().to_string();
+    let directory = directory.trim_end_matches('/');
+    let expected = format!(
+        "input\nhere:none:{directory}\nATTEMPT CONDUCTOR DETAILS_FILE FENCE GUARD JOB NAME "
+    );
     assert_eq!(seen, expected);
 }
 

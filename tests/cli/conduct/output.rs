@@ -54,11 +54,11 @@ fn output_can_be_kept_passed_on_or_dropped() {
     );
     let (_, run) = conduct("discard");
     assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", ""));
-    let folder = stage.env.file("kept");
-    fs::create_dir(&folder).unwrap();
+    let directory = stage.env.file("kept");
+    fs::create_dir(&directory).unwrap();
     let (uuid, run) = conduct("kept");
     assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", ""));
-    let kept = fs::read_to_string(folder.join(format!(".._a-{uuid}.1.log"))).unwrap();
+    let kept = fs::read_to_string(directory.join(format!(".._a-{uuid}.1.log"))).unwrap();
     let mut lines: Vec<_> = kept.lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["err", "out"]);
@@ -69,10 +69,10 @@ fn output_can_be_kept_passed_on_or_dropped() {
 #[test]
 fn foreign_files_in_the_output_directory_stop_no_job() {
     need!(stage = Stage::embedded());
-    let folder = stage.env.file("kept");
-    fs::create_dir(&folder).unwrap();
+    let directory = stage.env.file("kept");
+    fs::create_dir(&directory).unwrap();
     let uuid = stage.post("a", "echo out; echo ran >> log");
-    let pipe = folder.join(format!("a-{uuid}.1.log"));
+    let pipe = directory.join(format!("a-{uuid}.1.log"));
     let fifo = rustix::fs::FileType::Fifo;
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, fifo, 0o666.into(), 0).unwrap();
     let run = stage.conduct(&["--drain", "--output", "kept"]).run();

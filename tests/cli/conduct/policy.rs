@@ -49,14 +49,14 @@ fn network_board_needs_an_explicit_policy() {
 fn postings_cannot_escape_the_policy() {
     need!(stage = Stage::redis());
     let trapped = trap(&stage, "trapped");
-    let folder = stage.env.file("").display().to_string();
+    let directory = stage.env.file("").display().to_string();
     let ours = json!(["sh", "-c", "echo ran >> log"]);
     for details in [
         json!({"command": "echo ran >> log"}),
-        json!({"command": ["./trapped"], "cwd": folder}),
+        json!({"command": ["./trapped"], "cwd": directory}),
         json!({"command": ["../work/trapped"]}),
-        json!({"command": [format!("{folder}/../work/trapped")]}),
-        json!({"command": ours, "env": {"PATH": folder}}),
+        json!({"command": [format!("{directory}/../work/trapped")]}),
+        json!({"command": ours, "env": {"PATH": directory}}),
         json!({"command": ours, "env": {"LD_PRELOAD": trapped}}),
         json!({"command": ours, "env": {"JOBBOARD_URL": "redis://elsewhere"}}),
         json!({"command": ours, "env": {"LANG": "C"}}),
@@ -84,11 +84,11 @@ fn only_allowed_programs_run() {
 #[test]
 fn handlers_run_by_job_name_only() {
     need!(stage = Stage::redis());
-    let folder = stage.env.file("handlers");
-    fs::create_dir(&folder).unwrap();
-    set_mode(&folder, 0o755);
-    fs::write(folder.join("resize"), "#!/bin/sh\ncat >> log\n").unwrap();
-    set_mode(&folder.join("resize"), 0o755);
+    let directory = stage.env.file("handlers");
+    fs::create_dir(&directory).unwrap();
+    set_mode(&directory, 0o755);
+    fs::write(directory.join("resize"), "#!/bin/sh\ncat >> log\n").unwrap();
+    set_mode(&directory.join("resize"), 0o755);
     trap(&stage, "outside");
     for name in ["../outside", "../../../../../../bin/sh", "other"] {
         post(
@@ -102,7 +102,7 @@ fn handlers_run_by_job_name_only() {
     let conduct = ["conduct", "--drain", "--handlers", "handlers"];
     assert_eq!(stage.env.jobboard(&conduct).run().code, 7);
     assert_eq!(stage.log(), ["{\"size\":4,\"command\":[\"false\"]}"]);
-    set_mode(&folder, 0o777);
+    set_mode(&directory, 0o777);
     let run = stage.env.jobboard(&conduct).run();
     assert!(run.failed(8).contains("is writable by other users"));
 }
@@ -110,13 +110,13 @@ fn handlers_run_by_job_name_only() {
 #[test]
 fn timeout_and_max_attempts_of_a_job_apply_to_its_handler() {
     need!(stage = Stage::embedded());
-    let folder = stage.env.file("handlers");
-    fs::create_dir(&folder).unwrap();
-    set_mode(&folder, 0o755);
+    let directory = stage.env.file("handlers");
+    fs::create_dir(&directory).unwrap();
+    set_mode(&directory, 0o755);
     let script =
         "#!/bin/sh\ncmp - \"$JOBBOARD_DETAILS_FILE\" && echo same >> log\nexec sleep 600\n";
-    fs::write(folder.join("slow"), script).unwrap();
-    set_mode(&folder.join("slow"), 0o755);
+    fs::write(directory.join("slow"), script).unwrap();
+    set_mode(&directory.join("slow"), 0o755);
     let job = stage
         .env
         .run("post slow timeout=50ms max_attempts:=2")
@@ -165,13 +165,13 @@ fn program_in_the_current_directory_is_never_found() {
 #[test]
 fn handler_directory_must_be_protected() {
     need!(stage = Stage::redis());
-    let refused = |folder: &str| {
-        let conduct = ["conduct", "--drain", "--handlers", folder];
+    let refused = |directory: &str| {
+        let conduct = ["conduct", "--drain", "--handlers", directory];
         let run = stage.env.jobboard(&conduct).run();
         run.failed(8).to_owned()
     };
-    for folder in ["/usr/bin", "/bin/../bin"] {
-        let message = refused(folder);
+    for directory in ["/usr/bin", "/bin/../bin"] {
+        let message = refused(directory);
         assert!(message.contains("would be a handler"), "{message}");
         assert!(message.contains("--allow-any"), "{message}");
     }
@@ -183,8 +183,8 @@ fn handler_directory_must_be_protected() {
     std::os::unix::fs::symlink("parent/handlers", stage.env.file("link")).unwrap();
     set_mode(&parent.join("handlers"), 0o755);
     set_mode(&parent, 0o777);
-    for folder in ["parent/handlers", "link"] {
-        let message = refused(folder);
+    for directory in ["parent/handlers", "link"] {
+        let message = refused(directory);
         assert!(message.contains("work/parent is writable by other users (mode 777)"));
     }
     fs::write(parent.join("file"), "").unwrap();

@@ -206,14 +206,14 @@ fn reload_applies_the_current_policy() {
 #[test]
 fn new_handler_runs_after_a_reload() {
     need!(stage = Stage::redis());
-    let folder = stage.env.root().join("config/jobboard/handlers");
-    fs::create_dir_all(&folder).unwrap();
-    set_mode(&folder, 0o755);
+    let directory = stage.env.root().join("config/jobboard/handlers");
+    fs::create_dir_all(&directory).unwrap();
+    set_mode(&directory, 0o755);
     let conductor = configured(&stage, "conduct = { handlers = \"handlers\" }").spawn();
     stage.env.post("resize");
     stage.says(&conductor, "example=resize");
-    fs::write(folder.join("resize"), "#!/bin/sh\necho resized >> log\n").unwrap();
-    set_mode(&folder.join("resize"), 0o755);
+    fs::write(directory.join("resize"), "#!/bin/sh\necho resized >> log\n").unwrap();
+    set_mode(&directory.join("resize"), 0o755);
     reads_again(&conductor, "reloaded");
     stage.logged(1);
     let config = stage.env.run("config");

@@ -81,9 +81,9 @@ impl Stage {
             is_network: false,
         };
         // A directory that other users cannot write, whatever the umask.
-        let folder = stage.env.root().join("state/jobboard");
-        fs::create_dir(&folder).unwrap();
-        set_mode(&folder, 0o700);
+        let directory = stage.env.root().join("state/jobboard");
+        fs::create_dir(&directory).unwrap();
+        set_mode(&directory, 0o700);
         Some(stage)
     }
 

@@ -118,13 +118,13 @@ fn signal_makes_the_conductor_print_its_state(stage: &Stage) {
 #[test]
 fn skip_reasons_do_not_hide_each_other() {
     need!(stage = Stage::redis());
-    let folder = stage.env.file("handlers");
-    fs::create_dir(&folder).unwrap();
+    let directory = stage.env.file("handlers");
+    fs::create_dir(&directory).unwrap();
     for (name, mode) in [("fine", 0o755), ("resize", 0o775)] {
-        fs::write(folder.join(name), "#!/bin/sh\n").unwrap();
-        set_mode(&folder.join(name), mode);
+        fs::write(directory.join(name), "#!/bin/sh\n").unwrap();
+        set_mode(&directory.join(name), mode);
     }
-    set_mode(&folder, 0o755);
+    set_mode(&directory, 0o755);
     for name in ["other", "resize"] {
         stage.env.post(name);
     }

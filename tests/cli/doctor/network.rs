@@ -34,8 +34,8 @@ fn unsafe_redis_settings_are_reported() {
     finds(env, "evicts-keys");
     server.run(&["CONFIG", "SET", "maxmemory", "0"]);
     // A directory in place of the file makes saving fail.
-    let folder = server.run(&["CONFIG", "GET", "dir"]);
-    fs::create_dir(format!("{}/dump.rdb", folder.lines().nth(1).unwrap())).unwrap();
+    let directory = server.run(&["CONFIG", "GET", "dir"]);
+    fs::create_dir(format!("{}/dump.rdb", directory.lines().nth(1).unwrap())).unwrap();
     server.run(&["BGSAVE"]);
     wait_until("it is reported", || {
         findings(env, "persistence-failing").len() == 1

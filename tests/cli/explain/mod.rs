@@ -210,13 +210,13 @@ fn exhausted_job_depends_on_the_limit_of_the_conductor(stage: &Stage) {
 }
 
 fn invalid_command_differs_from_a_refused_one(stage: &Stage) {
-    let folder = stage.env.file("handlers");
-    fs::create_dir(&folder).unwrap();
+    let directory = stage.env.file("handlers");
+    fs::create_dir(&directory).unwrap();
     for (name, mode) in [("fine", 0o755), ("resize", 0o775)] {
-        fs::write(folder.join(name), "#!/bin/sh\nsleep 600\n").unwrap();
-        crate::conduct::set_mode(&folder.join(name), mode);
+        fs::write(directory.join(name), "#!/bin/sh\nsleep 600\n").unwrap();
+        crate::conduct::set_mode(&directory.join(name), mode);
     }
-    crate::conduct::set_mode(&folder, 0o755);
+    crate::conduct::set_mode(&directory, 0o755);
     let post = |name: &str, details: &str| {
         let words = ["post", name, "--details", details];
         stage.env.jobboard(&words).run().posted()

@@ -373,9 +373,9 @@ fn killing_all_processes_of_a_name_spares_the_guard() {
         .spawn();
     tag.sleeps(&mut run, 1);
     let guard = guards(tag.performer())[0];
-    let folder = format!("/proc/{}", guard.as_raw_nonzero());
+    let directory = format!("/proc/{}", guard.as_raw_nonzero());
     for file in ["comm", "cmdline"] {
-        let text = fs::read_to_string(format!("{folder}/{file}")).unwrap();
+        let text = fs::read_to_string(format!("{directory}/{file}")).unwrap();
         assert!(
             text.starts_with("claim-guard") && !text.contains("jobboard"),
             "{text}"

@@ -138,12 +138,16 @@ fn configurations_of_many_values_use_little_memory() {
         weighs_little(&what, env.jobboard(&["list"]));
     }
     fs::remove_file(env.configure("")).unwrap();
-    let folder = env.file("octavia.d");
-    fs::create_dir(&folder).unwrap();
+    let directory = env.file("octavia.d");
+    fs::create_dir(&directory).unwrap();
     let keys = |file: usize| (0..90_000).map(move |at| format!("{file}k{at:x}=\n"));
     for file in 0..20 {
         let text: String = keys(file).collect();
-        fs::write(folder.join(format!("{file}.conf")), format!("[a]\n{text}")).unwrap();
+        fs::write(
+            directory.join(format!("{file}.conf")),
+            format!("[a]\n{text}"),
+        )
+        .unwrap();
     }
     let run = env.jobboard(&["list", "--board", "octavia:octavia.d"]);
     weighs_little("the snippets", run).failed(2);

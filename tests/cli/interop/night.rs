@@ -51,13 +51,13 @@ fn fail(env: &Env, jobs: &[String], times: u32) {
 }
 
 fn start_conductor(env: &Env) -> Running {
-    let folder = env.file("handlers");
-    fs::create_dir(&folder).unwrap();
-    set_mode(&folder, 0o755);
+    let directory = env.file("handlers");
+    fs::create_dir(&directory).unwrap();
+    set_mode(&directory, 0o755);
     for name in ["backup", "report"] {
         let script = "#!/bin/sh\nuntil [ -e go ]; do sleep 0.05; done\n";
-        fs::write(folder.join(name), script).unwrap();
-        set_mode(&folder.join(name), 0o755);
+        fs::write(directory.join(name), script).unwrap();
+        set_mode(&directory.join(name), 0o755);
     }
     let words = [
         "conduct",

@@ -31,7 +31,7 @@ const NOBODY: u32 = 65_534;
 const MYSQL: &str = "mysql+pymysql";
 
 pub(crate) struct Database {
-    folder: TempDir,
+    directory: TempDir,
     /// The issuer of its certificate.
     authority: Authority,
     scheme: &'static str,
@@ -48,8 +48,11 @@ impl Database {
         }
         let authority = Authority::new()?;
         let Identity { cert, key } = authority.issue("IP:127.0.0.1", 2);
-        let folder = tempfile::tempdir().unwrap();
-        let (data, socket) = (folder.path().join("data"), folder.path().join("socket"));
+        let directory = tempfile::tempdir().unwrap();
+        let (data, socket) = (
+            directory.path().join("data"),
+            directory.path().join("socket"),
+        );
         let data = format!("--datadir={}", data.display());
         quiet(
             Command::new("mariadb-install-db")
@@ -69,13 +72,13 @@ impl Database {
             .arg(format!("--port={port}"))
             .arg(format!(
                 "--pid-file={}",
-                folder.path().join("pid").display()
+                directory.path().join("pid").display()
             ))
             .arg("--innodb-flush-log-at-trx-commit=0")
             .arg(format!("--ssl-cert={}", cert.display()))
             .arg(format!("--ssl-key={}", key.display()));
-        let database = Self::run(server, (folder, port), authority, MYSQL);
-        let client = |words: &str| mysql(database.folder.path(), words);
+        let database = Self::run(server, (directory, port), authority, MYSQL);
+        let client = |words: &str| mysql(database.directory.path(), words);
         wait_until("MariaDB answers", || succeeds(client("SELECT 1")));
         for name in NAMES {
             quiet(&mut client(&format!(
@@ -93,14 +96,14 @@ impl Database {
         let programs = programs?;
         let authority = Authority::new()?;
         let Identity { cert, key } = authority.issue("IP:127.0.0.1", 2);
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let is_root = geteuid().is_root();
         if is_root {
-            chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+            chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         }
         let run = |name: &str| unprivileged(&programs.join(name));
-        let data = folder.path().join("data");
-        let mut password = tempfile::NamedTempFile::new_in(folder.path()).unwrap();
+        let data = directory.path().join("data");
+        let mut password = tempfile::NamedTempFile::new_in(directory.path()).unwrap();
         password.write_all(PASSWORD.as_bytes()).unwrap();
         if is_root {
             chown(password.path(), Some(NOBODY), Some(NOBODY)).unwrap();
@@ -113,7 +116,7 @@ impl Database {
         );
         let mut settings = vec!["ssl=on".to_owned()];
         for (setting, from) in [("ssl_cert_file", cert), ("ssl_key_file", key)] {
-            let to = folder.path().join(setting);
+            let to = directory.path().join(setting);
             fs::copy(from, &to).unwrap();
             // It rejects a key that other users can read.
             fs::set_permissions(&to, Permissions::from_mode(0o600)).unwrap();
@@ -135,10 +138,10 @@ impl Database {
                 &port.to_string(),
             ])
             .arg("-k")
-            .arg(folder.path())
+            .arg(directory.path())
             .arg("-D")
             .arg(&data);
-        let database = Self::run(server, (folder, port), authority, "postgresql+psycopg2");
+        let database = Self::run(server, (directory, port), authority, "postgresql+psycopg2");
         let client = |words: &str| psql(&programs, port, words);
         wait_until("PostgreSQL answers", || succeeds(client("SELECT 1")));
         for name in NAMES {
@@ -149,13 +152,13 @@ impl Database {
 
     fn run(
         mut server: Command,
-        (folder, port): (TempDir, u16),
+        (directory, port): (TempDir, u16),
         authority: Authority,
         scheme: &'static str,
     ) -> Self {
         let process = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         Self {
-            folder,
+            directory,
             authority,
             scheme,
             port,
@@ -202,7 +205,7 @@ impl Database {
     }
 
     pub(crate) fn mysql(&self, words: &str) {
-        quiet(&mut mysql(self.folder.path(), words));
+        quiet(&mut mysql(self.directory.path(), words));
     }
 
     /// Executes a statement in a database.
@@ -247,10 +250,10 @@ impl Drop for Database {
     }
 }
 
-fn mysql(folder: &Path, words: &str) -> Command {
+fn mysql(directory: &Path, words: &str) -> Command {
     let mut command = Command::new("mariadb");
     command.args(["--no-defaults", "-uroot", "-e", words]);
-    command.arg(format!("--socket={}", folder.join("socket").display()));
+    command.arg(format!("--socket={}", directory.join("socket").display()));
     command
 }
 

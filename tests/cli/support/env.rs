@@ -29,8 +29,8 @@ pub(crate) struct Env {
 impl Env {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        for folder in ["home", "state", "config", "work"] {
-            fs::create_dir(root.path().join(folder)).unwrap();
+        for directory in ["home", "state", "config", "work"] {
+            fs::create_dir(root.path().join(directory)).unwrap();
         }
         Self { root }
     }
@@ -53,10 +53,10 @@ impl Env {
         (self.database())
             .query_row(checkpoint, [], |_| Ok(()))
             .unwrap();
-        let (copy, folder) = (Self::new(), self.root().join("state/jobboard"));
+        let (copy, directory) = (Self::new(), self.root().join("state/jobboard"));
         let there = copy.root().join("state/jobboard");
         fs::create_dir(&there).unwrap();
-        fs::set_permissions(&there, fs::metadata(folder).unwrap().permissions()).unwrap();
+        fs::set_permissions(&there, fs::metadata(directory).unwrap().permissions()).unwrap();
         fs::copy(self.board(), copy.board()).unwrap();
         copy
     }
@@ -71,9 +71,9 @@ impl Env {
     }
 
     pub(crate) fn configure(&self, toml: &str) -> PathBuf {
-        let folder = self.root().join("config/jobboard");
-        fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("config.toml");
+        let directory = self.root().join("config/jobboard");
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("config.toml");
         fs::write(&path, toml).unwrap();
         path
     }
@@ -236,8 +236,8 @@ impl Invocation {
         self
     }
 
-    pub(crate) fn cwd(mut self, folder: &Path) -> Self {
-        self.command.current_dir(folder);
+    pub(crate) fn cwd(mut self, directory: &Path) -> Self {
+        self.command.current_dir(directory);
         self
     }
 

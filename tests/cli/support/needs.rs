@@ -31,7 +31,7 @@ pub(crate) fn is_there(what: &str, is_there: bool) -> bool {
 /// Whether a program exists.
 pub(crate) fn has(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
-    let found = env::split_paths(&path).any(|folder| folder.join(program).exists());
+    let found = env::split_paths(&path).any(|directory| directory.join(program).exists());
     is_there(program, found)
 }
 

@@ -73,8 +73,8 @@ pub(crate) fn guards(of: Pid) -> Vec<Pid> {
 
 /// Whether a guard knows the deadline of a command: then its timer is set.
 pub(crate) fn watches(guard: Pid) -> bool {
-    let folder = format!("/proc/{}/fdinfo", guard.as_raw_nonzero());
-    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let directory = format!("/proc/{}/fdinfo", guard.as_raw_nonzero());
+    let files = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut text = files.filter_map(|file| fs::read_to_string(file.path()).ok());
     text.any(|text| text.contains("it_value: (") && !text.contains("it_value: (0, 0)"))
 }

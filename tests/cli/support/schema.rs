@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 const MOST: usize = 200;
 
 pub(crate) static SCHEMAS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
-    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap());
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
+    let files = fs::read_dir(directory).unwrap().map(|file| file.unwrap());
     files
         .map(|file| {
             let name = file

@@ -35,7 +35,7 @@ use super::{
 
 /// A separate Redis server, or a Sentinel.
 pub(crate) struct Server {
-    folder: TempDir,
+    directory: TempDir,
     port: u16,
     arguments: Vec<String>,
     process: Child,
@@ -88,8 +88,8 @@ impl Server {
     pub(crate) fn start_sentinel(master: &Self, quorum: usize) -> Option<Self> {
         // A quorum must not depose a server that is only slow.
         let patience = if quorum == 1 { 300 } else { 3000 };
-        Self::launch(|port, folder| {
-            let file = folder.join("sentinel.conf");
+        Self::launch(|port, directory| {
+            let file = directory.join("sentinel.conf");
             let text = format!(
                 "port {port}\nsentinel monitor mymaster 127.0.0.1 {} {quorum}\n\
                  sentinel down-after-milliseconds mymaster {patience}\n\
@@ -107,12 +107,12 @@ impl Server {
         }
         // If another test takes the port first, the server exits.
         (0..20).find_map(|_| {
-            let folder = tempfile::tempdir().unwrap();
+            let directory = tempfile::tempdir().unwrap();
             let port = free_port();
-            let arguments = arguments(port, folder.path());
+            let arguments = arguments(port, directory.path());
             let mut server = Self {
-                process: spawn(folder.path(), &arguments),
-                folder,
+                process: spawn(directory.path(), &arguments),
+                directory,
                 port,
                 arguments,
             };
@@ -137,7 +137,7 @@ impl Server {
 
     /// Restarts it on the same port with its data on disk.
     pub(crate) fn start_again(&mut self) {
-        self.process = spawn(self.folder.path(), &self.arguments);
+        self.process = spawn(self.directory.path(), &self.arguments);
         assert!(self.listens(), "the port is still free");
     }
 
@@ -151,7 +151,7 @@ impl Server {
         let mut command = Command::new("redis-cli");
         command
             .arg("-s")
-            .arg(self.folder.path().join("redis.sock"))
+            .arg(self.directory.path().join("redis.sock"))
             .args(words);
         command
     }
@@ -206,7 +206,7 @@ impl Server {
 
     /// Whether it answers without a delay.
     pub(crate) fn answers_at_once(&self) -> bool {
-        let mut stream = UnixStream::connect(self.folder.path().join("redis.sock")).unwrap();
+        let mut stream = UnixStream::connect(self.directory.path().join("redis.sock")).unwrap();
         let patience = Duration::from_millis(200);
         stream.set_read_timeout(Some(patience)).unwrap();
         stream.write_all(b"PING\r\n").unwrap();
@@ -260,12 +260,12 @@ fn is_old_redis() -> bool {
     *IS_OLD
 }
 
-fn spawn(folder: &Path, arguments: &[String]) -> Child {
+fn spawn(directory: &Path, arguments: &[String]) -> Child {
     Command::new(redis())
         .args(arguments)
         .args(["--bind", "127.0.0.1", "--daemonize", "no"])
         .args(["--unixsocket", "redis.sock", "--dir"])
-        .arg(folder)
+        .arg(directory)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

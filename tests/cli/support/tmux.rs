@@ -41,13 +41,13 @@ impl<'a> Pane<'a> {
     fn tmux(&self, words: &[&str]) -> Outcome {
         let socket = ["-L", &self.socket, "-f", "/dev/null"];
         let program = Path::new(env!("CARGO_BIN_EXE_jobboard"));
-        let folders = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::env::split_paths(&folders);
-        let folders = program
+        let directories = std::env::var_os("PATH").unwrap_or_default();
+        let directories = std::env::split_paths(&directories);
+        let directories = program
             .parent()
             .map(Path::to_owned)
             .into_iter()
-            .chain(folders);
+            .chain(directories);
         let run = self
             .env
             .program(Path::new("tmux"), &[&socket, words].concat());
@@ -56,7 +56,7 @@ impl<'a> Pane<'a> {
             .env("TMUX", "")
             .env("PS1", "$ ")
             .env("HISTFILE", "")
-            .env("PATH", std::env::join_paths(folders).unwrap())
+            .env("PATH", std::env::join_paths(directories).unwrap())
             .run();
         run.succeeded();
         run

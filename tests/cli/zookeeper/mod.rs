@@ -11,11 +11,11 @@ use serde_json::Value;
 use crate::{interop::shared::Shared, support::servers::ZooKeeper};
 
 fn on_board(shared: &mut Shared<ZooKeeper>) -> Vec<(String, Value)> {
-    let folder = format!("{}/", shared.server.path());
+    let directory = format!("{}/", shared.server.path());
     let nodes = shared.server.nodes(&mut shared.peer);
     let nodes = nodes.as_object().unwrap().iter();
     nodes
-        .filter_map(|(path, node)| Some((path.strip_prefix(&folder)?.to_owned(), node.clone())))
+        .filter_map(|(path, node)| Some((path.strip_prefix(&directory)?.to_owned(), node.clone())))
         .collect()
 }
 

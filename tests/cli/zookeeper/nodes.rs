@@ -167,7 +167,7 @@ fn trash_path_equals_that_of_taskflow_for_odd_paths() {
             let job = shared.post(restored, "resize", "NORMAL", &json!({}));
             shared.does(restored, "claim", &job, "ada").unwrap();
             let before = shared.everything();
-            let folders: BTreeSet<_> = before.as_object().unwrap().keys().cloned().collect();
+            let directories: BTreeSet<_> = before.as_object().unwrap().keys().cloned().collect();
             shared.does(trasher, "trash", &job, "ada").unwrap();
             assert!(
                 on_board(&mut shared)
@@ -180,7 +180,7 @@ fn trash_path_equals_that_of_taskflow_for_odd_paths() {
                 .unwrap()
                 .iter()
                 .filter(|(path, node)| {
-                    !folders.contains(*path) && node["data"].as_str().unwrap().contains(&job)
+                    !directories.contains(*path) && node["data"].as_str().unwrap().contains(&job)
                 })
                 .map(|(path, _)| path.clone())
                 .collect();

@@ -180,8 +180,8 @@ mod tests {
 
     #[test]
     fn page_cost_does_not_depend_on_its_position() {
-        let folder = tempfile::tempdir().unwrap();
-        let options = options(&folder);
+        let directory = tempfile::tempdir().unwrap();
+        let options = options(&directory);
         make_file(&options.path, false).unwrap();
         let mut store = Store::create(&options).unwrap();
         let fill = "WITH RECURSIVE number(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM number \

@@ -28,7 +28,7 @@ impl FileIdentity {
         let found = fs::metadata(path).map_err(OpenError::at(path))?;
         // Anything else may be endless or block.
         match (found.is_dir(), found.is_file()) {
-            (true, _) => Err(OpenError::Folder),
+            (true, _) => Err(OpenError::Directory),
             (false, false) => Err(OpenError::NoFile),
             (false, true) => Ok(Self {
                 device: found.dev(),
@@ -98,7 +98,7 @@ pub(crate) fn is_mounted_read_only(path: &Path) -> bool {
 }
 
 /// Creates the file with access for its user alone, and its directory if asked.
-pub(crate) fn make_file(path: &Path, makes_folder: bool) -> Result<(), OpenError> {
+pub(crate) fn make_file(path: &Path, makes_directory: bool) -> Result<(), OpenError> {
     let inaccessible = OpenError::at(path);
     if path.try_exists().map_err(&inaccessible)? {
         return Ok(());
@@ -111,13 +111,13 @@ pub(crate) fn make_file(path: &Path, makes_folder: bool) -> Result<(), OpenError
             false => Err(OpenError::LeftLog(log)),
         };
     }
-    if !makes_folder {
-        require_folder(path, OpenError::NoFolder)?;
+    if !makes_directory {
+        require_directory(path, OpenError::NoDirectory)?;
     }
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
-        .create(folder_of(path))
+        .create(directory_of(path))
         .map_err(&inaccessible)?;
     let made = OpenOptions::new()
         .write(true)
@@ -131,20 +131,20 @@ pub(crate) fn make_file(path: &Path, makes_folder: bool) -> Result<(), OpenError
     }
 }
 
-pub(crate) fn require_folder(
+pub(crate) fn require_directory(
     path: &Path,
     missing: fn(PathBuf) -> OpenError,
 ) -> Result<(), OpenError> {
-    let folder = folder_of(path);
-    match folder.try_exists() {
-        Ok(false) => Err(missing(folder.to_owned())),
+    let directory = directory_of(path);
+    match directory.try_exists() {
+        Ok(false) => Err(missing(directory.to_owned())),
         Ok(true) | Err(_) => Ok(()),
     }
 }
 
-pub(crate) fn folder_of(path: &Path) -> &Path {
-    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-    folder.unwrap_or(Path::new("."))
+pub(crate) fn directory_of(path: &Path) -> &Path {
+    let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
+    directory.unwrap_or(Path::new("."))
 }
 
 /// Rejects a network file system, where the locks of other machines are invisible.
@@ -166,14 +166,14 @@ pub(super) fn refuse_foreign_log(path: &Path) -> Result<(), OpenError> {
     const OTHERS: u32 = 0o002;
     let real = fs::canonicalize(path);
     let path = real.as_deref().unwrap_or(path);
-    let (Ok(board), Ok(folder)) = (fs::metadata(path), fs::metadata(folder_of(path))) else {
+    let (Ok(board), Ok(directory)) = (fs::metadata(path), fs::metadata(directory_of(path))) else {
         // The caller notices that it is gone.
         return Ok(());
     };
-    let folder = folder.mode();
+    let directory = directory.mode();
     // Its members may write the board as well.
-    let is_of_group = board.mode() & GROUP != 0 && folder & OTHERS == 0;
-    let is_open = folder & STICKY == 0 || board.mode() & OTHERS != 0 || is_of_group;
+    let is_of_group = board.mode() & GROUP != 0 && directory & OTHERS == 0;
+    let is_open = directory & STICKY == 0 || board.mode() & OTHERS != 0 || is_of_group;
     let trusted = [board.uid(), rustix::process::geteuid().as_raw(), 0];
     for suffix in ["-journal", "-wal", "-shm"] {
         let file = sibling_file(path, suffix);

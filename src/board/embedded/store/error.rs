@@ -31,7 +31,7 @@ pub(crate) enum OpenError {
     #[error("another program has added or changed the table or index {name}")]
     Altered { name: String },
     #[error("the path is a directory")]
-    Folder,
+    Directory,
     #[error("the path is not a regular file")]
     NoFile,
     #[error("the board file was removed or replaced")]
@@ -42,7 +42,7 @@ pub(crate) enum OpenError {
     )]
     Loosened,
     #[error("the directory {} does not exist", .0.display())]
-    NoFolder(PathBuf),
+    NoDirectory(PathBuf),
     #[error("the directory {} does not exist", .0.display())]
     Nowhere(PathBuf),
     #[error("another process uses the file under the name {}", .0.display())]

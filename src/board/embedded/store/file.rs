@@ -15,7 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::{
     FileOptions, OpenError, Store,
     clock::BoardClock,
-    disk::{FileIdentity, make_file, require_folder, sibling_file, with_suffix},
+    disk::{FileIdentity, make_file, require_directory, sibling_file, with_suffix},
     error::limit_behind,
     is_busy, is_denied,
     transaction::{BoardView, Change},
@@ -84,8 +84,8 @@ impl BoardFile {
             }
             // A missing board file does not mean an empty board.
             None if self.first.get().is_some() => return Err(OpenError::Replaced),
-            None if self.options.makes_folder => {}
-            None => require_folder(&self.options.path, OpenError::Nowhere)?,
+            None if self.options.makes_directory => {}
+            None => require_directory(&self.options.path, OpenError::Nowhere)?,
         }
         Ok(store)
     }
@@ -123,7 +123,7 @@ impl BoardFile {
     ) -> Result<T> {
         self.with_retries("write to", || {
             let create = |options: &FileOptions| {
-                make_file(&options.path, options.makes_folder)?;
+                make_file(&options.path, options.makes_directory)?;
                 Store::create(options).map(Some)
             };
             let mut store = self.opened(create)?;
@@ -192,9 +192,9 @@ impl BoardFile {
         use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
         let (mut doing, board) = (doing, &self.name);
         let kind = match &error {
-            OpenError::NoFolder(folder) => {
-                let (board, folder) = (board.to_owned(), folder.clone());
-                return BoardError::NoFolder { board, folder };
+            OpenError::NoDirectory(directory) => {
+                let (board, directory) = (board.to_owned(), directory.clone());
+                return BoardError::NoDirectory { board, directory };
             }
             OpenError::InUse(_)
             | OpenError::OtherLog(_)
@@ -229,7 +229,7 @@ impl BoardFile {
             OpenError::Newer { .. }
             | OpenError::Older { .. }
             | OpenError::Foreign
-            | OpenError::Folder
+            | OpenError::Directory
             | OpenError::NoFile
             | OpenError::NetworkFileSystem => {
                 doing = "open";

@@ -17,7 +17,7 @@ use rustix::{
 };
 
 use super::{
-    disk::{OpenMode, folder_of, open_file, sibling_file},
+    disk::{OpenMode, directory_of, open_file, sibling_file},
     error::{OpenError, busy, is_busy},
 };
 
@@ -35,7 +35,7 @@ type Id = [u64; 2];
 struct FileName {
     /// A copy may have the attribute of the original.
     file: Id,
-    folder: Id,
+    directory: Id,
     log: u64,
     path: PathBuf,
 }
@@ -101,7 +101,7 @@ impl FileName {
         let path = fs::canonicalize(path)?;
         Ok(Self {
             file: id(&path)?,
-            folder: id(folder_of(&path))?,
+            directory: id(directory_of(&path))?,
             log: log(&path).map_or(0, |log| log.ino()),
             path,
         })
@@ -112,7 +112,7 @@ impl FileName {
         let mut number = || str::from_utf8(parts.next()?).ok()?.parse().ok();
         Some(Self {
             file: [number()?, number()?],
-            folder: [number()?, number()?],
+            directory: [number()?, number()?],
             log: number()?,
             path: OsStr::from_bytes(parts.next()?).into(),
         })
@@ -120,8 +120,11 @@ impl FileName {
 
     /// Stores it with the file. Users without that right only read the board.
     fn store(&self, how: XattrFlags) -> Result<(), OpenError> {
-        let ([device, file], [folder_device, folder]) = (self.file, self.folder);
-        let numbers = format!("{device} {file} {folder_device} {folder} {} ", self.log);
+        let ([device, file], [directory_device, directory]) = (self.file, self.directory);
+        let numbers = format!(
+            "{device} {file} {directory_device} {directory} {} ",
+            self.log
+        );
         let text = [numbers.as_bytes(), self.path.as_os_str().as_bytes()].concat();
         match setxattr(&self.path, ATTRIBUTE, &text, how) {
             Err(Errno::EXIST) => Err(busy().into()),
@@ -130,7 +133,13 @@ impl FileName {
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        let name = |it: &Self| (it.file, it.folder, it.path.file_name().map(OsStr::to_owned));
+        let name = |it: &Self| {
+            (
+                it.file,
+                it.directory,
+                it.path.file_name().map(OsStr::to_owned),
+            )
+        };
         name(self) == name(other)
     }
 
@@ -141,7 +150,7 @@ impl FileName {
             // The log was moved along, or is older than the last use by this name.
             return log.ino() != self.log;
         }
-        if !id(folder_of(&self.path)).is_ok_and(|folder| folder == self.folder) {
+        if !id(directory_of(&self.path)).is_ok_and(|directory| directory == self.directory) {
             // It was moved away, or belongs to another container.
             return true;
         }

@@ -34,7 +34,7 @@ pub(super) fn redis_url(text: &str) -> RedisUrl {
 }
 
 pub(super) struct Server {
-    folder: TempDir,
+    directory: TempDir,
     port: u16,
     arguments: Vec<String>,
     process: Child,
@@ -71,8 +71,8 @@ impl Server {
     ///
     /// `PORT` in the added lines stands for the Sentinel's own port.
     pub(super) fn start_sentinel(master: u16, lines: &str) -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("sentinel.conf");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("sentinel.conf");
         let mut server = Self::launch(|port| {
             let text = format!(
                 "port PORT\nsentinel monitor mymaster 127.0.0.1 {master} 2\n\
@@ -82,7 +82,7 @@ impl Server {
             fs::write(&file, text.replace("PORT", &port.to_string())).unwrap();
             vec![file.to_str().unwrap().to_owned(), "--sentinel".to_owned()]
         })?;
-        server.extra = Some(folder);
+        server.extra = Some(directory);
         Some(server)
     }
 
@@ -90,15 +90,15 @@ impl Server {
         if !may_start_servers() || !has("redis-server") {
             return None;
         }
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         // If another test takes the port first, the server exits.
         for _ in 0..20 {
             let port = free_port();
             let arguments = arguments(port);
-            let mut process = spawn(folder.path(), &arguments);
-            if let Some(admin) = greet(folder.path(), &mut process) {
+            let mut process = spawn(directory.path(), &arguments);
+            if let Some(admin) = greet(directory.path(), &mut process) {
                 return Some(Self {
-                    folder,
+                    directory,
                     port,
                     arguments,
                     process,
@@ -119,7 +119,7 @@ impl Server {
     }
 
     pub(super) fn socket(&self) -> PathBuf {
-        self.folder.path().join("redis.sock")
+        self.directory.path().join("redis.sock")
     }
 
     pub(super) fn url(&self, tail: &str) -> RedisUrl {
@@ -138,7 +138,7 @@ impl Server {
         let answer = command.query(&mut *admin);
         // A server that changes its role drops all connections.
         if answer.as_ref().is_err_and(|error| error.is_io_error()) {
-            *admin = connect(self.folder.path()).unwrap();
+            *admin = connect(self.directory.path()).unwrap();
             return command.query(&mut *admin).unwrap();
         }
         answer.unwrap()
@@ -163,8 +163,8 @@ impl Server {
 
     pub(super) fn start_again(&mut self) {
         let _ = fs::remove_file(self.socket());
-        self.process = spawn(self.folder.path(), &self.arguments);
-        let admin = greet(self.folder.path(), &mut self.process);
+        self.process = spawn(self.directory.path(), &self.arguments);
+        let admin = greet(self.directory.path(), &mut self.process);
         self.admin = Mutex::new(admin.expect("the port is still free"));
     }
 }
@@ -181,12 +181,12 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-fn spawn(folder: &Path, arguments: &[String]) -> Child {
-    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+fn spawn(directory: &Path, arguments: &[String]) -> Child {
+    let path = |name: &str| directory.join(name).to_str().unwrap().to_owned();
     Command::new("redis-server")
         .args(arguments)
         .args(["--bind", "127.0.0.1", "--daemonize", "no", "--dir"])
-        .arg(folder)
+        .arg(directory)
         .args(["--unixsocket", &path("redis.sock")])
         .args(["--logfile", &path("log")])
         .stdin(Stdio::null())
@@ -196,19 +196,19 @@ fn spawn(folder: &Path, arguments: &[String]) -> Child {
         .unwrap()
 }
 
-fn greet(folder: &Path, process: &mut Child) -> Option<Connection> {
+fn greet(directory: &Path, process: &mut Child) -> Option<Connection> {
     let mut connection = None;
     let mut has_ended = false;
     wait_until("the server listens", || {
-        connection = connect(folder).ok();
+        connection = connect(directory).ok();
         has_ended = process.try_wait().unwrap().is_some();
         connection.is_some() || has_ended
     });
     connection.filter(|_| !has_ended)
 }
 
-fn connect(folder: &Path) -> RedisResult<Connection> {
-    let address = ConnectionAddr::Unix(folder.join("redis.sock"));
+fn connect(directory: &Path) -> RedisResult<Connection> {
+    let address = ConnectionAddr::Unix(directory.join("redis.sock"));
     Client::open(address.into_connection_info()?)?.get_connection()
 }
 

@@ -207,9 +207,9 @@ async fn change_without_some_keys_is_refused_completely() {
 
 #[test]
 fn every_script_command_is_in_the_list_of_denied_commands() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/board/redis/write/scripts");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/src/board/redis/write/scripts");
     let mut used = BTreeSet::new();
-    for file in fs::read_dir(folder).unwrap() {
+    for file in fs::read_dir(directory).unwrap() {
         let text = fs::read_to_string(file.unwrap().path()).unwrap();
         for call in ["redis.call(\"", "redis.pcall(\""] {
             let calls = text.split(call).skip(1);

@@ -75,7 +75,7 @@ fn a_file_is_an_embedded_board() {
         EmbeddedUrl {
             path: "100%.db".into(),
             sync_full: true,
-            makes_folder: false,
+            makes_directory: false,
         }
     );
     assert_eq!(

@@ -27,28 +27,28 @@ pub(crate) enum WatchReport {
 }
 
 pub(crate) struct Watches {
-    board: FolderWatch,
-    trash: FolderWatch,
-    entities: FolderWatch,
-    pauses: FolderWatch,
+    board: DirectoryWatch,
+    trash: DirectoryWatch,
+    entities: DirectoryWatch,
+    pauses: DirectoryWatch,
 }
 
-struct FolderWatch {
+struct DirectoryWatch {
     children: NodeKind,
-    folder: String,
+    directory: String,
     watcher: PersistentWatcher,
 }
 
 impl Watches {
     pub(crate) async fn set(board: &BoardSession<'_>) -> Result<Self> {
         let set = async |children: NodeKind| {
-            let folder = board.paths.folder(children);
+            let directory = board.paths.directory(children);
             let mode = AddWatchMode::PersistentRecursive;
-            let watcher = board.session.client.watch(&folder, mode);
+            let watcher = board.session.client.watch(&directory, mode);
             let watcher = board.session.get(READING, watcher).await?;
-            Ok::<_, BoardError>(FolderWatch {
+            Ok::<_, BoardError>(DirectoryWatch {
                 children,
-                folder,
+                directory,
                 watcher,
             })
         };
@@ -71,7 +71,7 @@ impl Watches {
     }
 }
 
-impl FolderWatch {
+impl DirectoryWatch {
     async fn next(&mut self, paths: &Paths) -> WatchReport {
         let event = self.watcher.changed().await;
         if event.event_type == EventType::Session {
@@ -85,7 +85,7 @@ impl FolderWatch {
             };
         }
         // A watch also covers the parent node, and all nodes below its children.
-        let child = event.path.strip_prefix(&self.folder);
+        let child = event.path.strip_prefix(&self.directory);
         let child = child.and_then(|child| child.strip_prefix('/'));
         let child = child.filter(|child| !child.contains('/'));
         let change = child.and_then(|child| self.change(event.event_type, child, paths));

@@ -40,10 +40,10 @@ pub(crate) struct ShelfReader {
 
 impl ShelfReader {
     pub(crate) async fn look(board: &BoardSession<'_>, shelf: Shelf) -> Result<Self> {
-        let folder = board.paths.folder(shelf);
-        let sides = board.paths.folder(NodeKind::Sidecar);
+        let directory = board.paths.directory(shelf);
+        let sides = board.paths.directory(NodeKind::Sidecar);
         let (children, sides) = tokio::try_join!(
-            board.session.children(&folder),
+            board.session.children(&directory),
             board.session.children(&sides),
         )?;
         let mut keys: Vec<_> = children

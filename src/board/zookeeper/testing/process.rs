@@ -30,7 +30,7 @@ const MAIN: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 /// Small and quick to start.
 ///
 /// Without the limit, election back-off grows to a minute; on a busy machine an election then takes minutes.
-/// The server would write a snapshot after 100,000 changes, and exit because its folder is gone.
+/// The server would write a snapshot after 100,000 changes, and exit because its directory is gone.
 const VIRTUAL_MACHINE: [&str; 9] = [
     "-Dzookeeper.fastleader.maxNotificationInterval=1000",
     "-Dzookeeper.snapCount=1000000000",
@@ -60,7 +60,7 @@ fn is_installed() -> bool {
 
 pub(crate) struct Process {
     /// `None` once the files of a server that never restarts are deleted.
-    folder: Option<TempDir>,
+    directory: Option<TempDir>,
     port: u16,
     child: Option<Child>,
 }
@@ -74,7 +74,7 @@ impl Process {
         let shared = SHARED.get_or_init(|| {
             let mut process = Self::start(&[])?;
             // Statics are never dropped. By the first session the server has opened every file it needs.
-            process.folder = None;
+            process.directory = None;
             Some(process)
         });
         shared.as_ref()
@@ -84,21 +84,21 @@ impl Process {
         is_installed().then(|| Self::start_in(tempfile::tempdir().unwrap(), lines))
     }
 
-    fn start_in(folder: TempDir, lines: &[&str]) -> Self {
+    fn start_in(directory: TempDir, lines: &[&str]) -> Self {
         // If another test takes the port first, the server exits.
         for _ in 0..20 {
             let port = free_port();
-            let data = folder.path().join("data");
+            let data = directory.path().join("data");
             let configuration = format!(
                 "{CONFIGURATION}dataDir={}\nclientPort={port}\nclientPortAddress=127.0.0.1\n{}\n",
                 data.display(),
                 lines.join("\n")
             );
-            fs::write(folder.path().join("zoo.cfg"), configuration).unwrap();
-            let mut child = spawn(folder.path());
+            fs::write(directory.path().join("zoo.cfg"), configuration).unwrap();
+            let mut child = spawn(directory.path());
             if serves(port, &mut child) {
                 return Self {
-                    folder: Some(folder),
+                    directory: Some(directory),
                     port,
                     child: Some(child),
                 };
@@ -121,8 +121,8 @@ impl Process {
 
     pub(crate) fn start_again(&mut self) {
         self.stop();
-        let folder = self.folder.as_ref().expect("it has kept its files");
-        let mut child = spawn(folder.path());
+        let directory = self.directory.as_ref().expect("it has kept its files");
+        let mut child = spawn(directory.path());
         assert!(serves(self.port, &mut child), "the port is still free");
         self.child = Some(child);
     }
@@ -131,8 +131,8 @@ impl Process {
     #[allow(dead_code, reason = "for the tests of commands")]
     pub(crate) fn start_empty(&mut self) {
         self.stop();
-        let folder = self.folder.as_ref().expect("it has kept its files");
-        std::fs::remove_dir_all(folder.path().join("data")).unwrap();
+        let directory = self.directory.as_ref().expect("it has kept its files");
+        std::fs::remove_dir_all(directory.path().join("data")).unwrap();
         self.start_again();
     }
 
@@ -172,8 +172,8 @@ impl Ensemble {
             .collect();
         let mut members = Vec::new();
         for (id, [port, ..]) in (1..).zip(ports) {
-            let folder = tempfile::tempdir().unwrap();
-            let data = folder.path().join("data");
+            let directory = tempfile::tempdir().unwrap();
+            let data = directory.path().join("data");
             fs::create_dir(&data).unwrap();
             fs::write(data.join("myid"), format!("{id}")).unwrap();
             let configuration = format!(
@@ -181,10 +181,10 @@ impl Ensemble {
                  clientPortAddress=127.0.0.1\n{servers}",
                 data.display()
             );
-            fs::write(folder.path().join("zoo.cfg"), configuration).unwrap();
-            let child = Some(spawn(folder.path()));
+            fs::write(directory.path().join("zoo.cfg"), configuration).unwrap();
+            let child = Some(spawn(directory.path()));
             members.push(Process {
-                folder: Some(folder),
+                directory: Some(directory),
                 port,
                 child,
             });
@@ -242,18 +242,18 @@ fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
 /// Starts the server configured in a directory.
 ///
 /// The kernel ends the server with the thread that started it, so that thread never ends.
-fn spawn(folder: &Path) -> Child {
-    let folder: PathBuf = folder.to_owned();
+fn spawn(directory: &Path) -> Child {
+    let directory: PathBuf = directory.to_owned();
     let (sender, child) = mpsc::channel();
     thread::spawn(move || {
         let spawned = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "java"])
             .args(VIRTUAL_MACHINE)
             .args(["-cp", CLASSES, MAIN, "./zoo.cfg"])
-            .current_dir(&folder)
+            .current_dir(&directory)
             .stdin(Stdio::null())
-            .stdout(fs::File::create(folder.join("out")).unwrap())
-            .stderr(fs::File::create(folder.join("log")).unwrap())
+            .stdout(fs::File::create(directory.join("out")).unwrap())
+            .stderr(fs::File::create(directory.join("log")).unwrap())
             .spawn();
         sender.send(spawned.unwrap()).unwrap();
         loop {

@@ -18,8 +18,8 @@ async fn history_truncates_long_texts() {
 async fn denied_history_does_not_block_settling() {
     need!(site = Site::new());
     let (board, nodes) = (site.board(), site.nodes().await);
-    let history = site.paths.folder(NodeKind::History);
-    let (folder, _) = history.rsplit_once('/').unwrap();
+    let history = site.paths.directory(NodeKind::History);
+    let (directory, _) = history.rsplit_once('/').unwrap();
     let somebody = AuthId::new("digest", "ada:+7K83PhyQ3ijGj0ADmljf0quVwQ=");
     // All parents of the history exist already.
     let key = post_one(&board, "resize").await;
@@ -27,7 +27,7 @@ async fn denied_history_does_not_block_settling() {
     settle(&board, &key, by_name("ada"), release())
         .await
         .unwrap();
-    for path in [folder, &history] {
+    for path in [directory, &history] {
         let closed = [
             Acl::new(Permission::ALL, somebody.clone()),
             Acl::new(Permission::READ | Permission::ADMIN, AuthId::anyone()),
@@ -48,7 +48,7 @@ async fn denied_history_does_not_block_settling() {
         assert_eq!(nodes.below(&history).await, before);
         let anybody = [Acl::new(Permission::ALL, AuthId::anyone())];
         nodes.0.set_acl(path, &anybody, None).await.unwrap();
-        if path == folder {
+        if path == directory {
             assert_eq!(forgotten(&board).await, [None, None]);
             nodes
                 .0

@@ -35,10 +35,10 @@ async fn exactly_the_stray_nodes_are_swept() {
     let stuck = site.paths.side(&JobKey::new("job0000000999"));
     nodes.put(&format!("{stuck}/child"), "").await;
     board.register(&conductor("worker")).await.unwrap();
-    let left = nodes.below(&site.paths.folder(NodeKind::Sidecar)).await;
+    let left = nodes.below(&site.paths.directory(NodeKind::Sidecar)).await;
     let left: HashSet<_> = left.into_keys().collect();
     let expected = [
-        site.paths.folder(NodeKind::Sidecar),
+        site.paths.directory(NodeKind::Sidecar),
         site.paths.side(&in_trash),
         site.paths.side(&claimed),
         format!("{stuck}/child"),
@@ -50,7 +50,7 @@ async fn exactly_the_stray_nodes_are_swept() {
     assert!(!nodes.has(&marker(&gone.to_string())).await);
     assert_eq!(
         nodes
-            .below(&site.paths.folder(NodeKind::Marker))
+            .below(&site.paths.directory(NodeKind::Marker))
             .await
             .len(),
         4
@@ -129,7 +129,7 @@ async fn old_history_entries_are_swept() {
     let kept = site
         .nodes()
         .await
-        .below(&site.paths.folder(NodeKind::History))
+        .below(&site.paths.directory(NodeKind::History))
         .await;
     // The parent node is one of them.
     assert_eq!(kept.len(), ended::FEW as usize + 1);

@@ -24,14 +24,14 @@ pub(crate) enum Destination {
     Prefix,
     Inherit,
     Discard,
-    Folder(PathBuf),
+    Directory(PathBuf),
 }
 
 impl Destination {
     /// Standard error is read in all cases but one: its end explains a failure.
     pub(crate) fn apply(&self, command: &mut CommandSpec) {
         (command.output, command.errors) = match self {
-            Self::Prefix | Self::Folder(_) => (OutputTarget::Pipe, OutputTarget::Pipe),
+            Self::Prefix | Self::Directory(_) => (OutputTarget::Pipe, OutputTarget::Pipe),
             Self::Inherit => (OutputTarget::Inherit, OutputTarget::Inherit),
             Self::Discard => (OutputTarget::Discard, OutputTarget::Pipe),
         };
@@ -53,8 +53,8 @@ impl OutputSink {
     ) -> Result<Self, String> {
         Ok(match destination {
             Destination::Prefix => Self::Lines(Arc::clone(tag)),
-            Destination::Folder(folder) => {
-                let path = path_of(folder, tag, attempt);
+            Destination::Directory(directory) => {
+                let path = path_of(directory, tag, attempt);
                 let file = open(&path).map_err(|error| format!("{}: {error}", path.display()))?;
                 Self::File(Arc::new(Log::new(Some(tag), path, file)), 0)
             }
@@ -96,7 +96,7 @@ impl OutputSink {
     }
 }
 
-fn path_of(folder: &Path, tag: &Tag, attempt: u32) -> PathBuf {
+fn path_of(directory: &Path, tag: &Tag, attempt: u32) -> PathBuf {
     // The name is foreign text: it must not lead out of the directory or be too long for it.
     let plain = |text: &str, most: usize| -> String {
         let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
@@ -104,7 +104,7 @@ fn path_of(folder: &Path, tag: &Tag, attempt: u32) -> PathBuf {
         plain.take(most).collect()
     };
     let (name, uuid) = (plain(&tag.name, 100), plain(&tag.uuid, 36));
-    folder.join(format!("{name}-{uuid}.{attempt}.log"))
+    directory.join(format!("{name}-{uuid}.{attempt}.log"))
 }
 
 /// Other writers of the directory may place a link or a pipe without a reader there. Opening neither follows nor
@@ -131,13 +131,13 @@ mod tests {
 
     #[test]
     fn output_file_has_a_size_limit() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let tag = Tag {
             uuid: "0123456789".to_owned(),
             name: "../a b".to_owned(),
         };
-        let path = path_of(folder.path(), &tag, 2);
-        assert_eq!(path, folder.path().join(".._a_b-0123456789.2.log"));
+        let path = path_of(directory.path(), &tag, 2);
+        assert_eq!(path, directory.path().join(".._a_b-0123456789.2.log"));
         let file = open(&path).unwrap();
         let file = Arc::new(Log::new(Some(&Arc::new(tag)), path, file));
         let (mut sink, mut waiting) = (OutputSink::File(file, LARGEST_FILE - 1), VecDeque::new());
@@ -148,8 +148,8 @@ mod tests {
     }
     #[test]
     fn foreign_files_are_neither_followed_nor_waited_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
         std::fs::write(at("ours"), "before\n").unwrap();
         open(&at("ours")).unwrap();
         std::os::unix::fs::symlink(at("ours"), at("link")).unwrap();

@@ -19,13 +19,13 @@ struct Machine(TempDir);
 
 impl Machine {
     fn new(files: &[(&str, &str)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         for (name, text) in files {
-            let path = folder.path().join(name);
+            let path = directory.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        Self(folder)
+        Self(directory)
     }
 
     fn try_read(&self, named: &str, variables: &[(&str, &str)]) -> Result<Octavia, String> {

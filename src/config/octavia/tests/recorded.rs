@@ -215,7 +215,7 @@ fn differs(octavia: &Octavia, board: &Value) -> Option<String> {
 
 #[test]
 fn each_configuration_resolves_to_its_board() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/fixtures/octavia/conf");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/fixtures/octavia/conf");
     let mut compared = 0;
     for case in recorded("cases.json") {
         let (name, board) = (&case["name"], &case["reading"]["board"]);
@@ -239,7 +239,7 @@ fn each_configuration_resolves_to_its_board() {
             .copied()
             .collect();
         let env = Environment::made_of(&variables, Path::new("/nowhere"), || None);
-        let made = Octavia::read(&files.join(","), &folder, &env);
+        let made = Octavia::read(&files.join(","), &directory, &env);
         let is_on_etcd = conf_of(board, "board") == "etcd";
         // Our ZooKeeper client accepts more than Octavia's; and no host name has quotes.
         let is_understood = board["client"]["error"].is_null();

@@ -34,9 +34,9 @@ fn survives(stage: &Stage, code: &str, begin: impl FnOnce(&Server), end: impl Fn
 fn failed_save_of_the_server_costs_no_claim() {
     need!(stage = Stage::redis());
     let begin = |server: &Server| {
-        let folder = server.run(&["CONFIG", "GET", "dir"]);
+        let directory = server.run(&["CONFIG", "GET", "dir"]);
         // A directory in place of the file makes saving fail.
-        fs::create_dir(format!("{}/dump.rdb", folder.lines().last().unwrap())).unwrap();
+        fs::create_dir(format!("{}/dump.rdb", directory.lines().last().unwrap())).unwrap();
         server.run(&["CONFIG", "SET", "save", "3600 1"]);
         server.run(&["BGSAVE"]);
         wait_until("it could not save", || {

@@ -100,9 +100,9 @@ impl Running {
 
     /// Waits until it has a file of that kind open.
     pub(crate) fn opens(&mut self, kind: &str) {
-        let folder = format!("/proc/{}/fd", self.child.id());
+        let directory = format!("/proc/{}/fd", self.child.id());
         wait_until(&format!("it has {kind} open"), || {
-            let files = fs::read_dir(&folder).into_iter().flatten().flatten();
+            let files = fs::read_dir(&directory).into_iter().flatten().flatten();
             let mut targets = files.filter_map(|file| fs::read_link(file.path()).ok());
             targets.any(|target| target.to_string_lossy().contains(kind))
         });

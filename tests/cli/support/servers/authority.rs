@@ -17,7 +17,7 @@ pub(crate) struct Identity {
 }
 
 pub(crate) struct Authority {
-    folder: TempDir,
+    directory: TempDir,
 }
 
 impl Authority {
@@ -26,8 +26,8 @@ impl Authority {
         if !has("openssl") {
             return None;
         }
-        let folder = tempfile::tempdir().unwrap();
-        let authority = Self { folder };
+        let directory = tempfile::tempdir().unwrap();
+        let authority = Self { directory };
         authority.openssl(&format!(
             "req -x509 {KEY} ca.key -out ca.pem -days 2 -subj /CN=ca"
         ));
@@ -35,7 +35,7 @@ impl Authority {
     }
 
     pub(crate) fn ca(&self) -> PathBuf {
-        self.folder.path().join("ca.pem")
+        self.directory.path().join("ca.pem")
     }
 
     /// Issues a certificate for names such as `IP:127.0.0.1`, valid for some days.
@@ -47,7 +47,7 @@ impl Authority {
         self.openssl(&format!(
             "x509 -req -in {id}.csr -out {id}.pem {by} -days {days}"
         ));
-        let path = |end: &str| self.folder.path().join(format!("{id}.{end}"));
+        let path = |end: &str| self.directory.path().join(format!("{id}.{end}"));
         Identity {
             cert: path("pem"),
             key: path("key"),
@@ -57,7 +57,7 @@ impl Authority {
     fn openssl(&self, arguments: &str) {
         let output = Command::new("openssl")
             .args(arguments.split(' '))
-            .current_dir(&self.folder)
+            .current_dir(&self.directory)
             .output()
             .unwrap();
         assert!(output.status.success(), "openssl {arguments}: {output:?}");

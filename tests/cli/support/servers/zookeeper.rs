@@ -150,7 +150,7 @@ impl Host for ZooKeeper {
     }
 
     fn posting(&self, peer: &mut Peer, shelf: Shelf, job: &str) -> String {
-        let folder = match shelf {
+        let directory = match shelf {
             Shelf::Board => format!("{}/job", self.path),
             Shelf::Trash => format!("{}/.trash/", self.top),
         };
@@ -158,9 +158,9 @@ impl Host for ZooKeeper {
         let mut nodes = nodes.as_object().unwrap().iter();
         let (_, found) = nodes
             .find(|(path, node)| {
-                path.starts_with(&folder) && node["data"].as_str().unwrap().contains(job)
+                path.starts_with(&directory) && node["data"].as_str().unwrap().contains(job)
             })
-            .unwrap_or_else(|| panic!("{job} is not in {folder}"));
+            .unwrap_or_else(|| panic!("{job} is not in {directory}"));
         found["data"].as_str().unwrap().to_owned()
     }
 }

@@ -110,8 +110,8 @@ async fn sentinels_have_their_own_users_and_certificates() {
     .unwrap();
     sentinel.run::<()>(&["ACL", "SETUSER", "watcher", "on", ">hunter2", "+@all"]);
     sentinel.run::<()>(&["ACL", "SETUSER", "default", "off"]);
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("password");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("password");
     let peer = sentinel.host();
     let url = format!("redis-sentinel://{peer}/mymaster?sentinel_tls=true&ca={ca}");
     let with_user = format!(

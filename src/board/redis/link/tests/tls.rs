@@ -140,8 +140,8 @@ async fn plain_server_behind_tls_url_is_recognised() {
 #[tokio::test]
 async fn unusable_files_are_named() {
     need!(server = Server::start(&[]));
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
     std::fs::write(path("empty"), "").unwrap();
     let cases = [
         ("absent", "no such file or directory"),

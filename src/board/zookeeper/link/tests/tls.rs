@@ -90,8 +90,8 @@ async fn invalid_certificate_name_is_reported() {
 
 #[tokio::test]
 async fn unusable_files_are_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
     std::fs::write(path("empty"), "").unwrap();
     let cases = [
         ("absent", "no such file or directory"),

@@ -269,16 +269,16 @@ fn needless(report: &Report, workers: &[Worker]) -> Option<String> {
 
 /// Keeps the logs of a failed run.
 pub(super) fn keep(env: &Env, workers: &[Worker], history: &History, name: &str) {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join("faults")
         .join(name);
-    fs::create_dir_all(&folder).unwrap();
+    fs::create_dir_all(&directory).unwrap();
     for file in ["log", "holders"] {
-        let _ = fs::copy(env.file(file), folder.join(file));
+        let _ = fs::copy(env.file(file), directory.join(file));
     }
     for (number, worker) in workers.iter().enumerate() {
-        fs::write(folder.join(format!("worker-{number}")), worker.logs()).unwrap();
+        fs::write(directory.join(format!("worker-{number}")), worker.logs()).unwrap();
     }
-    fs::write(folder.join("history"), history.text()).unwrap();
-    eprintln!("faults: kept in {}", folder.display());
+    fs::write(directory.join("history"), history.text()).unwrap();
+    eprintln!("faults: kept in {}", directory.display());
 }
