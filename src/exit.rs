@@ -249,7 +249,9 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<ErrorC
         | CommandError::NotAllDone { .. } => (PARTLY, "failed"),
         CommandError::Refused { .. } => (REFUSED, "refused"),
         CommandError::JobFailed { .. } => (JOB_FAILED, "failed"),
-        CommandError::TimedOut(_) | CommandError::OutOfReach(_) => (TIMED_OUT, "timeout"),
+        CommandError::TimedOut(_) | CommandError::NoSlot(_) | CommandError::OutOfReach(_) => {
+            (TIMED_OUT, "timeout")
+        }
         CommandError::Command(code) => (*code, "failed"),
         // The subject is among its own causes.
         CommandError::OwnError(error) => {

@@ -5,7 +5,6 @@ mod canary;
 use chrono::{DateTime, Utc};
 
 use self::canary::CanaryArgs;
-pub(super) use self::canary::NO_SLOT;
 use super::bulk::{act::Pace, action::Action, args::RevivalArgs, settle::require_end_of_command};
 use crate::{
     board::BoardError,

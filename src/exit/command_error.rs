@@ -76,6 +76,9 @@ pub(crate) enum CommandError {
     NotKnown { has_peers: bool },
     #[error("{0}")]
     TimedOut(String),
+    /// No conductor started the canary in time.
+    #[error("no conductor had a free slot within {0}")]
+    NoSlot(String),
     /// The board was unreachable at the end of the wait, so the outcome is unknown.
     #[error("{0}")]
     OutOfReach(String),

@@ -11,6 +11,8 @@ use crate::{
     suggest::Hint,
 };
 
+const RUNNING: &str = "`jobboard conductors` shows the running jobs";
+
 const LIST: &str = "`jobboard list` shows the jobs on the board; add `--trash` or `--history` for \
                     jobs that have left it";
 
@@ -84,9 +86,8 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         CommandError::TimedOut(_) if trying.is_some_and(|it| it.job.is_some()) => {
             "`jobboard explain JOB` shows its state and the reason".into()
         }
-        CommandError::TimedOut(_) if verb(trying) == "try" => {
-            "`jobboard conductors` shows the running jobs".into()
-        }
+        CommandError::NoSlot(_) => RUNNING.into(),
+        CommandError::TimedOut(_) if verb(trying) == "try" => RUNNING.into(),
         CommandError::TimedOut(_) => "`jobboard list` shows the jobs on the board".into(),
         CommandError::OutOfReach(_) => "`jobboard ping` tests the connection".into(),
         // Each failure was reported separately, and a command prints its own errors.

@@ -12,7 +12,7 @@ use crate::{
             select::{PreviewArgs, Selection},
         },
         parts::{problems::scope, reason::ReasonArgs},
-        retry::{self, NO_SLOT, RetryArgs},
+        retry::{self, RetryArgs},
         trash::{self, TrashArgs},
     },
     context::{Consent, Context},
@@ -293,10 +293,12 @@ async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep) -> bo
         ctx.print_error(&error);
     }
     step.state = match reason {
-        Some(CommandError::Command(_) | CommandError::TimedOut(_)) => "stopped",
+        Some(CommandError::Command(_) | CommandError::TimedOut(_) | CommandError::NoSlot(_)) => {
+            "stopped"
+        }
         _ => "failed",
     };
-    let is_full = matches!(reason, Some(CommandError::TimedOut(text)) if text.starts_with(NO_SLOT));
+    let is_full = matches!(reason, Some(CommandError::NoSlot(_)));
     if is_full {
         step.drop_canary();
     }

@@ -19,7 +19,7 @@ use crate::{
             task::Task,
         },
         show::find_everywhere,
-        wait::{NO_REPLY, TimeLimit, out_of_time, print_news, until, within},
+        wait::{NO_REPLY, TimeLimit, print_news, until, within},
     },
     context::Context,
     diagnosis::{Judged, Snapshot, signature},
@@ -34,8 +34,6 @@ use crate::{
 
 const NO_CONDUCTOR: &str = "--timeout 10m waits for a conductor or a Python service; `jobboard help \
                             conduct` shows how to start a conductor";
-
-pub(in crate::commands) const NO_SLOT: &str = "no conductor had a free slot within";
 
 /// How long `doctor --fix` waits for a canary before its next question.
 const IN_DIALOG: Duration = Duration::from_secs(30);
@@ -129,7 +127,9 @@ impl CanaryArgs {
                     }
                     let is_untried = is_queued && trial.is_untried(board).await;
                     let error = match timeout {
-                        Some(timeout) if is_untried => out_of_time(timeout, NO_SLOT),
+                        Some(timeout) if is_untried => {
+                            CommandError::NoSlot(duration::exact(timeout)).into()
+                        }
                         _ => error,
                     };
                     return Err(error).with_context(|| ctx.trying("try", "the canary"));
