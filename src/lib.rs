@@ -56,7 +56,7 @@ use std::{ffi::OsString, path::Path, process::ExitCode, time::Instant};
 
 use anyhow::{Context as _, bail};
 use nix::sys::prctl::set_dumpable;
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::{
     commands::{
@@ -136,6 +136,17 @@ fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
             let ended = forwarder::run().context("cannot start");
             return ended.map_or_else(|error| printer.conclude(Err(error)), ExitCode::from);
         }
+    } else {
+        // A core file would contain the password.
+        let most = getrlimit(Resource::Core).maximum;
+        let current = Some(0);
+        let _ = setrlimit(
+            Resource::Core,
+            Rlimit {
+                current,
+                maximum: most,
+            },
+        );
     }
     let terminal = match divide(&cli, &environment) {
         Ok(Role::Done(code)) => return ExitCode::from(code),

@@ -15,15 +15,20 @@ use std::{
 
 use rustix::process::{Pid, getppid};
 
-/// Systemd's variables: the socket for notifications, the watchdog interval and its process, and the sockets to hand
-/// over.
-pub(crate) const VARIABLES: [&str; 6] = [
+/// Systemd's variables: the socket for notifications, the watchdog interval and its process, the sockets to hand over,
+/// and facts about this service.
+pub(crate) const VARIABLES: [&str; 11] = [
     "NOTIFY_SOCKET",
     "WATCHDOG_USEC",
     "WATCHDOG_PID",
     "LISTEN_PID",
     "LISTEN_FDS",
     "LISTEN_FDNAMES",
+    "INVOCATION_ID",
+    "JOURNAL_STREAM",
+    "SYSTEMD_EXEC_PID",
+    "MANAGERPID",
+    "FDSTORE",
 ];
 
 #[derive(Debug)]

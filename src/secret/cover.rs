@@ -48,12 +48,27 @@ pub(crate) fn covered(value: &Value) -> Value {
                     false => covered(item),
                 }
             });
-            items.collect()
+            covered_words(items.collect())
         }
         Value::String(text) if text.contains("-----BEGIN ") => Value::from(COVER),
         Value::String(text) => Value::from(covered_text(text)),
         other => other.clone(),
     }
+}
+
+/// Masks words of a command whose meaning depends on the words before them, as in `curl -u ada:SECRET`.
+fn covered_words(words: Vec<Value>) -> Value {
+    let line: Vec<_> = words.iter().map(Value::to_string).collect();
+    let mut line = covered_text(&format!("[{}]", line.join(", ")));
+    for end in [",", "]"] {
+        line = line.replace(
+            &format!(", ********{end}"),
+            &format!(", {}{end}", Value::from(COVER)),
+        );
+    }
+    let covered = serde_json::from_str::<Vec<Value>>(&line).ok();
+    let covered = covered.filter(|it| it.len() == words.len());
+    covered.unwrap_or(words).into()
 }
 
 const TELLING: [&str; 9] = [
@@ -68,7 +83,7 @@ const TELLING: [&str; 9] = [
     "api_key",
 ];
 
-const SIGNS: [&str; 10] = [
+const SIGNS: [&str; 17] = [
     "://",
     "eyj",
     "authorization",
@@ -79,6 +94,13 @@ const SIGNS: [&str; 10] = [
     "sshpass",
     "mysql",
     "mariadb",
+    "curl",
+    "redis_cli",
+    "_pass",
+    "_pwd",
+    "_key",
+    "pass:",
+    "sig=",
 ];
 
 /// Each captures the text before a secret, and the secret. Values may be quoted, and words in a list.
@@ -96,6 +118,10 @@ static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r#"(authorization: *\w+ +|\bbearer +)[^\s'"]{8,}"#.to_owned(),
         r#"(cookie:[ \t]*)[^\s'"][^'"\n]*"#.to_owned(),
         format!("({option}--cookie(?:=|{next})){value}"),
+        format!(r"(\b(?:curl[^\n;|]*?{option}-b|redis-cli[^\n;|]*?{option}-a){next}){value}"),
+        format!(r#"(\w_(?:pass|pwd)['"]?[ \t]*[=:][ \t]*){value}"#),
+        format!(r#"(\b(?:auth|access|account|client|storage)[-_]key['"]?[ \t]*[=:][ \t]*){value}"#),
+        r#"((?:\bpass:|[?&]sig=))[^\s'"&]+"#.to_owned(),
         format!(r"({login}'[^\s:']+:)[^']*"),
         format!(r#"({login}"[^\s:"]+:)[^"]*"#),
         format!(r#"({login}[^\s:'"]+:)[^\s'"]+"#),
@@ -188,6 +214,29 @@ mod tests {
         assert_eq!(shown["token"], Value::Null);
     }
 
+    #[test]
+    fn words_of_a_command_are_masked_by_the_words_before_them() {
+        for command in [
+            json!(["curl", "-u", "user:p1ain", "http://h"]),
+            json!(["curl", "--user", "bob:p1ain two", "h"]),
+            json!(["curl", "-b", "sid=p1ain", "h"]),
+            json!(["mysql", "-uroot", "-pp1ain", "shop"]),
+            json!(["sshpass", "-p", "p1ain", "ssh", "h"]),
+            json!(["redis-cli", "-a", "p1ain", "PING"]),
+        ] {
+            let shown = covered(&command);
+            let text = shown.to_string();
+            assert!(!text.contains("p1ain"), "{text}");
+            assert_eq!(
+                shown.as_array().map(Vec::len),
+                command.as_array().map(Vec::len)
+            );
+            assert_eq!(shown[0], command[0]);
+        }
+        let plain = json!(["sudo", "-u", "ada", 7, "a, ********, b", "git", "-b", "x"]);
+        assert_eq!(covered(&plain), plain);
+    }
+
     const COVERED: &[(&str, &str)] = &[
         ("no such file: x\n", "no such file: x\n"),
         ("--db-password=x y", "--db-password=******** y"),
@@ -211,6 +260,17 @@ mod tests {
             "curl -sS -u ada:******** http://h",
         ),
         ("sudo -u ada id", "sudo -u ada id"),
+        (
+            "DB_PASS=x MYSQL_PWD=y PWD=/",
+            "DB_PASS=******** MYSQL_PWD=******** PWD=/",
+        ),
+        ("curl -b sid=x h; tar -b x", "curl -b ******** h; tar -b x"),
+        ("redis-cli -a x PING", "redis-cli -a ******** PING"),
+        ("http://h/?sig=x&b=1", "http://h/?sig=********&b=1"),
+        ("-passin pass:x y", "-passin pass:******** y"),
+        ("X-Auth-Key: x", "X-Auth-Key: ********"),
+        (r#"{"client_key":"x"}"#, r#"{"client_key":********}"#),
+        ("the primary key: 7", "the primary key: 7"),
         (
             "--user=ada:x --user ada:x",
             "--user=ada:******** --user ada:********",

@@ -365,7 +365,7 @@ fn wait_that_ends_in_an_outage_blames_the_board() {
 
 #[test]
 fn job_lost_by_the_server_is_not_complete() {
-    let strikes: [fn(&mut Lost); 5] = [
+    let strikes: [fn(&mut Lost); 6] = [
         |lost| _ = lost.server.run(&["FLUSHALL"]),
         |lost| {
             lost.server.run(&["FLUSHALL"]);
@@ -384,6 +384,11 @@ fn job_lost_by_the_server_is_not_complete() {
         |lost| {
             let board = ["DEL", "taskflow:listings", "taskflow:sequence"];
             lost.server.run(&board);
+        },
+        // As if the server had evicted it.
+        |lost| {
+            lost.env.ok("claim --next");
+            lost.server.run(&["DEL", "taskflow:listings"]);
         },
     ];
     for strike in strikes {
@@ -412,15 +417,19 @@ fn job_ended_by_a_peer_is_complete() {
     need!(lost = Lost::open());
     let job = lost.env.post("resize");
     let waiting = lost.waits(&["wait", &job, "@1"]);
-    lost.server.run(&["HDEL", "taskflow:listings", &job]);
+    let consume = |job: &str| {
+        let time = format!("taskflow:{job}.last_modified");
+        lost.server.run(&["DEL", &time]);
+        lost.server.run(&["HDEL", "taskflow:listings", job]);
+    };
+    consume(&job);
     let run = waiting.ended();
     // Before the lookup nothing is known of it.
     assert!([0, 3].contains(&run.code), "{run}");
     let waiting = lost.waits(&["post", "resize", "--wait"]);
     let fields = || lost.server.run(&["HKEYS", "taskflow:listings"]);
     wait_until("it is posted", || !fields().trim().is_empty());
-    lost.server
-        .run(&["HDEL", "taskflow:listings", fields().trim()]);
+    consume(fields().trim());
     let run = waiting.ended();
     assert_eq!(run.code, 0, "{run}");
     assert!(run.stderr.contains("the outcome is unknown"), "{run}");

@@ -19,7 +19,7 @@ use self::{
     clock::boot_id,
     disk::{
         FileIdentity, OpenMode, is_mounted_read_only, open_file, refuse_foreign_log,
-        refuse_network_file_system, with_suffix,
+        refuse_left_log, refuse_network_file_system, with_suffix,
     },
     error::SCHEMA_VERSION,
     transaction::{BoardView, Change},
@@ -70,6 +70,7 @@ impl Store {
     pub(super) fn open(options: &FileOptions) -> Result<Option<Self>, OpenError> {
         let path = &options.path;
         if !path.try_exists().map_err(OpenError::at(path))? {
+            refuse_left_log(path)?;
             return Ok(None);
         }
         let open = |manner| {

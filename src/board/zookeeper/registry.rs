@@ -21,7 +21,7 @@ use crate::{
         registration::{MOST_CONDUCTORS, crowded},
         wire::{as_json, json::Entity},
     },
-    job::{Conductor, ConductorReport, Owner},
+    job::{Conductor, ConductorReport, LONGEST_TEXT, Owner},
 };
 
 pub(super) const SWEEP: Duration = Duration::from_secs(3600);
@@ -215,6 +215,9 @@ impl BoardSession<'_> {
 }
 
 fn conductor(entry: &Node) -> Option<Conductor> {
+    if entry.data.len() > LONGEST_TEXT {
+        return None;
+    }
     let entity = Entity::decode(&entry.data).ok()?;
     let name = conductor_of(&entity.name);
     Some(Conductor {

@@ -97,20 +97,24 @@ pub(crate) fn is_mounted_read_only(path: &Path) -> bool {
     system.is_ok_and(|system| system.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
+/// Refuses a path without a file whose log holds jobs: the file was moved without it.
+pub(crate) fn refuse_left_log(path: &Path) -> Result<(), OpenError> {
+    let log = sibling_file(path, "-wal");
+    let is_left = fs::metadata(&log).is_ok_and(|it| it.len() > 0);
+    // Another process may have created the file and its log since the first look.
+    match is_left && !path.try_exists().map_err(OpenError::at(path))? {
+        true => Err(OpenError::LeftLog(log)),
+        false => Ok(()),
+    }
+}
+
 /// Creates the file with access for its user alone, and its directory if asked.
 pub(crate) fn make_file(path: &Path, makes_directory: bool) -> Result<(), OpenError> {
     let inaccessible = OpenError::at(path);
     if path.try_exists().map_err(&inaccessible)? {
         return Ok(());
     }
-    let log = sibling_file(path, "-wal");
-    if fs::metadata(&log).is_ok_and(|it| it.len() > 0) {
-        // Another process may have created the file and its log since the first look.
-        return match path.try_exists().map_err(&inaccessible)? {
-            true => Ok(()),
-            false => Err(OpenError::LeftLog(log)),
-        };
-    }
+    refuse_left_log(path)?;
     if !makes_directory {
         require_directory(path, OpenError::NoDirectory)?;
     }

@@ -91,7 +91,7 @@ async fn publishing_after_another_took_the_name_does_nothing() {
     let remove = async |name: &str| {
         let nodes = site.nodes().await;
         for kind in [NodeKind::ConductorName, NodeKind::Entity] {
-            let mut below = nodes.below(&site.paths.folder(kind)).await;
+            let mut below = nodes.below(&site.paths.directory(kind)).await;
             below.retain(|path, _| path.contains(name));
             for path in below.keys() {
                 nodes.0.delete(path, None).await.unwrap();

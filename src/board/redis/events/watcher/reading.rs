@@ -40,9 +40,13 @@ impl RedisWatcher<'_> {
             answered: Instant::now(),
         };
         let places = places(&some, answers, looked).ok_or_else(|| self.unexpected_reply())?;
+        let (places, leaves_time): (Vec<_>, Vec<_>) = places.into_iter().unzip();
         // Messages received with the reply may precede or follow it.
         let announced = self.drain()?;
         self.looks.spent(asked);
+        // A client deletes the time of a job with the job; a server that evicts keys does not.
+        let mut left = some.iter().zip(leaves_time);
+        self.has_lost |= left.any(|(key, it)| it && self.picture.has(Shelf::Board, key));
         // After a flush, missing jobs were not consumed.
         if self.has_lost {
             return Ok(());
@@ -174,8 +178,12 @@ fn commands_of(keys: &Keys, jobs: &[JobKey]) -> Pipeline {
     commands
 }
 
-/// Decodes the replies for each job; `None` if invalid.
-fn places(jobs: &[JobKey], answers: Vec<Value>, looked: ReadTime) -> Option<Vec<JobPlaces>> {
+/// Decodes the replies for each job, and whether only its time is left; `None` if invalid.
+fn places(
+    jobs: &[JobKey],
+    answers: Vec<Value>,
+    looked: ReadTime,
+) -> Option<Vec<(JobPlaces, bool)>> {
     let mut answers = answers.into_iter();
     let mut list = || -> Option<std::vec::IntoIter<Option<Vec<u8>>>> {
         let list: Vec<Option<Vec<u8>>> = from_redis_value(answers.next()?).ok()?;
@@ -187,6 +195,7 @@ fn places(jobs: &[JobKey], answers: Vec<Value>, looked: ReadTime) -> Option<Vec<
         let (posting, trashed) = (board.next()?, trash.next()?);
         let (owner, last_modified, side) = (beside.next()?, beside.next()?, beside.next()?);
         let left: i64 = from_redis_value(answers.next()?).ok()?;
+        let leaves_time = posting.is_none() && trashed.is_none() && last_modified.is_some();
         let field = field_of(key);
         let mut beside = CompanionValues {
             last_modified,
@@ -199,10 +208,8 @@ fn places(jobs: &[JobKey], answers: Vec<Value>, looked: ReadTime) -> Option<Vec<
         let trash = trashed.map(|posting| known(Shelf::Trash, &posting, beside.clone()));
         // In the trash a job is never claimed.
         beside.claim(owner, left);
-        places.push(JobPlaces {
-            board: posting.map(|posting| known(Shelf::Board, &posting, beside)),
-            trash,
-        });
+        let board = posting.map(|posting| known(Shelf::Board, &posting, beside));
+        places.push((JobPlaces { board, trash }, leaves_time));
     }
     Some(places)
 }
