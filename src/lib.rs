@@ -138,15 +138,11 @@ fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
         }
     } else {
         // A core file would contain the password.
-        let most = getrlimit(Resource::Core).maximum;
-        let current = Some(0);
-        let _ = setrlimit(
-            Resource::Core,
-            Rlimit {
-                current,
-                maximum: most,
-            },
-        );
+        let none = Rlimit {
+            current: Some(0),
+            ..getrlimit(Resource::Core)
+        };
+        let _ = setrlimit(Resource::Core, none);
     }
     let terminal = match divide(&cli, &environment) {
         Ok(Role::Done(code)) => return ExitCode::from(code),

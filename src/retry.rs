@@ -49,7 +49,7 @@ pub(crate) struct RetryPolicy {
     #[arg(long, value_name = "DURATION", value_parser = back_off, default_value = "1s")]
     retry_delay: Duration,
 
-    /// Longest back-off, at most 365d
+    /// Maximum back-off (up to 365d)
     #[arg(long, value_name = "DURATION", value_parser = back_off, default_value = "5m")]
     retry_max: Duration,
 

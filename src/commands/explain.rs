@@ -31,7 +31,7 @@ const MOST_FACTS: usize = 5;
 
 /// Explain a job's state and suggest the command that helps
 ///
-/// The verdict uses the conductors' own rules and the settings that they publish. If a claim does not seem to be
+/// The verdict is based on the conductors' own rules and published settings. If a claim does not seem to be
 /// renewed, the command checks a second time. Without JOB, lists the problems of all jobs, as `jobboard doctor --only jobs` does.
 /// Nothing is changed. `jobboard help troubleshooting` explains each verdict.
 #[derive(Debug, Default, clap::Args)]

@@ -83,13 +83,18 @@ pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()
 
 /// Refuses the uuid of a job: no job has it as its name, so the pause would do nothing.
 async fn refuse_reference(ctx: &Context, board: &dyn Board, names: &str) -> anyhow::Result<()> {
-    let Ok(wanted @ JobRef::Uuid(_)) = names.parse() else {
-        return Ok(());
+    // Shorter words may well be names: `cafe`, `feed`.
+    let wanted = match names.parse() {
+        Ok(wanted @ JobRef::Uuid(_)) if names.len() >= 8 => wanted,
+        _ => return Ok(()),
     };
     let found = board.resolve_one(Shelf::Board, &wanted).await;
     match found {
         Ok(Entry::Job(job)) if job.name != names => {
-            let message = format!("{names} is not a name, but a job named {}", job.name);
+            let message = format!(
+                "{names} is the uuid of a job named {}, not a name",
+                job.name
+            );
             let hint = Hint::new(
                 "`jobboard pause {}` pauses all jobs with this name",
                 [&[&*literal(&job.name)]],

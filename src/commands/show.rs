@@ -149,8 +149,10 @@ pub(crate) async fn find_everywhere(
 }
 
 pub(crate) fn ended_later(ended: &Entry, trashed: &Entry) -> bool {
-    let ended = ended.job().and_then(|it| it.ended.as_ref());
-    trashed_on(trashed).is_some_and(|on| ended.is_some_and(|end| end.on > on))
+    let uuid = |entry: &Entry| Some(entry.job()?.uuid.clone());
+    let ended_on = ended.job().and_then(|it| Some(it.ended.as_ref()?.on));
+    // A prefix may mean different jobs in the trash and in the history.
+    uuid(ended) == uuid(trashed) && trashed_on(trashed).is_some_and(|on| ended_on > Some(on))
 }
 
 fn trashed_on(entry: &Entry) -> Option<DateTime<Utc>> {

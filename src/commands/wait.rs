@@ -70,13 +70,13 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
         let message = "no job given: name one or use --empty or --any";
         return Err(CommandError::usage(message).into());
     }
+    let limit = args.timeout.map(TimeLimit::from_now);
     let board = ctx.board()?;
     let scope = Scope {
         shelves: &Shelf::LIVE,
         ..Scope::board("wait")
     };
     let wanted = references(ctx, &*board, scope, &args.jobs).await?;
-    let limit = args.timeout.map(TimeLimit::from_now);
     if args.empty {
         let empty = async |waiter: &mut Waiter<'_>| waiter.until_empty().await;
         let waiter = waiter(ctx, &*board);

@@ -38,7 +38,7 @@ impl Environment {
     /// Returns the variables that no command may inherit: secrets, and those for this process alone.
     pub(crate) fn withheld(&self) -> Vec<&'static str> {
         let [password, logbook, url] = SECRET_VARIABLES;
-        let mut withheld = vec![job_control::MARK, password, logbook, "JOBBOARD_YES"];
+        let mut withheld = vec![job_control::MARK, password, logbook];
         withheld.extend(service_manager::VARIABLES);
         // The name of a board, or a valid address without a password.
         let is_harmless = |text: &str| {

@@ -62,16 +62,14 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         } => {
             let words: Vec<_> = verb.split(' ').collect();
             let text = match words[0] {
-                "trash" => {
-                    "use `jobboard {} {}` for one of them, or `jobboard {} --name {}` for all"
-                }
+                "trash" => "use `jobboard {} {}` for one job, or `jobboard {} --name {}` for all",
                 _ => "name one by its uuid, as in `jobboard {} {}`",
             };
             Hint::new(text, [&words, &[first], &words, &[name]])
         }
         CommandError::NotKnown { .. } => {
             "check the reference and the board (`jobboard config`); `jobboard list --history` \
-             lists the jobs that ended, and --gone-ok counts an unknown job as complete"
+             lists the jobs that have ended, and --gone-ok treats an unknown job as complete"
                 .into()
         }
         CommandError::Canary { .. } => "`jobboard show --output JOB` prints its output".into(),

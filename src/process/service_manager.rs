@@ -16,16 +16,14 @@ use std::{
 use rustix::process::{Pid, getppid};
 
 /// Systemd's variables: the socket for notifications, the watchdog interval and its process, the sockets to hand over,
-/// and facts about this service.
-pub(crate) const VARIABLES: [&str; 11] = [
+/// and facts about this process.
+pub(crate) const VARIABLES: [&str; 9] = [
     "NOTIFY_SOCKET",
     "WATCHDOG_USEC",
     "WATCHDOG_PID",
     "LISTEN_PID",
     "LISTEN_FDS",
     "LISTEN_FDNAMES",
-    "INVOCATION_ID",
-    "JOURNAL_STREAM",
     "SYSTEMD_EXEC_PID",
     "MANAGERPID",
     "FDSTORE",

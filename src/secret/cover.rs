@@ -39,16 +39,15 @@ pub(crate) fn covered(value: &Value) -> Value {
             })
             .collect(),
         Value::Array(items) => {
-            let mut is_next = false;
-            let items = items.iter().map(|item| {
-                let word = item.as_str().unwrap_or_default();
-                let is_secret = std::mem::replace(&mut is_next, is_secret_option(word));
-                match is_secret && item.is_string() {
-                    true => Value::from(COVER),
-                    false => covered(item),
+            let words: Vec<_> = items.iter().map(|it| it.as_str().unwrap_or("")).collect();
+            let items = items.iter().enumerate().map(|(at, item)| {
+                let word = words[at];
+                match secret_in(&words[..at], word).filter(|_| item.is_string()) {
+                    Some(start) => Value::from(format!("{}{COVER}", &word[..start])),
+                    None => covered(item),
                 }
             });
-            covered_words(items.collect())
+            items.collect()
         }
         Value::String(text) if text.contains("-----BEGIN ") => Value::from(COVER),
         Value::String(text) => Value::from(covered_text(text)),
@@ -56,19 +55,23 @@ pub(crate) fn covered(value: &Value) -> Value {
     }
 }
 
-/// Masks words of a command whose meaning depends on the words before them, as in `curl -u ada:SECRET`.
-fn covered_words(words: Vec<Value>) -> Value {
-    let line: Vec<_> = words.iter().map(Value::to_string).collect();
-    let mut line = covered_text(&format!("[{}]", line.join(", ")));
-    for end in [",", "]"] {
-        line = line.replace(
-            &format!(", ********{end}"),
-            &format!(", {}{end}", Value::from(COVER)),
-        );
+/// Returns where a secret begins in a word of a command, as the words before it tell.
+fn secret_in(before: &[&str], word: &str) -> Option<usize> {
+    let last = before.last()?;
+    let named = |it: &str| it.rsplit('/').next().unwrap_or_default().to_lowercase();
+    let runs = |program: &str| before.iter().any(|it| named(it) == program);
+    let attached = word.starts_with("-p") && word.len() > 2;
+    let is_login = ["-u", "--user", "--proxy-user"].contains(last);
+    match *last {
+        _ if is_secret_option(last) => Some(0),
+        _ if is_login && runs("curl") => Some(word.find(':')? + 1),
+        "-b" | "--cookie" if runs("curl") && word.contains('=') => Some(0),
+        "-a" if runs("redis-cli") => Some(0),
+        "-p" if before.len() > 1 && named(before[before.len() - 2]) == "sshpass" => Some(0),
+        _ if attached && named(last) == "sshpass" => Some(2),
+        _ if attached && ["mysql", "mariadb", "mysqldump"].into_iter().any(runs) => Some(2),
+        _ => None,
     }
-    let covered = serde_json::from_str::<Vec<Value>>(&line).ok();
-    let covered = covered.filter(|it| it.len() == words.len());
-    covered.unwrap_or(words).into()
 }
 
 const TELLING: [&str; 9] = [
@@ -118,10 +121,10 @@ static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r#"(authorization: *\w+ +|\bbearer +)[^\s'"]{8,}"#.to_owned(),
         r#"(cookie:[ \t]*)[^\s'"][^'"\n]*"#.to_owned(),
         format!("({option}--cookie(?:=|{next})){value}"),
-        format!(r"(\b(?:curl[^\n;|]*?{option}-b|redis-cli[^\n;|]*?{option}-a){next}){value}"),
-        format!(r#"(\w_(?:pass|pwd)['"]?[ \t]*[=:][ \t]*){value}"#),
+        format!(r"(\b(?:curl[^\n;|&]*?{option}-b|redis-cli[^\n;|&]*?{option}-a){next}){value}"),
+        format!(r#"(\w_(?:pass|pwd)(?:=|['"]:[ \t]*)){value}"#),
         format!(r#"(\b(?:auth|access|account|client|storage)[-_]key['"]?[ \t]*[=:][ \t]*){value}"#),
-        r#"((?:\bpass:|[?&]sig=))[^\s'"&]+"#.to_owned(),
+        r#"(-pass(?:in|out)?[ =]+pass:|[?&]sig=)[^\s'"&]+"#.to_owned(),
         format!(r"({login}'[^\s:']+:)[^']*"),
         format!(r#"({login}"[^\s:"]+:)[^"]*"#),
         format!(r#"({login}[^\s:'"]+:)[^\s'"]+"#),
@@ -219,22 +222,45 @@ mod tests {
         for command in [
             json!(["curl", "-u", "user:p1ain", "http://h"]),
             json!(["curl", "--user", "bob:p1ain two", "h"]),
-            json!(["curl", "-b", "sid=p1ain", "h"]),
-            json!(["mysql", "-uroot", "-pp1ain", "shop"]),
+            json!([
+                "/usr/bin/curl",
+                "-b",
+                "sid=p1ain",
+                "-u",
+                "ada:p\"1ain p1ain",
+                "h"
+            ]),
+            json!([
+                "curl",
+                "-u",
+                "ada:p1ain",
+                "-d",
+                "{\"password\":\"x\",\"a\":\"b\"}"
+            ]),
+            json!(["mysql", "-uroot", "-pp1ain\"p1ain", "shop"]),
             json!(["sshpass", "-p", "p1ain", "ssh", "h"]),
             json!(["redis-cli", "-a", "p1ain", "PING"]),
         ] {
             let shown = covered(&command);
             let text = shown.to_string();
             assert!(!text.contains("p1ain"), "{text}");
-            assert_eq!(
-                shown.as_array().map(Vec::len),
-                command.as_array().map(Vec::len)
-            );
             assert_eq!(shown[0], command[0]);
         }
-        let plain = json!(["sudo", "-u", "ada", 7, "a, ********, b", "git", "-b", "x"]);
-        assert_eq!(covered(&plain), plain);
+        for plain in [
+            json!(["sudo", "-u", "ada:x", 7, "git", "-b", "x"]),
+            json!(["docker", "run", "--user", "1000:1000", "img"]),
+            json!(["sshpass", "-V", "ssh", "-p", "22", "h"]),
+            json!([
+                "sh",
+                "-c",
+                "mysqldump db > f\ncp -pr f /backup\ncurl h && git -b main"
+            ]),
+        ] {
+            assert_eq!(covered(&plain), plain);
+        }
+        let script = json!(["sh", "-c", "export DB_PASS=x\nmysql -h db < dump.sql"]);
+        let shown = "export DB_PASS=********\nmysql -h db < dump.sql";
+        assert_eq!(covered(&script)[2], shown);
     }
 
     const COVERED: &[(&str, &str)] = &[

@@ -32,7 +32,7 @@ pub(crate) fn identity(uuid: Option<Uuid>, unique: Option<&str>) -> anyhow::Resu
 }
 
 /// The longest name that every board can read back.
-const LONGEST_NAME: usize = 1000;
+const LONGEST_NAME: usize = 60_000;
 
 /// Measures the name as ASCII, as ZooKeeper stores it.
 pub(crate) fn check_length(what: &str, name: &str) -> Result<(), String> {

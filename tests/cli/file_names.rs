@@ -225,12 +225,14 @@ fn moved_file_needs_its_log() {
     fs::rename(named.file("one.db"), named.file("there/two.db")).unwrap();
     named.is_refused("there/two.db", LOG, "keeps the jobs in the log");
     // A board made here would overwrite the log.
-    let run = named.run("one.db", &["post", "other"]);
-    let message = run.failed(8);
-    assert!(
-        message.contains("may contain jobs of a moved board"),
-        "{run}"
-    );
+    for words in [&["post", "other"][..], &["wait", "--empty"], &["doctor"]] {
+        let run = named.run("one.db", words);
+        let message = run.failed(8);
+        assert!(
+            message.contains("may contain jobs of a moved board"),
+            "{run}"
+        );
+    }
     let log = |name: &str| named.file(&format!("{name}-wal"));
     fs::rename(log("one.db"), log("there/two.db")).unwrap();
     assert_eq!(named.count("there/two.db"), "1");

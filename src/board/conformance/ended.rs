@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use super::{settling::failure, *};
 use crate::{
     board::Settled,
-    job::{AuditEntry, Departure, Identity, Purge, Settlement},
+    job::{AuditEntry, Book, Departure, Identity, Purge, Settlement},
 };
 
 pub(crate) const ENDED: Query = Query {
@@ -154,14 +154,32 @@ pub(crate) async fn history_distinguishes_the_outcomes(board: &Subject) {
 /// For boards with separate history records: the length of a history record stays limited, unlike its texts.
 pub(crate) async fn history_truncates_long_texts(board: &Subject) {
     let long = "\u{e4}".repeat(2_000);
-    let key = post(board, draft("resize")).await;
+    let book = Book {
+        name: long.clone(),
+        uuid: long.clone(),
+    };
+    let key = post(
+        board,
+        Draft {
+            book: Some(book),
+            ..draft(&long)
+        },
+    )
+    .await;
     claim_one(board, &key, &ada()).await.unwrap();
     let failure = crate::job::Failure::reported(&long, &long);
     let uuid = on_board(board, &key).await.uuid;
     end(board, &key, Decision::GiveUp(failure), None).await;
     let kept = remembered(board, &uuid).await;
-    let failure = kept.history.failures.last().unwrap();
-    for text in [&failure.reason, &failure.conductor] {
+    let (book, failure) = (kept.book.unwrap(), kept.history.failures.last().unwrap());
+    let texts = [
+        &kept.name,
+        &book.name,
+        &book.uuid,
+        &failure.reason,
+        &failure.conductor,
+    ];
+    for text in texts {
         assert!(
             text.ends_with("\u{e4}…") && text.len() < 1100,
             "{}",

@@ -26,7 +26,7 @@ pub(super) struct MemberValue<'a> {
 
 impl MemberValue<'_> {
     pub(super) fn require_small(&self, member: &'static str) -> Result<(), RecordProblem> {
-        match self.bytes.len() > Limit::SMALL || self.weight > 64 * Limit::SMALL {
+        match self.bytes.len().max(self.weight) > Limit::SMALL {
             true => Err(RecordProblem::TooLarge(member)),
             false => Ok(()),
         }

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use thiserror::Error;
 
 use crate::{
-    job::{Book, Details, Job, JobKey, LONGEST_TEXT, Priority, shortened},
+    job::{Book, Details, Job, JobKey, Priority, shortened},
     names::UnknownName,
 };
 
@@ -60,8 +60,8 @@ impl Limit {
     /// Details may take this many times their stored limit in memory.
     const EXPANSION: usize = 16;
 
-    /// The longest name, uuid or logbook. Many commands keep them for every job.
-    pub(crate) const SMALL: usize = LONGEST_TEXT;
+    /// The longest text of a posting but its details.
+    pub(crate) const SMALL: usize = 64 * 1024;
 
     /// How much of an oversized record is kept for display.
     pub(crate) const RAW: usize = 768;

@@ -215,7 +215,7 @@ impl BoardSession<'_> {
 }
 
 fn conductor(entry: &Node) -> Option<Conductor> {
-    if entry.data.len() > LONGEST_TEXT {
+    if entry.data.len() > 64 * LONGEST_TEXT {
         return None;
     }
     let entity = Entity::decode(&entry.data).ok()?;

@@ -22,7 +22,7 @@ pub(crate) struct SettleArgs {
     #[command(flatten)]
     selection: Selection,
 
-    /// Act on jobs of any owner
+    /// Act on jobs regardless of their owner
     ///
     /// Shows the state of the jobs, asks, and acts only if that state is unchanged.
     #[arg(long)]

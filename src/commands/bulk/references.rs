@@ -301,7 +301,7 @@ impl<'a> Namesakes<'a> {
                 let jobs = self.list(3, short);
                 let hint = match scope.has_name_option {
                     true => Hint::new(
-                        "use `jobboard {} {}` for one of them, or `jobboard {} --name {}` for all",
+                        "use `jobboard {} {}` for one job, or `jobboard {} --name {}` for all",
                         [&words, &[first], &words, &[name]],
                     ),
                     false => one,

@@ -32,11 +32,11 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "STATE")]
     pub(crate) state: Option<State>,
 
-    /// Act on all jobs whose names match, for example 'backup-*'
+    /// Act on all jobs whose names match GLOB, for example 'backup-*'
     #[arg(id = "with_name", long = "name", value_name = "GLOB", value_parser = Filter::by_name)]
     pub(crate) name: Option<Filter>,
 
-    /// Act on all jobs that match, for example 'held>10m'; repeat to narrow further
+    /// Act on all jobs that match EXPR, for example 'held>10m'; repeat to narrow further
     #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields)]
     pub(crate) filter: Vec<Filter>,
 
@@ -48,7 +48,7 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 
-    /// Refuse to act on more jobs than this
+    /// Refuse to act on more than N jobs
     #[arg(long, value_name = "N")]
     pub(crate) max: Option<usize>,
 

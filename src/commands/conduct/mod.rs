@@ -110,8 +110,8 @@ pub(crate) struct ConductArgs {
     /// Where command output goes: prefix, inherit, discard, or a directory
     ///
     /// `prefix` prints the job name before each line. A directory gets one file per attempt. The end of
-    /// the output of a failed command is also stored with the job, except with `inherit`; with `discard`, only
-    /// standard error is stored.
+    /// a failed command's output is also stored with the job, except with `inherit`; with `discard`, only standard
+    /// error is stored.
     #[arg(long, value_name = "WHERE", default_value = "prefix", value_parser = output)]
     output: Destination,
 

@@ -52,7 +52,7 @@ const ONCE: (u16, usize) = (80, 100);
 ///
 /// Shows events as they happen and changes nothing. The seven views are problems, jobs, claims by owner, trash, history
 /// (latest 1,000), conductors, and events. Enter opens the selected line: a problem leads to its jobs, a job to its last
-/// output, its explanation and its fix. Press / to filter as you type. ? lists all keys.
+/// output, its explanation and its fix. Press / to filter as you type, or ? to list all keys.
 ///
 /// With --act, F repairs the selected problem. The other upper-case keys act on the selected job, or on all jobs marked
 /// with x: A abandons, T trashes, R retries and C consumes (each by force), and P pauses or resumes all jobs of that

@@ -70,7 +70,7 @@ pub(crate) struct DrillArgs {
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = lease)]
     lease: Duration,
 
-    /// Start only two conductors, so that only yours can take over the jobs
+    /// Start no replacement conductors, so that only yours can take over the jobs
     #[arg(long)]
     yours: bool,
 

@@ -162,7 +162,7 @@ fn describe(command: Command) -> Command {
             .to_string(),
         )
         .after_long_help(format!(
-            "{codes}\n\nGlobal options: --board, --who, --json and others: `jobboard help options`"
+            "{codes}\n\nGlobal options (--board, --who, --json, …): `jobboard help options`"
         ))
         .long_about(Resettable::from(rest))
         .help_template(format!(

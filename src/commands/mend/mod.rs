@@ -91,7 +91,8 @@ pub(crate) struct MendArgs {
 
 pub(crate) async fn run(ctx: &mut Context, args: MendArgs) -> anyhow::Result<()> {
     if args.apply && args.lb.is_none() && !args.all {
-        let hint = "`jobboard help mend` has examples; `--all --max N` fixes all of them";
+        let hint =
+            "`jobboard help mend` has examples; `--all --max N` mends all stuck load balancers";
         let message = "--apply mends one load balancer: name it with --lb";
         return Err(CommandError::usage(message).hint(hint).into());
     }

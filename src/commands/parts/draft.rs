@@ -5,12 +5,14 @@ use std::io::{self, Read};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use super::corrected::DASHES;
 use crate::{
     board::error::reason,
     bounded_read::input,
     config::Config,
     exit::CommandError,
     job::{Book, Draft, Priority},
+    output::is_program,
     suggest::Hint,
     transfer::{
         json,
@@ -60,10 +62,11 @@ impl DraftArgs {
             [line] if line.contains(' ') => {
                 Hint::new("`jobboard post {} -- sh -c {}`", [&[name][..], &words])
             }
-            _ => Hint::new(
-                "`jobboard post {} -- {}`; if the name is also the program, `jobboard post {} -- {} {}`",
-                [&[name][..], &words, &[name], &[name], &words],
-            ),
+            _ => {
+                let program = [name].into_iter().filter(|it| is_program(it));
+                let command: Vec<_> = program.chain(words).collect();
+                Hint::new(DASHES, [&["post", name], &command])
+            }
         };
         CommandError::usage(error.to_string()).hint(hint).into()
     }

@@ -16,7 +16,7 @@ use crate::{
 /// The logbook database.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct LogbookArgs {
-    /// Database of TaskFlow's logbooks: mysql://USER@HOST/DB, postgresql://…, or sqlite:FILE
+    /// TaskFlow logbook database: mysql://USER@HOST/DB, postgresql://…, or sqlite:FILE
     ///
     /// The default is JOBBOARD_LOGBOOK, else `logbook` in the board's configuration, else the connection in
     /// octavia.conf. `jobboard` only reads this database.

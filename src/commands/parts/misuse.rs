@@ -155,8 +155,8 @@ fn guessed(error: &clap::Error, command: &str, words: &[String]) -> Option<Hint>
             let line: Vec<_> = name.split(' ').collect();
             Some(match line.as_slice() {
                 [_] => Hint::new(
-                    "`jobboard run {} -- COMMAND` names the job and runs COMMAND",
-                    [&[name]],
+                    "`jobboard run {} -- COMMAND` runs COMMAND as a job named {}",
+                    [&[name], &[name]],
                 ),
                 line => Hint::new("`jobboard run {} -- {}`", [&line[..1], line]),
             })

@@ -69,8 +69,8 @@ pub(in crate::commands) fn answer(word: &str, next: Option<&str>) -> Option<Hint
             let words = |before: &str| {
                 let command = before.rsplit("jobboard ").next()?.split(' ').next()?;
                 Some(match command {
-                    "claim" if is_name => vec!["JOB"],
-                    "abandon" | "consume" | "extend" if is_name => vec!["--name", next],
+                    "claim" | "extend" if is_name => vec!["JOB"],
+                    "abandon" | "consume" if is_name => vec!["--name", next],
                     _ => vec![next],
                 })
             };

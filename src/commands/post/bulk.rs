@@ -25,7 +25,7 @@ const BATCH: (usize, usize) = (1000, 512 * 1024);
 /// The source of a bulk post.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BulkArgs {
-    /// Post many jobs: one JSON object per line of FILE, or - for standard input
+    /// Post many jobs from FILE (or - for standard input), one JSON object per line
     #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "facts", "details", "book",
           "uuid", "unique", "priority", "command"])]
     from: Option<String>,

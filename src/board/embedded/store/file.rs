@@ -74,7 +74,12 @@ impl BoardFile {
         if store.is_some() {
             return Ok(store);
         }
-        match open(&self.options)? {
+        let opened = match open(&self.options) {
+            // A file that was open before may return.
+            Err(OpenError::LeftLog(_)) if self.first.get().is_some() => None,
+            opened => opened?,
+        };
+        match opened {
             Some(opened) => {
                 let identity = opened.identity;
                 if identity.is_looser_than(self.first.get_or_init(|| identity)) {
