@@ -32,7 +32,7 @@ fn help_of_a_command_explains_each_option() {
     assert!(at.is_sorted(), "{run}");
     let last = text.lines().last().unwrap();
     assert!(
-        last.starts_with("Global options: ") && last.contains("`jobboard help options`"),
+        last.starts_with("Global options (") && last.contains("`jobboard help options`"),
         "{run}"
     );
     for option in [

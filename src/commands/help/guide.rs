@@ -333,7 +333,7 @@ mod tests {
             let is_last = |line: &&str| line.starts_with("  Others: `jobboard help exit-codes`");
             assert!(left.iter().any(is_last), "{shown}");
             assert!(
-                left.last().unwrap().starts_with("Global options: "),
+                left.last().unwrap().starts_with("Global options ("),
                 "{shown}"
             );
             assert!(!shown.contains("--op-timeout"), "{shown}");
