@@ -4,7 +4,9 @@ mod cover;
 
 use std::{fmt, io, path::Path, time::Duration};
 
-pub(crate) use self::cover::{covered, covered_member, covered_text, has_cover, is_covered};
+pub(crate) use self::cover::{
+    covered, covered_member, covered_text, has_cover, have_secret, is_covered,
+};
 use crate::bounded_read;
 
 /// Our variables that may hold a password; no child process may inherit them.

@@ -43,6 +43,7 @@ pub(crate) use self::{
     event::{Event, EventKind, Events, Onlooker, show_entries},
     examine::{Examined, Part},
     ext::BoardExt,
+    net::connect::Deadline,
     query::{Detail, Order, Query, Which},
     reference::{JobRef, uuid_of},
     registration::REFRESH,

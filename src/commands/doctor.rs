@@ -18,10 +18,10 @@ use crate::{
 
 /// Diagnose the board and suggest fixes
 ///
-/// Checks the connection, your permissions, the server, its keys, the jobs, the conductors and this machine. Lists every
-/// problem, the worst first: how many jobs have it, their common cause, and the command that fixes them all. Jobs
-/// that are supposed to wait (paused, backing off) are only counted. If a check fails or is forbidden, the others still run, and the report
-/// lists what could not be checked. Nothing is changed without --fix.
+/// Checks the connection, your permissions, the server, its keys, the jobs, the conductors and this machine. Lists
+/// every problem, the worst first: how many jobs have it, their common cause, and the command that fixes them all. Jobs
+/// that are supposed to wait (paused, backing off) are only counted. If a check fails or is forbidden, the others still
+/// run, and the report lists what could not be checked. Nothing is changed without --fix.
 ///
 /// `jobboard help troubleshooting` explains each code.
 #[derive(Debug, Default, clap::Args)]

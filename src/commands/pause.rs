@@ -81,7 +81,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()
     ctx.out.report(&Paused { done, pause })
 }
 
-/// Refuses the uuid of a job: no job has it as its name, so the pause would do nothing.
+/// Refuses the uuid of a job: pauses match names, so this one would have no effect.
 async fn refuse_reference(ctx: &Context, board: &dyn Board, names: &str) -> anyhow::Result<()> {
     // Shorter words may well be names: `cafe`, `feed`.
     let wanted = match names.parse() {

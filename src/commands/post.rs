@@ -27,7 +27,7 @@ use crate::{
     exit::CommandError,
     job::{Book, Draft, Entry, Priority, Shelf},
     output::{Page, Report, short},
-    secret::covered,
+    secret::have_secret,
     suggest::Hint,
     trace,
     transfer::limits,
@@ -223,16 +223,13 @@ fn refuse_shell_line(name: &str, command: &[String]) -> anyhow::Result<()> {
     let error = CommandError::usage(
         "the command is one word, and `jobboard` starts programs without a shell",
     );
-    let typed = Value::from(vec![name, line]);
     let hint = match as_command(line).as_slice() {
-        ["sh", ..] => Hint::new(
+        [.., whole] if *whole == line => Hint::new(
             "`jobboard post {} -- sh -c LINE` runs the line in a shell; quote LINE as you did",
             [&[name]],
         ),
-        words if covered(&typed) == typed => {
-            Hint::new("`jobboard post {} -- {}`", [&[name], words])
-        }
-        _ => "separate the words".into(),
+        words if have_secret(words) => "separate the words".into(),
+        words => Hint::new("`jobboard post {} -- {}`", [&[name], words]),
     };
     Err(error.hint(hint).into())
 }

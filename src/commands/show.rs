@@ -149,10 +149,10 @@ pub(crate) async fn find_everywhere(
 }
 
 pub(crate) fn ended_later(ended: &Entry, trashed: &Entry) -> bool {
-    let uuid = |entry: &Entry| Some(entry.job()?.uuid.clone());
+    let uuids = [ended, trashed].map(|it| it.job().map(|job| &job.uuid));
     let ended_on = ended.job().and_then(|it| Some(it.ended.as_ref()?.on));
     // A prefix may mean different jobs in the trash and in the history.
-    uuid(ended) == uuid(trashed) && trashed_on(trashed).is_some_and(|on| ended_on > Some(on))
+    uuids[0] == uuids[1] && trashed_on(trashed).is_some_and(|on| ended_on > Some(on))
 }
 
 fn trashed_on(entry: &Entry) -> Option<DateTime<Utc>> {

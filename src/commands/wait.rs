@@ -2,11 +2,7 @@
 
 mod outcomes;
 
-use std::{
-    collections::HashSet,
-    future::ready,
-    time::{Duration, Instant},
-};
+use std::{collections::HashSet, future::ready, time::Duration};
 
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
@@ -23,7 +19,7 @@ use super::{
 };
 use crate::{
     board::{
-        self, Board, BoardError, BoardExt, JobRef,
+        self, Board, BoardError, BoardExt, Deadline, JobRef,
         filter::{Filter, Filters},
         follow::News,
         wait::{Awaited, Ending, Waiter},
@@ -70,7 +66,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
         let message = "no job given: name one or use --empty or --any";
         return Err(CommandError::usage(message).into());
     }
-    let limit = args.timeout.map(TimeLimit::from_now);
+    let limit = args.timeout.map(Deadline::after);
     let board = ctx.board()?;
     let scope = Scope {
         shelves: &Shelf::LIVE,
@@ -143,7 +139,7 @@ pub(crate) async fn for_posted(
     timeout: Option<Duration>,
 ) -> anyhow::Result<()> {
     let jobs = std::slice::from_ref(&job);
-    let limit = timeout.map(TimeLimit::from_now);
+    let limit = timeout.map(Deadline::after);
     let endings = finished(ctx, board, waiter, jobs, limit).await?;
     let mut bad_ends = BadEnds::default();
     if let Some(Some(ending)) = endings.first() {
@@ -192,7 +188,7 @@ async fn finished(
     board: &dyn Board,
     waiter: Waiter<'_>,
     awaited: &[Awaited],
-    limit: Option<TimeLimit>,
+    limit: Option<Deadline>,
 ) -> anyhow::Result<Vec<Option<Ending>>> {
     let (whom, what) = match awaited {
         [job] => (job.key.text(), "the job did not end within"),
@@ -225,7 +221,7 @@ async fn for_named(
     board: &dyn Board,
     wanted: &[JobRef],
     gone_ok: bool,
-    limit: Option<TimeLimit>,
+    limit: Option<Deadline>,
 ) -> anyhow::Result<()> {
     // From here on the waiter hears every end, also before the lookup.
     let waiter = within(limit, NO_REPLY, Waiter::begin(board))
@@ -261,7 +257,7 @@ async fn for_existing(
     board: &dyn Board,
     waiter: Waiter<'_>,
     entries: &[Entry],
-    limit: Option<TimeLimit>,
+    limit: Option<Deadline>,
 ) -> anyhow::Result<()> {
     let awaited: Vec<_> = entries.iter().map(Awaited::of).collect();
     let endings = finished(ctx, board, waiter, &awaited, limit).await?;
@@ -338,42 +334,22 @@ pub(super) const UNREACHABLE: &str = "the board is still unreachable after a wai
 
 pub(super) const NO_REPLY: &str = "the board did not reply within";
 
-/// How long a command may wait in all.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TimeLimit {
-    timeout: Duration,
-    since: Instant,
-}
-
-impl TimeLimit {
-    pub(super) fn from_now(timeout: Duration) -> Self {
-        let since = Instant::now();
-        Self { timeout, since }
-    }
-
-    fn left(self) -> Duration {
-        self.timeout.saturating_sub(self.since.elapsed())
-    }
-}
-
 /// Limits a wait; `what` begins the error, and the time ends it.
 pub(super) async fn within<T>(
-    limit: Option<TimeLimit>,
+    limit: Option<Deadline>,
     what: &str,
     wait: impl Future<Output = board::Result<T>>,
 ) -> anyhow::Result<T> {
-    let Some(limit) = limit else {
-        return Ok(wait.await?);
-    };
-    match tokio::time::timeout(limit.left(), wait).await {
-        Ok(ended) => Ok(ended?),
-        Err(_) => Err(out_of_time(limit.timeout, what)),
+    let wait = async { Ok(wait.await?) };
+    match limit {
+        Some(limit) => limit.bound(|waited| out_of_time(waited, what), wait).await,
+        None => wait.await,
     }
 }
 
 /// Limits a wait from the subscription on. If the board is unreachable when the time ends, that is the error.
 pub(super) async fn until<'a, T>(
-    limit: Option<TimeLimit>,
+    limit: Option<Deadline>,
     what: &str,
     waiter: impl Future<Output = board::Result<Waiter<'a>>>,
     wait: impl AsyncFnOnce(&mut Waiter<'a>) -> board::Result<T>,
@@ -385,11 +361,9 @@ pub(super) async fn until<'a, T>(
     });
     let ended = ended.await;
     match (limit, begun) {
-        (Some(TimeLimit { timeout, .. }), None) => {
-            ended.map_err(|error| blamed(error, timeout, NO_REPLY))
-        }
-        (Some(TimeLimit { timeout, .. }), Some(waiter)) if waiter.is_lost() => {
-            ended.map_err(|error| blamed(error, timeout, UNREACHABLE))
+        (Some(limit), None) => ended.map_err(|error| blamed(error, limit.length, NO_REPLY)),
+        (Some(limit), Some(waiter)) if waiter.is_lost() => {
+            ended.map_err(|error| blamed(error, limit.length, UNREACHABLE))
         }
         _ => ended,
     }

@@ -39,10 +39,12 @@ pub(crate) fn covered(value: &Value) -> Value {
             })
             .collect(),
         Value::Array(items) => {
-            let words: Vec<_> = items.iter().map(|it| it.as_str().unwrap_or("")).collect();
-            let items = items.iter().enumerate().map(|(at, item)| {
-                let word = words[at];
-                match secret_in(&words[..at], word).filter(|_| item.is_string()) {
+            let mut before = WordsBefore::default();
+            let items = items.iter().map(|item| {
+                let word = item.as_str().unwrap_or_default();
+                let secret = before.secret_in(word).filter(|_| item.is_string());
+                before.add(word);
+                match secret {
                     Some(start) => Value::from(format!("{}{COVER}", &word[..start])),
                     None => covered(item),
                 }
@@ -55,24 +57,57 @@ pub(crate) fn covered(value: &Value) -> Value {
     }
 }
 
-/// Returns where a secret begins in a word of a command, as the words before it tell.
-fn secret_in(before: &[&str], word: &str) -> Option<usize> {
-    let last = before.last()?;
-    let named = |it: &str| it.rsplit('/').next().unwrap_or_default().to_lowercase();
-    let runs = |program: &str| before.iter().any(|it| named(it) == program);
-    let attached = word.starts_with("-p") && word.len() > 2;
-    let is_login = ["-u", "--user", "--proxy-user"].contains(last);
-    match *last {
-        _ if is_secret_option(last) => Some(0),
-        _ if is_login && runs("curl") => Some(word.find(':')? + 1),
-        "-b" | "--cookie" if runs("curl") && word.contains('=') => Some(0),
-        "-a" if runs("redis-cli") => Some(0),
-        "-p" if before.len() > 1 && named(before[before.len() - 2]) == "sshpass" => Some(0),
-        _ if attached && named(last) == "sshpass" => Some(2),
-        _ if attached && ["mysql", "mariadb", "mysqldump"].into_iter().any(runs) => Some(2),
-        _ => None,
+/// Whether `covered` would mask some of these words.
+pub(crate) fn have_secret(words: &[&str]) -> bool {
+    let words = Value::from(words);
+    covered(&words) != words
+}
+
+/// The words of a command so far, as far as they tell whether the next one is a secret.
+#[derive(Default)]
+struct WordsBefore<'a> {
+    last: &'a str,
+    /// The last program of [`TOOLS`].
+    tool: &'static str,
+    /// Whether all words after the tool are options.
+    has_only_options: bool,
+}
+
+impl<'a> WordsBefore<'a> {
+    fn add(&mut self, word: &'a str) {
+        let name = word.rsplit('/').next().unwrap_or_default();
+        match TOOLS.into_iter().find(|it| name.eq_ignore_ascii_case(it)) {
+            Some(tool) => (self.tool, self.has_only_options) = (tool, true),
+            None => self.has_only_options &= word.starts_with('-'),
+        }
+        self.last = word;
+    }
+
+    /// Returns where the secret begins in the next word, if it is one.
+    fn secret_in(&self, word: &str) -> Option<usize> {
+        let is_attached = word.starts_with("-p") && word.len() > 2;
+        match (self.tool, self.last) {
+            (_, last) if is_secret_option(last) => Some(0),
+            ("curl", "-u" | "--user" | "--proxy-user") => Some(word.find(':')? + 1),
+            ("curl", "-b" | "--cookie") if word.contains('=') => Some(0),
+            ("redis-cli", "-a") => Some(0),
+            ("sshpass", "-p") if self.has_only_options => Some(0),
+            ("sshpass", _) if self.has_only_options && is_attached => Some(2),
+            ("mysql" | "mysqldump" | "mariadb", _) if is_attached => Some(2),
+            _ => None,
+        }
     }
 }
+
+/// Programs with a password among their arguments.
+const TOOLS: [&str; 6] = [
+    "curl",
+    "redis-cli",
+    "sshpass",
+    "mysql",
+    "mysqldump",
+    "mariadb",
+];
 
 const TELLING: [&str; 9] = [
     "password",
@@ -238,7 +273,8 @@ mod tests {
                 "{\"password\":\"x\",\"a\":\"b\"}"
             ]),
             json!(["mysql", "-uroot", "-pp1ain\"p1ain", "shop"]),
-            json!(["sshpass", "-p", "p1ain", "ssh", "h"]),
+            json!(["sshpass", "-v", "-p", "p1ain", "ssh", "h"]),
+            json!(["sshpass", "-pp1ain", "ssh", "-p", "22", "h"]),
             json!(["redis-cli", "-a", "p1ain", "PING"]),
         ] {
             let shown = covered(&command);

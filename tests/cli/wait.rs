@@ -102,7 +102,7 @@ fn unknown_uuid_is_complete_only_on_request() {
     --- stdout
     --- stderr
     error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job is unknown: it was never posted here, or it ended before this board's history began
-    hint: check the reference and the board (`jobboard config`); `jobboard list --history` lists the jobs that ended, and --gone-ok counts an unknown job as complete
+    hint: check the reference and the board (`jobboard config`); `jobboard list --history` lists the jobs that have ended, and --gone-ok treats an unknown job as complete
     ");
     let run = env.run(format!("wait {gone} --gone-ok"));
     insta::assert_snapshot!(run, @"

@@ -63,7 +63,7 @@ impl ConductorEntry {
         let board = self.root.writing().await?;
         match self.is_ours(&board).await? {
             true => board.publish(&self.conductor.name, report).await,
-            // After a lost session another process may have taken the name; ours returns with the next session.
+            // Our session was lost, and the name may belong to another process. The next session registers again.
             false => Ok(()),
         }
     }

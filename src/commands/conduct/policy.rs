@@ -21,11 +21,11 @@ pub(super) struct PolicyArgs {
     #[arg(long, value_name = "DIR")]
     handlers: Option<PathBuf>,
 
-    /// Allow jobs to run programs whose absolute path matches; * does not match a slash
+    /// Allow jobs to run the programs whose absolute paths match PATTERN; * matches no slash
     #[arg(long, value_name = "PATTERN", value_parser = Glob::of_path)]
     allow: Vec<Glob>,
 
-    /// Allow jobs to name any program. Anyone who can post can then run any command
+    /// Allow jobs to run any program. Anyone who can post can then run any command
     #[arg(long, conflicts_with = "allow")]
     allow_any: bool,
 

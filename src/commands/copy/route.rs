@@ -32,7 +32,7 @@ impl Route {
             false => Err(BoardError::Failed {
                 doing: "read the records of all moves on",
                 board: self.source.clone(),
-                source: format!("there are more than {MOST_RECORDS}").into(),
+                source: format!("{MOST_RECORDS} or more are too many to read").into(),
             }),
         }
     }
@@ -65,7 +65,7 @@ pub(super) fn abandon(key: &JobKey, authority: Authority) -> Settlement {
     Settlement::of(key.clone(), Decision::Abandon(Aftermath::None), authority)
 }
 
-/// Ends the claim of a move on either board. No other move has its name.
+/// Ends the claim of a move on either board. The name of its owner is unique to the move.
 pub(super) fn end_claim(job: &Job, owner: &Owner) -> Settlement {
     abandon(&job.key, Authority::Owner(owner.clone()))
 }

@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use clap::{Args as _, error::ErrorKind};
-use serde_json::Value;
 
 use super::early_format::{EarlyFormat, takes_next};
 use crate::{
     board::JobRef,
     commands::{Command, GlobalArgs},
     output::is_program,
-    secret::covered,
+    secret::have_secret,
     suggest::Hint,
 };
 
@@ -35,9 +34,8 @@ pub(super) struct TypedLine<'a> {
 impl<'a> TypedLine<'a> {
     pub(super) fn of(early: &EarlyFormat, words: &'a [String]) -> Option<Self> {
         let grammar = Command::named(early.command.as_deref()?)?();
-        let value = Value::from(words);
         let words: Vec<_> = words.iter().map(String::as_str).collect();
-        (covered(&value) == value).then_some(Self {
+        (!have_secret(&words)).then_some(Self {
             grammar: GlobalArgs::augment_args(grammar),
             before: words.get(1..early.at)?.to_vec(),
             after: words.get(early.at + 1..)?.to_vec(),
@@ -116,7 +114,7 @@ impl<'a> TypedLine<'a> {
 pub(in crate::commands) fn as_command(line: &str) -> Vec<&str> {
     match line.contains(|it| "|&;<>()$`\\\"'*?[~".contains(it)) {
         true => vec!["sh", "-c", line],
-        false => line.split(' ').collect(),
+        false => line.split_whitespace().collect(),
     }
 }
 

@@ -7,7 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use strsim::levenshtein;
 
 use super::{
-    corrected::TypedLine,
+    corrected::{TypedLine, as_command},
     early_format::EarlyFormat,
     synonyms::{answer, answer_option},
 };
@@ -152,13 +152,16 @@ fn guessed(error: &clap::Error, command: &str, words: &[String]) -> Option<Hint>
         }
         ErrorKind::MissingRequiredArgument if command == "run" => {
             let name = words.iter().skip_while(|word| *word != command).nth(1)?;
-            let line: Vec<_> = name.split(' ').collect();
+            let line = as_command(name);
             Some(match line.as_slice() {
                 [_] => Hint::new(
                     "`jobboard run {} -- COMMAND` runs COMMAND as a job named {}",
                     [&[name], &[name]],
                 ),
-                line => Hint::new("`jobboard run {} -- {}`", [&line[..1], line]),
+                line => {
+                    let program = name.split_whitespace().next().unwrap_or_default();
+                    Hint::new("`jobboard run {} -- {}`", [&[program], line])
+                }
             })
         }
         _ => None,

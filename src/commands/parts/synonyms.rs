@@ -67,18 +67,16 @@ pub(in crate::commands) fn answer(word: &str, next: Option<&str>) -> Option<Hint
             let next = url.as_deref().unwrap_or(next);
             let is_name = next.parse::<JobRef>().is_err() && next != "JOB";
             let words = |before: &str| {
-                let command = before.rsplit("jobboard ").next()?.split(' ').next()?;
-                Some(match command {
-                    "claim" | "extend" if is_name => vec!["JOB"],
-                    "abandon" | "consume" if is_name => vec!["--name", next],
+                let command = before.rsplit("jobboard ").next();
+                match command.and_then(|it| it.split(' ').next()) {
+                    Some("claim" | "extend") if is_name => vec!["JOB"],
+                    Some("abandon" | "consume") if is_name => vec!["--name", next],
                     _ => vec![next],
-                })
+                }
             };
-            let [first, second] = {
-                let mut words = text.split("{}").map(|it| words(it).unwrap_or_default());
-                std::array::from_fn(|_| words.next().unwrap_or_default())
-            };
-            Hint::new(text, [&first, &second])
+            let mut parts = text.split("{}");
+            let mut next_words = || words(parts.next().unwrap_or_default());
+            Hint::new(text, [&next_words(), &next_words()])
         }
         false => text.into(),
     })

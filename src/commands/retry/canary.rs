@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use chrono::Utc;
 
 use crate::{
-    board::{Board, BoardError, JobRef, wait::Waiter},
+    board::{Board, BoardError, Deadline, JobRef, wait::Waiter},
     commands::{
         bulk::{
             act::{Pace, remaining, stopped},
@@ -19,7 +19,7 @@ use crate::{
             task::Task,
         },
         show::find_everywhere,
-        wait::{NO_REPLY, TimeLimit, print_news, until, within},
+        wait::{NO_REPLY, print_news, until, within},
     },
     context::Context,
     diagnosis::{Judged, Snapshot, signature},
@@ -99,7 +99,7 @@ impl CanaryArgs {
         let trial = CanaryTrial::new(canaries, &task.chosen);
         // Subscribe before the retry, so that an early end is not missed.
         let timeout = self.timeout.or(self.patience);
-        let limit = timeout.map(TimeLimit::from_now);
+        let limit = timeout.map(Deadline::after);
         let waiter = within(limit, NO_REPLY, Waiter::begin(board))
             .await
             .with_context(|| ctx.trying("try", "the canary"))?;

@@ -97,7 +97,7 @@ pub(crate) fn is_mounted_read_only(path: &Path) -> bool {
     system.is_ok_and(|system| system.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
-/// Refuses a path without a file whose log holds jobs: the file was moved without it.
+/// Refuses a path with a log but no file: the file was moved, and the log may contain its latest jobs.
 pub(crate) fn refuse_left_log(path: &Path) -> Result<(), OpenError> {
     let log = sibling_file(path, "-wal");
     let is_left = fs::metadata(&log).is_ok_and(|it| it.len() > 0);
