@@ -275,10 +275,10 @@ impl Context {
     }
 
     fn cannot(&self, question: &str) -> String {
-        let deed = question.trim_end_matches('?');
+        let action = question.trim_end_matches('?');
         match &self.board {
-            Some(board) => format!("cannot {deed} on {}", board.name()),
-            None => format!("cannot {deed}"),
+            Some(board) => format!("cannot {action} on {}", board.name()),
+            None => format!("cannot {action}"),
         }
     }
 

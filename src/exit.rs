@@ -184,7 +184,7 @@ fn message(error: &anyhow::Error) -> String {
     if let Some(trying) = trying(error).filter(|trying| trying.board.as_deref() == Some(board))
         && let Some(reason) = message.strip_prefix(&trying.to_string())
     {
-        message = trying.deed() + reason;
+        message = trying.action() + reason;
     }
     let named = format!("the board {board}");
     match message.split_once(&named) {

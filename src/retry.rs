@@ -102,30 +102,34 @@ impl RetryPolicy {
         retry_limit(own, self.max_attempts, self.max_attempts_max)
     }
 
-    pub(crate) fn judge(&self, course: &AttemptEnd, case: AttemptContext<'_>) -> Decision {
-        match course {
+    pub(crate) fn judge(&self, end: &AttemptEnd, attempt: AttemptContext<'_>) -> Decision {
+        match end {
             AttemptEnd::Ended(Ended::Exit(0)) => Decision::Consume,
             AttemptEnd::Ended(Ended::Exit(TRY_LATER)) | AttemptEnd::NoRoom => {
-                let not_before = self.later(case.history.postponed);
+                let not_before = self.later(attempt.history.postponed);
                 Decision::Abandon(Aftermath::Postponed { not_before })
             }
             AttemptEnd::Interrupted => Decision::Abandon(Aftermath::Interrupted),
-            AttemptEnd::Ended(ended) => self.fail(ended.to_string(), Some(*ended), case),
+            AttemptEnd::Ended(ended) => self.fail(ended.to_string(), Some(*ended), attempt),
             AttemptEnd::TimedOut(limit) => {
                 let limit = duration::exact(*limit);
-                self.fail(format!("the command took longer than {limit}"), None, case)
+                self.fail(
+                    format!("the command took longer than {limit}"),
+                    None,
+                    attempt,
+                )
             }
-            AttemptEnd::NotRun(error) => self.fail(chain(error), None, case),
+            AttemptEnd::NotRun(error) => self.fail(chain(error), None, attempt),
             AttemptEnd::Spent => {
-                Decision::Spent(failure(describe_failures(case.history), None, case))
+                Decision::Spent(failure(describe_failures(attempt.history), None, attempt))
             }
         }
     }
 
-    fn fail(&self, reason: String, ended: Option<Ended>, case: AttemptContext<'_>) -> Decision {
-        let attempts = case.history.attempts;
-        let is_spent = attempts >= self.limit(case.max_attempts);
-        let failure = failure(reason, ended, case);
+    fn fail(&self, reason: String, ended: Option<Ended>, attempt: AttemptContext<'_>) -> Decision {
+        let attempts = attempt.history.attempts;
+        let is_spent = attempts >= self.limit(attempt.max_attempts);
+        let failure = failure(reason, ended, attempt);
         match self.on_failure {
             OnFailure::Consume => Decision::GiveUp(failure),
             OnFailure::Abandon if !is_spent => Decision::Abandon(Aftermath::Failed {
@@ -172,19 +176,19 @@ fn describe_failures(history: &History) -> String {
     format!("attempted {}: {what}", times(tried))
 }
 
-fn failure(reason: String, ended: Option<Ended>, case: AttemptContext<'_>) -> Failure {
+fn failure(reason: String, ended: Option<Ended>, attempt: AttemptContext<'_>) -> Failure {
     let (exit_code, signal) = match ended {
         Some(Ended::Exit(code)) => (Some(code), None),
         Some(Ended::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
-    let CapturedOutput { stdout, stderr } = (case.output)();
+    let CapturedOutput { stdout, stderr } = (attempt.output)();
     Failure {
         exit_code,
         signal,
         stdout,
         stderr,
-        ..Failure::reported(&reason, &case.conductor.text())
+        ..Failure::reported(&reason, &attempt.conductor.text())
     }
 }
 
@@ -203,7 +207,7 @@ pub(crate) fn max_attempts(value: &Value) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn patience() -> RetryPolicy {
+    fn policy() -> RetryPolicy {
         RetryPolicy {
             max_attempts: 3,
             max_attempts_max: None,
@@ -213,18 +217,13 @@ mod tests {
         }
     }
 
-    fn judge(
-        patience: &RetryPolicy,
-        course: &AttemptEnd,
-        attempts: u32,
-        postponed: u32,
-    ) -> Decision {
+    fn judge(policy: &RetryPolicy, end: &AttemptEnd, attempts: u32, postponed: u32) -> Decision {
         let history = History {
             attempts,
             postponed,
             ..History::default()
         };
-        let case = AttemptContext {
+        let attempt = AttemptContext {
             history: &history,
             max_attempts: None,
             conductor: &Owner::new("ada").unwrap(),
@@ -233,7 +232,7 @@ mod tests {
                 stderr: "oh".to_owned(),
             },
         };
-        patience.judge(course, case)
+        policy.judge(end, attempt)
     }
 
     fn delay(decision: &Decision) -> f64 {
@@ -250,7 +249,7 @@ mod tests {
 
     #[test]
     fn exit_code_decides_the_outcome() {
-        let decision = |code| judge(&patience(), &AttemptEnd::Ended(Ended::Exit(code)), 1, 0);
+        let decision = |code| judge(&policy(), &AttemptEnd::Ended(Ended::Exit(code)), 1, 0);
         assert_eq!(decision(0), Decision::Consume);
         assert!(is_postponed(&decision(75)));
         assert!(is_failed(&decision(1)));
@@ -258,9 +257,9 @@ mod tests {
 
     #[test]
     fn last_failed_attempt_is_trashed_with_its_reason() {
-        let course = AttemptEnd::Ended(Ended::Signal(9));
-        assert!(is_failed(&judge(&patience(), &course, 2, 0)));
-        let decision = judge(&patience(), &course, 3, 0);
+        let end = AttemptEnd::Ended(Ended::Signal(9));
+        assert!(is_failed(&judge(&policy(), &end, 2, 0)));
+        let decision = judge(&policy(), &end, 3, 0);
         let Decision::Trash(Aftermath::Failed { failure, .. }) = decision else {
             panic!("{decision:?}");
         };
@@ -270,15 +269,15 @@ mod tests {
 
     #[test]
     fn postponed_job_is_never_exhausted_and_backs_off() {
-        let course = AttemptEnd::Ended(Ended::Exit(75));
+        let end = AttemptEnd::Ended(Ended::Exit(75));
         let mut last = 0.0;
         for postponed in 0..8 {
-            let decision = judge(&patience(), &course, 9, postponed);
+            let decision = judge(&policy(), &end, 9, postponed);
             assert!(is_postponed(&decision));
             assert!(delay(&decision) > last);
             last = delay(&decision);
         }
-        assert!(delay(&judge(&patience(), &course, 9, u32::MAX)) <= 300.0);
+        assert!(delay(&judge(&policy(), &end, 9, u32::MAX)) <= 300.0);
     }
 
     #[test]
@@ -317,14 +316,14 @@ mod tests {
 
     #[test]
     fn failures_can_be_final() {
-        let course = AttemptEnd::TimedOut(Duration::from_secs(5));
+        let end = AttemptEnd::TimedOut(Duration::from_secs(5));
         let of = |on_failure| RetryPolicy {
             on_failure,
-            ..patience()
+            ..policy()
         };
-        let trashed = judge(&of(OnFailure::Trash), &course, 1, 0);
+        let trashed = judge(&of(OnFailure::Trash), &end, 1, 0);
         assert!(matches!(trashed, Decision::Trash(Aftermath::Failed { .. })));
-        let consumed = judge(&of(OnFailure::Consume), &course, 1, 0);
+        let consumed = judge(&of(OnFailure::Consume), &end, 1, 0);
         assert!(matches!(consumed, Decision::GiveUp(_)));
     }
 }

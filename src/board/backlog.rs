@@ -18,7 +18,7 @@ pub(crate) struct Candidate {
     pub(crate) rank: Rank,
     pub(crate) not_before: Option<DateTime<Utc>>,
     /// Whether the conductor read its posting and accepted its kind.
-    pub(crate) is_vetted: bool,
+    pub(crate) is_verified: bool,
 }
 
 impl Candidate {
@@ -27,7 +27,7 @@ impl Candidate {
             key: job.key.clone(),
             rank: job.rank(),
             not_before: job.history.not_before,
-            is_vetted: false,
+            is_verified: false,
         }
     }
 }
@@ -140,7 +140,7 @@ impl Backlog {
 
     pub(crate) fn mark_verified(&mut self, key: &JobKey) {
         if let Some(candidate) = self.known.get_mut(key) {
-            candidate.is_vetted = true;
+            candidate.is_verified = true;
         }
     }
 
@@ -186,13 +186,13 @@ impl Backlog {
         };
         match event.kind {
             EventKind::Posted | EventKind::Restored => {
-                self.offer(unseen(subject), now);
+                self.offer(unverified(subject), now);
                 BacklogChange::More
             }
             EventKind::Abandoned | EventKind::Expired => {
                 // An event without a delay must not shorten a local postponement.
                 if !self.waits(&subject.key, now) || subject.not_before.is_some() {
-                    self.offer(unseen(subject), now);
+                    self.offer(unverified(subject), now);
                 }
                 BacklogChange::More
             }
@@ -213,12 +213,12 @@ impl Backlog {
     }
 }
 
-fn unseen(subject: &Subject) -> Candidate {
+fn unverified(subject: &Subject) -> Candidate {
     Candidate {
         key: subject.key.clone(),
         rank: subject.rank,
         not_before: subject.not_before,
-        is_vetted: false,
+        is_verified: false,
     }
 }
 
@@ -234,7 +234,7 @@ mod tests {
             key: JobKey::new(name),
             rank: Rank::new(priority, Some(sequence)),
             not_before: None,
-            is_vetted: true,
+            is_verified: true,
         }
     }
 
@@ -320,7 +320,7 @@ mod tests {
         );
         let best = backlog.best(10, 0);
         assert_eq!(names(&best), ["b", "a"]);
-        assert!(!best[0].is_vetted && best[1].is_vetted);
+        assert!(!best[0].is_verified && best[1].is_verified);
         assert_eq!(
             backlog.apply(&event(EventKind::Claimed, &new), now),
             BacklogChange::Less

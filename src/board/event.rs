@@ -94,22 +94,22 @@ pub(crate) struct Events<'a> {
     pub(crate) lack: Option<String>,
 }
 
-/// A new subscriber that also receives the jobs present at the start.
-pub(crate) struct Onlooker<'a> {
+/// Receives the jobs that are present when a subscription starts.
+pub(crate) struct InitialListing<'a> {
     /// Whether the sidecar of a job with this posting matters. If not, and the job is unclaimed, the posting alone is
     /// shown.
-    pub(crate) wants: &'a (dyn Fn(&Job) -> bool + Send + Sync),
+    pub(crate) needs_sidecar: &'a (dyn Fn(&Job) -> bool + Send + Sync),
     /// Receives an unclaimed record. On break, records that rank after this one are not needed.
-    pub(crate) sees: &'a mut (dyn FnMut(Entry) -> ControlFlow<()> + Send),
+    pub(crate) receive: &'a mut (dyn FnMut(Entry) -> ControlFlow<()> + Send),
 }
 
 /// Shows records until the receiver breaks off.
 pub(crate) async fn show_entries(
     mut entries: BoxStream<'_, Result<Entry, BoardError>>,
-    sees: &mut (dyn FnMut(Entry) -> ControlFlow<()> + Send),
+    receive: &mut (dyn FnMut(Entry) -> ControlFlow<()> + Send),
 ) -> Result<(), BoardError> {
     while let Some(entry) = entries.try_next().await?
-        && sees(entry).is_continue()
+        && receive(entry).is_continue()
     {}
     Ok(())
 }

@@ -23,10 +23,10 @@ pub(crate) mod wait;
 
 mod cached_job;
 mod embedded;
+mod own_entry;
 mod pages;
 mod query;
 mod redis;
-mod registration;
 mod rules;
 mod wire;
 mod zookeeper;
@@ -40,13 +40,13 @@ use futures_util::stream::BoxStream;
 
 pub(crate) use self::{
     error::{BoardError, chain},
-    event::{Event, EventKind, Events, Onlooker, show_entries},
+    event::{Event, EventKind, Events, InitialListing, show_entries},
     examine::{Examined, Part},
     ext::BoardExt,
     net::connect::Deadline,
+    own_entry::REFRESH,
     query::{Detail, Order, Query, Which},
     reference::{JobRef, uuid_of},
-    registration::REFRESH,
     wire::{json::oversized_integer, verify_stored::contradiction},
 };
 use crate::job::{
@@ -141,7 +141,7 @@ pub(crate) struct Health {
     pub(crate) jobs: u64,
     pub(crate) trashed: u64,
     /// Number of other trashed jobs, from boards that share the trash.
-    pub(crate) trashed_beside: u64,
+    pub(crate) trashed_by_siblings: u64,
     /// Whether a job was ever posted here, as far as the board knows.
     pub(crate) is_used: bool,
     pub(crate) warning: Option<String>,
@@ -244,9 +244,13 @@ pub(crate) trait Board: Send + Sync {
     /// Subscribes as [`Self::events`] does, and yields each unclaimed record once at the start.
     ///
     /// The best come first; if one read serves both, all come in no order.
-    async fn events_and_jobs(&self, onlooker: Onlooker<'_>) -> Result<Events<'_>> {
+    async fn events_and_jobs(&self, listing: InitialListing<'_>) -> Result<Events<'_>> {
         let events = self.events().await?;
-        show_entries(self.entries(Query::unclaimed(Detail::Whole)), onlooker.sees).await?;
+        show_entries(
+            self.entries(Query::unclaimed(Detail::Whole)),
+            listing.receive,
+        )
+        .await?;
         Ok(events)
     }
 

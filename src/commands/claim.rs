@@ -158,12 +158,12 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
         owner: ctx.who().clone(),
         term: args.expiry.map_or(Term::Indefinite, Term::For),
     };
-    let wish = ClaimWish {
+    let wanted_claim = WantedClaim {
         args: &args,
         by: &by,
         is_attempt: false,
     };
-    let WonJob { claimed, .. } = win(ctx, &*board, &wish, WaitLimits::new(None)).await?;
+    let WonJob { claimed, .. } = win(ctx, &*board, &wanted_claim, WaitLimits::new(None)).await?;
     // The claim lasts, although its report may have failed.
     ctx.out.report(&report(&claimed, &by)).with_context(|| {
         let (name, uuid) = (&claimed.job.name, claimed.job.reference());
@@ -178,7 +178,7 @@ async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     let (command, lease) = (&args.command, args.lease);
     let mut performer = Performer::prepare(ctx, &*board, command, lease, &args.retry).await?;
     let by = performer.by.clone();
-    let wish = ClaimWish {
+    let wanted_claim = WantedClaim {
         args: &args,
         by: &by,
         is_attempt: true,
@@ -186,7 +186,7 @@ async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     let won = loop {
         // A signal during the claim is reported again before the command starts.
         let limits = WaitLimits::new(Some(&mut performer.signals));
-        let won = win(ctx, &*board, &wish, limits).await?;
+        let won = win(ctx, &*board, &wanted_claim, limits).await?;
         // A job that is named explicitly runs, even past its retry limit.
         if args.job.is_some() || !performer.gives_up(ctx, &*board, &won.claimed).await? {
             break won;
@@ -202,13 +202,13 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
         owner: lease_owner(ctx.who())?,
         term: Term::Kept(term),
     };
-    let wish = ClaimWish {
+    let wanted_claim = WantedClaim {
         args: &args,
         by: &by,
         is_attempt: false,
     };
     let limits = WaitLimits::new(Some(&mut signals));
-    let WonJob { claimed, asked } = win(ctx, &*board, &wish, limits).await?;
+    let WonJob { claimed, asked } = win(ctx, &*board, &wanted_claim, limits).await?;
     let keeper = Keeper::start(Arc::clone(&board));
     let mut lease = keeper.hold(claimed.claim(&by.owner, term), asked);
     // Without a reader for the report, the claim is of no use.
@@ -271,7 +271,7 @@ fn report(claimed: &Claimed, by: &Claimant) -> Done {
         .with("expires_in", expires_in)
 }
 
-struct ClaimWish<'a> {
+struct WantedClaim<'a> {
     args: &'a ClaimArgs,
     by: &'a Claimant,
     is_attempt: bool,
@@ -280,15 +280,15 @@ struct ClaimWish<'a> {
 async fn win(
     ctx: &Context,
     board: &dyn Board,
-    wish: &ClaimWish<'_>,
+    wanted_claim: &WantedClaim<'_>,
     mut limits: WaitLimits<'_>,
 ) -> anyhow::Result<WonJob> {
-    let ClaimWish { args, by, .. } = *wish;
+    let WantedClaim { args, by, .. } = *wanted_claim;
     if let Some(wanted) = &args.job {
-        return win_named(ctx, board, wanted, wish, limits).await;
+        return win_named(ctx, board, wanted, wanted_claim, limits).await;
     }
     let rules = ClaimRules {
-        is_attempt: wish.is_attempt,
+        is_attempt: wanted_claim.is_attempt,
         respects_not_before: true,
         ..ClaimRules::BY_HAND
     };
@@ -313,7 +313,7 @@ async fn win_named(
     ctx: &Context,
     board: &dyn Board,
     wanted: &str,
-    wish: &ClaimWish<'_>,
+    wanted_claim: &WantedClaim<'_>,
     mut limits: WaitLimits<'_>,
 ) -> anyhow::Result<WonJob> {
     let wanted = reference(ctx, board, Scope::board("claim"), wanted).await?;
@@ -326,12 +326,12 @@ async fn win_named(
     };
     let entry = entry.with_context(|| ctx.trying("claim", &wanted).with(&wanted))?;
     let rules = ClaimRules {
-        is_attempt: wish.is_attempt,
+        is_attempt: wanted_claim.is_attempt,
         ..ClaimRules::BY_HAND
     };
     let asked = Boottime::now();
-    let claimed = claim_confirmed(board, &entry, wish.by, rules).await;
-    let claimed = claimed.map_err(|error| yours(ctx, board, wish.by, error));
+    let claimed = claim_confirmed(board, &entry, wanted_claim.by, rules).await;
+    let claimed = claimed.map_err(|error| yours(ctx, board, wanted_claim.by, error));
     let trying = || ctx.trying("claim", entry.name()).with(entry.reference());
     let claimed = claimed.with_context(trying)?;
     Ok(WonJob { claimed, asked })

@@ -213,7 +213,7 @@ async fn recheck_claim(
     entry: &Entry,
     shelf: Shelf,
 ) -> Result<Explanation, BoardError> {
-    let mut case = ExplainedJob {
+    let mut explained = ExplainedJob {
         entry,
         shelf,
         is_late: false,
@@ -221,20 +221,20 @@ async fn recheck_claim(
     };
     let judged = snapshot.judge(entry);
     if shelf != Shelf::Board {
-        return Ok(snapshot.explain(&case));
+        return Ok(snapshot.explain(&explained));
     }
     if let Some(pause) = judged.pause {
         let mut recheck = Recheck::default();
         recheck.add(entry, pause);
         let late = recheck.not_renewed(board, PATIENCE).await?;
-        case.is_late = !late.is_empty();
-        case.entry = late.first().unwrap_or(entry);
-        return Ok(snapshot.explain(&case));
+        explained.is_late = !late.is_empty();
+        explained.entry = late.first().unwrap_or(entry);
+        return Ok(snapshot.explain(&explained));
     }
     let mut unseen_here = None;
     if let Some(job) = entry.job().filter(|_| judged.main.code == Code::Waiting) {
         match time::timeout(PATIENCE, count_before(board, job.rank(), snapshot)).await {
-            Ok(Ok(before)) => case.before = Some(before),
+            Ok(Ok(before)) => explained.before = Some(before),
             Ok(Err(error)) if error.is_retryable() => return Err(error),
             Ok(Err(error)) => unseen_here = Some(unseen("the jobs that come first", &error)),
             Err(_) => {
@@ -242,7 +242,7 @@ async fn recheck_claim(
             }
         }
     }
-    let mut explanation = snapshot.explain(&case);
+    let mut explanation = snapshot.explain(&explained);
     explanation.unseen.extend(unseen_here);
     Ok(explanation)
 }

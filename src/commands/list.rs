@@ -172,7 +172,7 @@ impl ListArgs {
         columns.but(&self.columns)
     }
 
-    fn misfit(&self, format: Format) -> Option<&'static str> {
+    fn unusable_option(&self, format: Format) -> Option<&'static str> {
         match format {
             Format::Uuid if self.count => Some("--count cannot be used with -o uuid"),
             _ if self.columns().is_empty() => Some("--columns must leave at least one column"),
@@ -198,8 +198,8 @@ impl ListArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()> {
-    if let Some(misfit) = args.misfit(ctx.out.format()) {
-        return Err(CommandError::usage(misfit).into());
+    if let Some(unusable_option) = args.unusable_option(ctx.out.format()) {
+        return Err(CommandError::usage(unusable_option).into());
     }
     let board = ctx.board()?;
     if matches!(args.sort, ListOrder::Taskflow) && board.capabilities().peer_order.is_none() {

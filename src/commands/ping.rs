@@ -75,7 +75,7 @@ pub(crate) async fn run(ctx: &mut Context, PingArgs { shared }: PingArgs) -> any
         round_trip: round_trip.as_secs_f64(),
         jobs: health.jobs,
         trashed: match shared.shared {
-            true => health.trashed + health.trashed_beside,
+            true => health.trashed + health.trashed_by_siblings,
             false => health.trashed,
         },
         history_problem,

@@ -179,7 +179,7 @@ impl Contact {
         self.state.lock().regained
     }
 
-    pub(super) fn trouble(&self) -> Option<String> {
+    pub(super) fn problem(&self) -> Option<String> {
         let state = self.state.lock();
         let (noticed, does) = state.lost.into_iter().chain(state.unpublished).min()?;
         let since = state.made.unwrap_or(noticed);
@@ -229,10 +229,10 @@ mod tests {
         assert!(contact.lose(&away()) && !contact.lose(&away()));
         contact.count(true);
         assert!(!contact.published(&Ok(())));
-        assert!(contact.last() == first && contact.trouble().is_some());
+        assert!(contact.last() == first && contact.problem().is_some());
         contact.count(false);
         assert!(contact.published(&Ok(())) && !contact.published(&Ok(())));
-        assert!(contact.last() > first && contact.trouble().is_none());
+        assert!(contact.last() > first && contact.problem().is_none());
     }
 
     #[test]
@@ -241,9 +241,9 @@ mod tests {
         assert!(!contact.published::<()>(&Err(away())) && contact.last().is_none());
         assert!(
             contact
-                .trouble()
+                .problem()
                 .is_some_and(|it| it.contains("has been unreachable for"))
         );
-        assert!(!contact.published(&Ok(())) && contact.trouble().is_none());
+        assert!(!contact.published(&Ok(())) && contact.problem().is_none());
     }
 }

@@ -175,7 +175,7 @@ impl<'a> Service<'a> {
     fn status(&self) -> String {
         let status = &self.shared.status;
         let (running, (jobs, or_more)) = status.work(|work| (work.runs.len(), work.queue));
-        let lost = status.contact.trouble();
+        let lost = status.contact.problem();
         let running = format!("{running} of {} running", self.shared.settings.jobs);
         let is_registered = *status.registered.borrow();
         let work = match *self.shared.shutdown.borrow() {

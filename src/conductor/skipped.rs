@@ -223,12 +223,12 @@ mod tests {
                 Rejection::Policy(Forbidden::NotAllowed(format!("{number}{long}"))),
                 Rejection::Record(format!("{number}{long}")),
             ] {
-                let such = SkippedJob {
+                let skipped = SkippedJob {
                     name: Cow::Borrowed(&long),
                     job: long.as_str().into(),
                     rank: None,
                 };
-                reasons.add(&such, &against);
+                reasons.add(&skipped, &against);
             }
             skipped.found_some(reasons);
         }
@@ -248,7 +248,7 @@ mod tests {
         let mut look = |names: &[&str]| {
             let mut reasons = SkipReasons::default();
             for name in names {
-                let such = SkippedJob {
+                let skipped = SkippedJob {
                     name: Cow::Borrowed(name),
                     job: "j".into(),
                     rank: None,
@@ -258,7 +258,7 @@ mod tests {
                     true => Rejection::Record("its handler is writable by all".to_owned()),
                     false => Rejection::Policy(Forbidden::NoCommand { has_handlers: true }),
                 };
-                reasons.add(&such, &against);
+                reasons.add(&skipped, &against);
             }
             skipped.found_all(reasons);
             let notes = std::iter::from_fn(|| log.try_recv().ok());
@@ -284,12 +284,12 @@ mod tests {
     fn reported_job_ranks_first_in_any_order() {
         let mut reasons = SkipReasons::default();
         for sequence in [7, 3, 5] {
-            let such = SkippedJob {
+            let skipped = SkippedJob {
                 name: "a".into(),
                 job: sequence.to_string().into(),
                 rank: Some(Rank::new(Priority::Normal, Some(sequence))),
             };
-            reasons.add(&such, &Rejection::Policy(Forbidden::NotHandled));
+            reasons.add(&skipped, &Rejection::Policy(Forbidden::NotHandled));
         }
         let (reporter, _log) = Reporter::new();
         let skipped = SkippedJobs::new(&reporter);

@@ -166,7 +166,7 @@ impl ConductorStatus {
             Some(_) if *self.registered.borrow() => None,
             _ => Some("not registered yet".to_owned()),
         };
-        self.contact.trouble().or_else(unheard)
+        self.contact.problem().or_else(unheard)
     }
 
     pub(crate) fn measured(&self) -> (Measurements, usize) {

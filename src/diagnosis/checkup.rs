@@ -195,10 +195,10 @@ impl Checkup {
             Ok(moves) => self.problems.extend(of_moves(&moves)),
             Err(why) => self.unseen.push((Group::Jobs, format!("moves: {why}"))),
         }
-        let beside = self.health.as_ref().map_or(0, |it| it.trashed_beside);
-        if beside > 0 {
+        let by_siblings = self.health.as_ref().map_or(0, |it| it.trashed_by_siblings);
+        if by_siblings > 0 {
             let mut problem = Problem::new(Code::SharedTrash, "jobs of other boards in the trash");
-            problem.jobs = beside;
+            problem.jobs = by_siblings;
             let look = Fix::look(Suggestion::of("list --trash --shared"));
             self.problems.push(problem.fixed_by(look));
         }

@@ -56,20 +56,20 @@ impl Explanation {
 }
 
 impl Snapshot {
-    pub(crate) fn explain(&self, case: &ExplainedJob<'_>) -> Explanation {
-        let mut judged = self.judge(case.entry);
-        if case.is_late {
+    pub(crate) fn explain(&self, explained: &ExplainedJob<'_>) -> Explanation {
+        let mut judged = self.judge(explained.entry);
+        if explained.is_late {
             judged.main = Cause::of(Code::NotRenewed);
             judged.will_run = false;
         }
-        if judged.main.code == Code::Waiting && case.before == Some(0) {
+        if judged.main.code == Code::Waiting && explained.before == Some(0) {
             judged.main.code = Code::Ready;
         }
-        let findings = judged.causes().map(|cause| self.describe(case, cause));
-        let title = case.entry.job().and_then(octavia::title);
+        let findings = judged.causes().map(|cause| self.describe(explained, cause));
+        let title = explained.entry.job().and_then(octavia::title);
         Explanation {
-            job: case.entry.reference().into_owned(),
-            name: title.unwrap_or_else(|| case.entry.name().into_owned()),
+            job: explained.entry.reference().into_owned(),
+            name: title.unwrap_or_else(|| explained.entry.name().into_owned()),
             verdict: judged.main.code,
             will_run: judged.will_run,
             findings: findings.collect(),
@@ -77,32 +77,32 @@ impl Snapshot {
         }
     }
 
-    fn describe(&self, case: &ExplainedJob<'_>, cause: &Cause) -> Problem {
-        let reference = case.entry.reference();
-        let target = FixTarget::Job(&reference, case.shelf);
-        let problem = match case.entry {
+    fn describe(&self, explained: &ExplainedJob<'_>, cause: &Cause) -> Problem {
+        let reference = explained.entry.reference();
+        let target = FixTarget::Job(&reference, explained.shelf);
+        let problem = match explained.entry {
             Entry::Malformed(record) => Problem::new(
                 cause.code,
                 format!("the record cannot be read: {}", record.problem),
             )
             .seen("size", format!("{} bytes", record.size))
             .seen_if(
-                case.shelf == Shelf::Trash,
+                explained.shelf == Shelf::Trash,
                 "place",
                 "in the trash, where it does no harm",
             )
             .seen_if(
-                self.peers.is_some() && case.shelf == Shelf::Board,
+                self.peers.is_some() && explained.shelf == Shelf::Board,
                 "Python",
                 "services fail on the record or delete it",
             ),
             Entry::Job(job) => {
-                let problem = Problem::new(cause.code, self.sentence(case, job, cause));
-                self.with_evidence(problem, case, job)
+                let problem = Problem::new(cause.code, self.sentence(explained, job, cause));
+                self.with_evidence(problem, explained, job)
             }
         };
-        let fix = match (cause.code, case.entry.job()) {
-            (Code::NotRenewed, Some(job)) => Some(self.restart(job, case)),
+        let fix = match (cause.code, explained.entry.job()) {
+            (Code::NotRenewed, Some(job)) => Some(self.restart(job, explained)),
             (Code::NoConductor, Some(job)) => Some(self.start(job)),
             (Code::BackingOff | Code::Trashed, Some(job))
                 if job.history.may_run_until(self.now).is_some() =>
@@ -128,7 +128,7 @@ impl Snapshot {
         problem.fixed_by(fix)
     }
 
-    fn with_evidence(&self, problem: Problem, case: &ExplainedJob<'_>, job: &Job) -> Problem {
+    fn with_evidence(&self, problem: Problem, explained: &ExplainedJob<'_>, job: &Job) -> Problem {
         let problem = match problem.code {
             Code::UuidMismatch => {
                 return problem.seen("uuid", &job.uuid).seen("key", job.key.text());
@@ -160,9 +160,10 @@ impl Snapshot {
             None if job.ended.is_some() => {
                 problem.at("ended", job.ended.as_ref().map(|it| it.on), self.now)
             }
-            None => self
-                .with_answers(problem, case, job)
-                .at("posted", job.created_on, self.now),
+            None => {
+                self.with_answers(problem, explained, job)
+                    .at("posted", job.created_on, self.now)
+            }
         };
         let problem = match &job.history.audit {
             Some(audit) if job.shelf != Shelf::Board => problem.seen("by", &audit.by),
@@ -194,7 +195,12 @@ impl Snapshot {
     }
 
     /// Adds each conductor's answer. For a queued job, also adds the load of the conductors that accept it.
-    fn with_answers(&self, mut problem: Problem, case: &ExplainedJob<'_>, job: &Job) -> Problem {
+    fn with_answers(
+        &self,
+        mut problem: Problem,
+        explained: &ExplainedJob<'_>,
+        job: &Job,
+    ) -> Problem {
         let mut accepting = Vec::new();
         let is_any_alive = self.runners_alive().next().is_some();
         let answering = self.runners.iter().filter(|it| !it.conductor.has_left);
@@ -202,7 +208,7 @@ impl Snapshot {
         for runner in answering.filter(|it| !(it.is_silent && is_any_alive)) {
             let answer = match runner.is_silent {
                 true => RunnerAnswer::Skips("silent".to_owned()),
-                false => runner.answer(case.entry, job, self.now),
+                false => runner.answer(explained.entry, job, self.now),
             };
             match answer.reason() {
                 Some(reason) => problem = problem.seen(&runner.conductor.name, reason),
@@ -256,7 +262,7 @@ impl Snapshot {
         runners.find(|it| Some(&it.conductor.owner) == job.owner())
     }
 
-    fn restart(&self, job: &Job, case: &ExplainedJob<'_>) -> Fix {
+    fn restart(&self, job: &Job, explained: &ExplainedJob<'_>) -> Fix {
         let runner = self.runner_of(job);
         let is_of_octavia = job.owner().is_some_and(|it| it.text().starts_with(OCTAVIA));
         let text = match runner {
@@ -269,7 +275,7 @@ impl Snapshot {
         };
         Fix::look(match runner {
             Some(runner) => Suggestion::of("conductors").operand(&runner.conductor.name),
-            None => Suggestion::of("show").with([case.entry.reference()]),
+            None => Suggestion::of("show").with([explained.entry.reference()]),
         })
         .because(text)
     }

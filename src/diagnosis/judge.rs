@@ -119,7 +119,7 @@ impl Snapshot {
             },
         };
         let on_board = entry.job().filter(|job| job.shelf == Shelf::Board);
-        let also = on_board.map(|job| self.beside(job, &main));
+        let also = on_board.map(|job| self.further_problems(job, &main));
         let pause = entry.holding().filter(|_| main.code == Code::Running);
         Judged {
             pause: pause.and_then(|holding| self.doubt(holding)),
@@ -255,7 +255,7 @@ impl Snapshot {
         }
     }
 
-    fn beside(&self, job: &Job, main: &Cause) -> Vec<Cause> {
+    fn further_problems(&self, job: &Job, main: &Cause) -> Vec<Cause> {
         let mut also = Vec::new();
         let is_reported =
             job.is_unfit || job.is_blocked || (job.holding.is_some() && job.owner().is_none());

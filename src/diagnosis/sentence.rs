@@ -14,7 +14,12 @@ use crate::{
 };
 
 impl Snapshot {
-    pub(super) fn sentence(&self, case: &ExplainedJob<'_>, job: &Job, cause: &Cause) -> String {
+    pub(super) fn sentence(
+        &self,
+        explained: &ExplainedJob<'_>,
+        job: &Job,
+        cause: &Cause,
+    ) -> String {
         let about = &cause.about;
         match cause.code {
             Code::UnreadableSidecar => format!("the sidecar cannot be read: {about}"),
@@ -40,7 +45,7 @@ impl Snapshot {
             }
             Code::Ended => ended(job).to_owned(),
             code if job.holding.is_some() || code == Code::LockBroken => self.claimed(job, cause),
-            _ => self.unclaimed(case, job, cause),
+            _ => self.unclaimed(explained, job, cause),
         }
     }
 
@@ -75,12 +80,15 @@ impl Snapshot {
         }
     }
 
-    fn unclaimed(&self, case: &ExplainedJob<'_>, job: &Job, cause: &Cause) -> String {
+    fn unclaimed(&self, explained: &ExplainedJob<'_>, job: &Job, cause: &Cause) -> String {
         match cause.code {
-            Code::Ready | Code::Waiting => self.queue(case, job, cause.code),
+            Code::Ready | Code::Waiting => self.queue(explained, job, cause.code),
             Code::BackingOff => {
                 let until = job.history.not_before.unwrap_or(self.now);
-                let (left, names) = (duration::between(self.now, until), self.willing(case, job));
+                let (left, names) = (
+                    duration::between(self.now, until),
+                    self.willing(explained, job),
+                );
                 format!("backing off for {left} more; {names} accepts the job after that")
             }
             Code::ExcessiveDelay => {
@@ -166,10 +174,10 @@ impl Snapshot {
         }
     }
 
-    fn willing(&self, case: &ExplainedJob<'_>, job: &Job) -> String {
+    fn willing(&self, explained: &ExplainedJob<'_>, job: &Job) -> String {
         let takes = |runner: &&Runner| {
             matches!(
-                runner.answer(case.entry, job, self.now),
+                runner.answer(explained.entry, job, self.now),
                 RunnerAnswer::Accepts { .. }
             )
         };
@@ -183,9 +191,9 @@ impl Snapshot {
         }
     }
 
-    fn queue(&self, case: &ExplainedJob<'_>, job: &Job, code: Code) -> String {
-        let by = format!("{} accepts the job", self.willing(case, job));
-        match (code, case.before) {
+    fn queue(&self, explained: &ExplainedJob<'_>, job: &Job, code: Code) -> String {
+        let by = format!("{} accepts the job", self.willing(explained, job));
+        match (code, explained.before) {
             (Code::Ready, None) => by,
             (_, Some(0)) => format!("the job is next; {by} when a slot is free"),
             (_, before) => {

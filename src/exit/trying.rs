@@ -25,14 +25,14 @@ impl Trying {
         self
     }
 
-    pub(super) fn deed(&self) -> String {
+    pub(super) fn action(&self) -> String {
         format!("cannot {} {}", self.verb, self.what)
     }
 }
 
 impl Display for Trying {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.deed())?;
+        f.write_str(&self.action())?;
         match &self.board {
             Some(board) => write!(f, " on {board}"),
             None => Ok(()),

@@ -86,7 +86,7 @@ impl fmt::Display for Pause {
 pub(crate) struct Pauses {
     lasting: Vec<Pause>,
     globs: RegexSet,
-    unseen: Option<String>,
+    unreadable: Option<String>,
 }
 
 impl Pauses {
@@ -107,20 +107,20 @@ impl Pauses {
         Self {
             lasting,
             globs,
-            unseen: None,
+            unreadable: None,
         }
     }
 
     /// For unreadable pauses: they pause no job.
     pub(crate) fn unseen_for(problem: String) -> Self {
         Self {
-            unseen: Some(problem),
+            unreadable: Some(problem),
             ..Self::default()
         }
     }
 
-    pub(crate) fn unseen(&self) -> Option<&str> {
-        self.unseen.as_deref()
+    pub(crate) fn unreadable(&self) -> Option<&str> {
+        self.unreadable.as_deref()
     }
 
     pub(crate) fn of(&self, name: &str, now: DateTime<Utc>) -> Option<&Pause> {

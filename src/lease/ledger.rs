@@ -40,7 +40,7 @@ struct LedgerEntry {
     claim: Claim,
     /// When we sent the last two granted requests, the last one first. For a new claim both are the claim.
     confirmed: [Boottime; 2],
-    ward: Option<(Arc<Guard>, ProcessGroup)>,
+    guarded: Option<(Arc<Guard>, ProcessGroup)>,
     lost: oneshot::Sender<Lost>,
 }
 
@@ -84,7 +84,7 @@ impl Ledger {
         let entry = LedgerEntry {
             confirmed: [asked, asked],
             claim,
-            ward: None,
+            guarded: None,
             lost: sender,
         };
         let id = self.next.fetch_add(1, Ordering::Relaxed);
@@ -118,7 +118,7 @@ impl Ledger {
 
     pub(super) fn protect(&self, id: u64, guard: &Arc<Guard>, group: ProcessGroup) {
         if let Some(entry) = self.entries.lock().get_mut(&id) {
-            entry.ward = Some((Arc::clone(guard), group));
+            entry.guarded = Some((Arc::clone(guard), group));
         }
     }
 
@@ -183,7 +183,7 @@ impl Ledger {
         if let Some(entry) = self.entries.lock().get_mut(&id) {
             entry.confirmed = [asked, entry.confirmed[0]];
             let limits = entry.limits(self);
-            if let Some((guard, group)) = &entry.ward {
+            if let Some((guard, group)) = &entry.guarded {
                 // A guard that could not be replaced is tried again by whoever tends it.
                 let _ = guard.extend(*group, limits);
             }

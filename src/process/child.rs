@@ -9,7 +9,7 @@ use super::{
     command::{CommandSpec, NotRun},
     group::{ProcessEnd, ProcessGroup},
     guard::Guard,
-    spawn::{Bonds, Pipes, Spawned, Spawner},
+    spawn::{ChildLifetime, Pipes, Spawned, Spawner},
 };
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, waitid};
 use tokio::time;
@@ -58,21 +58,24 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn start(command: &CommandSpec, bonds: Option<Bonds>) -> Result<Self, NotRun> {
+    pub(crate) fn start(
+        command: &CommandSpec,
+        lifetime: Option<ChildLifetime>,
+    ) -> Result<Self, NotRun> {
         let spawner = Spawner::ours().map_err(|source| NotRun::Failed {
             program: command.program.clone(),
             source,
         })?;
-        Self::start_with(&spawner, command, bonds)
+        Self::start_with(&spawner, command, lifetime)
     }
 
     pub(crate) fn start_with(
         spawner: &Spawner,
         command: &CommandSpec,
-        bonds: Option<Bonds>,
+        lifetime: Option<ChildLifetime>,
     ) -> Result<Self, NotRun> {
         #[cfg(test)]
-        if let Some((group, end)) = simulation::start(command, bonds) {
+        if let Some((group, end)) = simulation::start(command, lifetime) {
             return Ok(Self {
                 group,
                 pipes: Pipes::default(),
@@ -80,7 +83,7 @@ impl Process {
                 is_reaped: false,
             });
         }
-        let Spawned { leader, pipes } = spawner.start(command, bonds)?;
+        let Spawned { leader, pipes } = spawner.start(command, lifetime)?;
         match Self::watched(leader) {
             Ok((group, end)) => Ok(Self {
                 group,

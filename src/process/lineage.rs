@@ -148,16 +148,16 @@ impl Processes {
     pub(crate) fn of_command(
         &self,
         origin: CommandOrigin,
-        house: &ConductorChildren,
+        children: &ConductorChildren,
     ) -> Vec<PinnedProcess> {
         let leader = origin.group.map(ProcessGroup::leader);
         // A leader that has ended is not in the scan.
         let since = leader.and_then(Stat::of).map_or(0, |stat| stat.started);
         let orphans = self.adopted.iter().filter(|(orphan, label)| {
-            !house.own.contains(orphan)
+            !children.own.contains(orphan)
                 && match label {
                     Some(label) if *label == origin.label => true,
-                    Some(label) if house.labels.contains(label) => false,
+                    Some(label) if children.labels.contains(label) => false,
                     _ => self.all[orphan].started >= since,
                 }
         });
@@ -181,13 +181,13 @@ impl Processes {
                 open.extend(self.children.get(&pid).into_iter().flatten());
             }
         }
-        let kin = |pid: &Pid| {
+        let process = |pid: &Pid| {
             let started = self.all.get(pid)?.started;
             Some(PinnedProcess { pid: *pid, started })
         };
-        let mut found: Vec<_> = found.iter().filter_map(kin).collect();
+        let mut found: Vec<_> = found.iter().filter_map(process).collect();
         // A fixed order makes simulated scenarios repeat exactly.
-        found.sort_unstable_by_key(|kin| kin.pid.as_raw_nonzero());
+        found.sort_unstable_by_key(|process| process.pid.as_raw_nonzero());
         found
     }
 
@@ -268,7 +268,7 @@ mod tests {
                 .into(),
             ..Processes::of(all.into())
         };
-        let house = ConductorChildren {
+        let children = ConductorChildren {
             own: [pid(17)].into(),
             labels: [job, neighbour].into(),
         };
@@ -276,8 +276,8 @@ mod tests {
             group: ProcessGroup::led_by(getpid()),
             label: job,
         };
-        let found = processes.of_command(origin, &house).into_iter();
-        let found: HashSet<_> = found.map(|kin| kin.pid).collect();
+        let found = processes.of_command(origin, &children).into_iter();
+        let found: HashSet<_> = found.map(|process| process.pid).collect();
         assert_eq!(found, [11, 13, 14, 15].map(pid).into());
     }
 }

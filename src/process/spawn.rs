@@ -16,7 +16,7 @@ use rustix::{
     process::Pid,
 };
 
-pub(crate) use super::vfork::Bonds;
+pub(crate) use super::vfork::ChildLifetime;
 use super::{
     command::{CommandSpec, DETAILS_FILE, Input, NotRun, OutputTarget, details_file},
     guard::CONDUCTOR,
@@ -107,7 +107,7 @@ impl Spawner {
     pub(crate) fn start(
         &self,
         command: &CommandSpec,
-        bonds: Option<Bonds>,
+        lifetime: Option<ChildLifetime>,
     ) -> Result<Spawned, NotRun> {
         let failed = |source| {
             let program = command.program.clone();
@@ -129,7 +129,7 @@ impl Spawner {
                 directory: directory.transpose()?,
                 streams: streams.each_ref().map(Stream::descriptor),
                 kept: details.as_ref().map(AsFd::as_fd),
-                bonds,
+                lifetime,
                 defaults: &self.defaults,
             }
             .start()

@@ -36,7 +36,7 @@ use super::label::Label;
 
 /// Ties a command and its descendants to this process.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bonds {
+pub(crate) struct ChildLifetime {
     pub(crate) label: Label,
     /// The kernel sends this to the command itself when our thread ends, so the main thread must start it.
     pub(crate) at_our_death: Signal,
@@ -52,7 +52,7 @@ pub(super) struct ChildSetup<'a> {
     pub(super) streams: [Option<BorrowedFd<'a>>; 3],
     /// Stays open in the program.
     pub(super) kept: Option<BorrowedFd<'a>>,
-    pub(super) bonds: Option<Bonds>,
+    pub(super) lifetime: Option<ChildLifetime>,
     /// The signals that get their default action.
     pub(super) defaults: &'a [c_int],
 }
@@ -113,9 +113,9 @@ impl ChildSetup<'_> {
         if let Some(directory) = &self.directory {
             chdir(directory.as_c_str())?;
         }
-        if let Some(bonds) = self.bonds {
-            bonds.label.put_on();
-            set_parent_process_death_signal(Some(bonds.at_our_death))?;
+        if let Some(lifetime) = self.lifetime {
+            lifetime.label.put_on();
+            set_parent_process_death_signal(Some(lifetime.at_our_death))?;
             // Our parent may have died before.
             if getppid() != Some(parent) {
                 return Err(rustix::io::Errno::SRCH);

@@ -15,7 +15,7 @@ use rustix::{
     process::{getegid, geteuid},
 };
 
-use super::ownership::{Trust, Untrusted, check, kind, unseen};
+use super::ownership::{Trust, Untrusted, check, kind, unreadable};
 
 /// The kernel's own limit.
 const MOST_LINKS: u32 = 40;
@@ -42,7 +42,7 @@ impl CheckedPath {
     /// Every directory and link on the path belongs to this user or root. No other user can write to such a
     /// directory, unless it is sticky like `/tmp`. Write access to the file itself is not checked.
     pub(crate) fn to(path: &Path, others: OtherWriters) -> Result<Self, Untrusted> {
-        let path = std::path::absolute(path).map_err(|source| unseen(path, source))?;
+        let path = std::path::absolute(path).map_err(|source| unreadable(path, source))?;
         let mut way = Self::root()?;
         let mut rest = parts(&path);
         let mut links = 0;
@@ -55,11 +55,11 @@ impl CheckedPath {
             }
             links += 1;
             let target = readlinkat(&next.file, "", Vec::new());
-            let target = target.map_err(|error| unseen(&next.path, error.into()))?;
+            let target = target.map_err(|error| unreadable(&next.path, error.into()))?;
             let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
             if links > MOST_LINKS {
                 let source = io::Error::other("the path has too many symbolic links");
-                return Err(unseen(&path, source));
+                return Err(unreadable(&path, source));
             }
             if target.is_absolute() {
                 way = Self::root()?;
@@ -87,7 +87,7 @@ impl CheckedPath {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = openat(directory, name, flags, Mode::empty())
             .and_then(|file| Ok((fstat(&file)?, file)))
-            .map_err(|error| unseen(&path, error.into()));
+            .map_err(|error| unreadable(&path, error.into()));
         let (stat, file) = opened?;
         let way = Self { path, file, stat };
         // Of any type: its owner could replace it or change its permissions.

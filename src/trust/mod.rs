@@ -5,5 +5,5 @@ mod ownership;
 
 pub(crate) use self::{
     checked_path::{CheckedPath, OtherWriters, require_ours},
-    ownership::{Trust, Untrusted, check, is_absent, kind, unseen},
+    ownership::{Trust, Untrusted, check, is_absent, kind, unreadable},
 };

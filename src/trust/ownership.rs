@@ -71,7 +71,7 @@ pub(crate) fn check(path: &Path, owner: u32, mode: u32, trust: Trust) -> Result<
     }
 }
 
-pub(crate) fn unseen(path: &Path, source: io::Error) -> Untrusted {
+pub(crate) fn unreadable(path: &Path, source: io::Error) -> Untrusted {
     Untrusted::Unseen {
         path: path.to_owned(),
         source,

@@ -74,7 +74,7 @@ pub(crate) struct Corpus {
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) input: Vec<u8>,
-    pub(crate) law: String,
+    pub(crate) invariant: String,
 }
 
 impl Corpus {
@@ -88,10 +88,10 @@ impl Corpus {
 
     /// Requires that no input breaks a law, and that the decoder accepts some and rejects some.
     #[track_caller]
-    pub(crate) fn hold(&self, law: impl Fn(&[u8]) -> Tried) {
-        let (fault, figures) = self.tried(&law);
-        if let Some(Fault { input, law }) = fault {
-            panic!("b\"{}\": {law}", input.escape_ascii());
+    pub(crate) fn hold(&self, invariant: impl Fn(&[u8]) -> Tried) {
+        let (fault, figures) = self.tried(&invariant);
+        if let Some(Fault { input, invariant }) = fault {
+            panic!("b\"{}\": {invariant}", input.escape_ascii());
         }
         assert!(figures.read > 0 && figures.refused > 0, "{figures}");
         if is_full() {
@@ -100,15 +100,15 @@ impl Corpus {
     }
 
     #[track_caller]
-    pub(crate) fn hold_for_text(&self, law: impl Fn(&str) -> Tried) {
-        self.hold(|bytes| law(&String::from_utf8_lossy(bytes)));
+    pub(crate) fn hold_for_text(&self, invariant: impl Fn(&str) -> Tried) {
+        self.hold(|bytes| invariant(&String::from_utf8_lossy(bytes)));
     }
 
-    pub(crate) fn fault(&self, law: impl Fn(&[u8]) -> Tried) -> Option<Fault> {
-        self.tried(&law).0
+    pub(crate) fn fault(&self, invariant: impl Fn(&[u8]) -> Tried) -> Option<Fault> {
+        self.tried(&invariant).0
     }
 
-    fn tried(&self, law: &dyn Fn(&[u8]) -> Tried) -> (Option<Fault>, Figures) {
+    fn tried(&self, invariant: &dyn Fn(&[u8]) -> Tried) -> (Option<Fault>, Figures) {
         let mut figures = Figures::begin();
         let mut dice = Dice::new(if is_full() { now() } else { 7 });
         let mut intact = self.inputs.iter();
@@ -117,8 +117,8 @@ impl Corpus {
                 Some(input) => input.clone(),
                 None => corrupted(&self.inputs, self.bounds.longest, &mut dice),
             };
-            if let Err(law_broken) = self.judge(&input, law, &mut figures) {
-                return (Some(self.shortened(input, law_broken, law)), figures);
+            if let Err(law_broken) = self.judge(&input, invariant, &mut figures) {
+                return (Some(self.shortened(input, law_broken, invariant)), figures);
             }
         }
         (None, figures)
@@ -127,12 +127,12 @@ impl Corpus {
     fn judge(
         &self,
         input: &[u8],
-        law: &dyn Fn(&[u8]) -> Tried,
+        invariant: &dyn Fn(&[u8]) -> Tried,
         figures: &mut Figures,
     ) -> Result<(), String> {
         let Bounds { memory, words, .. } = self.bounds;
         let (mut tried, begin) = (None, figures.clock());
-        let taken = measure(|| tried = Some(catch_unwind(AssertUnwindSafe(|| law(input)))));
+        let taken = measure(|| tried = Some(catch_unwind(AssertUnwindSafe(|| invariant(input)))));
         figures.note(input, taken.bytes_max, begin);
         let answer = tried.unwrap_or(Ok(Ok(Answer::Read)));
         match answer.map_err(|panic| format!("it panics: {}", panic_message(&*panic)))?? {
@@ -149,20 +149,25 @@ impl Corpus {
         }
     }
 
-    fn shortened(&self, mut input: Vec<u8>, mut law: String, of: &dyn Fn(&[u8]) -> Tried) -> Fault {
+    fn shortened(
+        &self,
+        mut input: Vec<u8>,
+        mut invariant: String,
+        of: &dyn Fn(&[u8]) -> Tried,
+    ) -> Fault {
         let (mut piece, mut ignored) = (input.len() / 2, Figures::begin());
         while piece > 0 {
             let mut at = 0;
             while at + piece <= input.len() && ignored.tried() < ENOUGH {
                 let shorter = [&input[..at], &input[at + piece..]].concat();
                 match self.judge(&shorter, of, &mut ignored) {
-                    Err(broken) => (input, law) = (shorter, broken),
+                    Err(broken) => (input, invariant) = (shorter, broken),
                     Ok(()) => at += piece,
                 }
             }
             piece /= 2;
         }
-        Fault { input, law }
+        Fault { input, invariant }
     }
 }
 

@@ -38,7 +38,7 @@ fn untrusted_bytes_expose_a_decoder_that_reads_past_the_end() {
         tried(read(input, as_far), input)
     });
     let fault = fault.expect("it is found");
-    assert!(fault.law.contains("written again"), "{fault:?}");
+    assert!(fault.invariant.contains("written again"), "{fault:?}");
     assert!(fault.input.len() <= 3, "{fault:?}");
 }
 
@@ -53,7 +53,7 @@ fn untrusted_bytes_expose_a_decoder_that_trusts_a_length() {
         tried(read(input, believing), input)
     });
     let fault = fault.expect("it is found");
-    assert!(fault.law.contains("bytes of memory"), "{fault:?}");
+    assert!(fault.invariant.contains("bytes of memory"), "{fault:?}");
 }
 
 #[test]
@@ -62,7 +62,12 @@ fn untrusted_bytes_expose_a_decoder_with_long_errors() {
         Some(_) => Ok(Answer::Read),
         None => refused(&input.escape_ascii()),
     });
-    assert!(fault.expect("it is found").law.contains("bytes of words"));
+    assert!(
+        fault
+            .expect("it is found")
+            .invariant
+            .contains("bytes of words")
+    );
 }
 
 #[test]
@@ -74,5 +79,5 @@ fn untrusted_bytes_expose_a_decoder_that_panics() {
             false => Ok(Answer::Read),
         }
     });
-    assert!(fault.expect("it is found").law.contains("it panics"));
+    assert!(fault.expect("it is found").invariant.contains("it panics"));
 }

@@ -17,7 +17,7 @@ use crate::{
         clock::Boottime,
         command::{CommandSpec, NotRun},
         guard::{Guard, Launch, LeftOver},
-        spawn::{Bonds, Spawner},
+        spawn::{ChildLifetime, Spawner},
     },
 };
 
@@ -95,11 +95,11 @@ impl Worker {
             self.guard.not_started();
             return Err(lost.into());
         }
-        let bonds = Bonds {
+        let lifetime = ChildLifetime {
             label,
             at_our_death,
         };
-        let started = Process::start_with(&self.spawner, command, Some(bonds));
+        let started = Process::start_with(&self.spawner, command, Some(lifetime));
         let process = started.inspect_err(|_| self.guard.not_started())?;
         let group = process.group();
         let protected = match planted!(TellsTheGuardTooLate) {

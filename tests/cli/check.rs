@@ -8,7 +8,7 @@ use crate::{
     support::{
         env::{Env, Outcome, wait_until},
         needs,
-        proxy::Mood,
+        proxy::ProxyMode,
         servers::Server,
     },
 };
@@ -291,7 +291,7 @@ fn unreachable_or_silent_server_is_critical_and_denied_access_unknown() {
         check(&stage.env, &[&words[..], &["-w", "rtt=1h"]].concat()).code,
         0
     );
-    proxy.set(Mood::Silent);
+    proxy.set(ProxyMode::Silent);
     let run = check(&stage.env, &words);
     assert_eq!(run.code, 2, "{run}");
     assert!(run.stdout.starts_with("CRITICAL - "), "{run}");

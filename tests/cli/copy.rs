@@ -12,7 +12,7 @@ use crate::{
     dump::{OF_THE_BOARD, OF_THE_KIND, are_alike, boards::Boards, fill},
     support::{
         env::{Env, Outcome, wait_until},
-        proxy::{Mood, Proxy},
+        proxy::{Proxy, ProxyMode},
         servers::{Host, Server, ZooKeeper},
     },
 };
@@ -416,7 +416,7 @@ fn move_with_a_lost_reply_is_completed() {
                 true => (boards.url(&one), url),
                 false => (url, boards.url(&other)),
             };
-            proxy.set_at(word, Mood::HangUpOnce);
+            proxy.set_at(word, ProxyMode::HangUpOnce);
             let moved = copy(&boards, &from, &to, &["--move"]);
             assert!(proxy.has_sprung());
             assert_eq!((moved.code, moved.values().len()), (0, 3), "{moved:?}");
@@ -434,7 +434,7 @@ fn copy_with_an_unanswered_post_stays_claimed_until_the_move_is_resumed() {
         learn(&boards, &other);
         let job = boards.run(&one, &["post", "lost-7"]).posted();
         let (proxy, to) = behind_a_proxy(&boards, &other);
-        proxy.set_at("lost-7", Mood::HangUp);
+        proxy.set_at("lost-7", ProxyMode::HangUp);
         let moved = copy(&boards, &one, &to, &["--move"]);
         assert!(proxy.has_sprung());
         assert_ne!(moved.code, 0, "{moved:?}");
@@ -483,12 +483,12 @@ fn killed_at(boards: &Boards, word: &'static str, is_target: bool) -> Killed {
         true => (boards.url(&one), url),
         false => (url, boards.url(&other)),
     };
-    proxy.set_at(word, Mood::Stall);
+    proxy.set_at(word, ProxyMode::Stall);
     let words = ["--board", &from, "copy", "--move", "--yes", "--to", &to];
     let run = boards.env.jobboard(&words).spawn();
     wait_until("the request is there", || proxy.has_sprung());
     run.kill();
-    proxy.set(Mood::PassOn);
+    proxy.set(ProxyMode::PassOn);
     let _proxy = proxy;
     Killed { _proxy, from, to }
 }
@@ -598,7 +598,7 @@ fn copy_is_removed_if_history_shows_that_the_job_ran_on_the_source() {
         learn(&boards, &other);
         let job = boards.run(&one, &["post", "lost-7"]).posted();
         let (proxy, to) = behind_a_proxy(&boards, &other);
-        proxy.set_at("lost-7", Mood::HangUp);
+        proxy.set_at("lost-7", ProxyMode::HangUp);
         assert_ne!(copy(&boards, &one, &to, &["--move"]).code, 0);
         boards
             .run(&one, &["consume", &job, "--force", "--yes"])

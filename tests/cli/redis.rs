@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{
     env::{Env, Outcome, wait_until},
-    proxy::{Mood, Proxy},
+    proxy::{Proxy, ProxyMode},
     servers::Server,
 };
 
@@ -301,13 +301,13 @@ fn streamed_listing_prints_objects_before_the_next_page() {
     // The proxy stalls the requests of the last page.
     proxy.set_at(
         Box::leak(format!("{last}.owned").into_boxed_str()),
-        Mood::Stall,
+        ProxyMode::Stall,
     );
     let list = ["--board", &url, "list", "-o", "jsonl"];
     let list = env.jobboard(&list).spawn();
     let lines = list.prints(FIRST);
     assert!(lines.len() < 3000 && lines[FIRST - 1].contains(&posted[FIRST - 1]));
-    proxy.set(Mood::PassOn);
+    proxy.set(ProxyMode::PassOn);
     assert_eq!(list.ended().succeeded().lines().count(), 3000);
 }
 

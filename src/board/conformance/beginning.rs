@@ -6,13 +6,13 @@ use super::{
     events::{all_of, next},
     *,
 };
-use crate::board::{EventKind, Onlooker};
+use crate::board::{EventKind, InitialListing};
 
 async fn begin<'a>(board: &'a Subject, wanted: &str) -> (super::events::Events<'a>, Vec<Job>) {
     let mut shown = Vec::new();
-    let onlooker = Onlooker {
-        wants: &|job| job.name == wanted,
-        sees: &mut |entry| match entry {
+    let listing = InitialListing {
+        needs_sidecar: &|job| job.name == wanted,
+        receive: &mut |entry| match entry {
             Entry::Job(job) => {
                 shown.push(*job);
                 ControlFlow::Continue(())
@@ -20,7 +20,7 @@ async fn begin<'a>(board: &'a Subject, wanted: &str) -> (super::events::Events<'
             Entry::Malformed(record) => panic!("{record:?}"),
         },
     };
-    let events = board.events_and_jobs(onlooker).await.unwrap().stream;
+    let events = board.events_and_jobs(listing).await.unwrap().stream;
     (events, shown)
 }
 

@@ -149,8 +149,8 @@ pub(crate) async fn edited_job_keeps_its_delay(board: &Subject) {
     };
     let edited = board.restore(&[edit(&key, change)]).await.unwrap();
     assert_matches!(edited.as_slice(), [Ok(())]);
-    let told = next(&mut events, 1).await;
-    assert_eq!(told, all_of("job7", &[EventKind::Restored]));
+    let received = next(&mut events, 1).await;
+    assert_eq!(received, all_of("job7", &[EventKind::Restored]));
     let after = on_board(board, &key).await;
     assert_eq!((&*after.name, after.priority), ("job7", Priority::High));
     let details = json!({"size": 7, "note": "héllo ☃"});

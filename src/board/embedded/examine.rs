@@ -76,9 +76,9 @@ impl Embedded {
     fn others(&self, directory: &Path, seen: &mut Examined) {
         const OTHERS: u32 = 0o022;
         let path = &self.file.options.path;
-        let beside = ["-wal", "-shm", "-journal"].map(|suffix| with_suffix(path, suffix));
-        let beside = beside.iter().map(PathBuf::as_path);
-        for place in [directory, path].into_iter().chain(beside) {
+        let companions = ["-wal", "-shm", "-journal"].map(|suffix| with_suffix(path, suffix));
+        let companions = companions.iter().map(PathBuf::as_path);
+        for place in [directory, path].into_iter().chain(companions) {
             let Ok(found) = fs::metadata(place) else {
                 continue;
             };

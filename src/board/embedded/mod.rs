@@ -28,8 +28,8 @@ use super::{
     Board, BoardError, Capabilities, ClaimRules, Detail, Events, Health, JobRef, Posted, Query,
     Result, Settled,
     examine::{Examined, Part},
+    own_entry::{OwnEntry, crowded},
     pages,
-    registration::{Registration, crowded},
     wire::history::find as find_ended,
 };
 use crate::job::{
@@ -39,14 +39,14 @@ use crate::job::{
 
 pub(crate) struct Embedded {
     file: Arc<BoardFile>,
-    registration: Registration,
+    own_entry: OwnEntry,
 }
 
 impl Embedded {
     pub(crate) fn new(options: FileOptions) -> Self {
         Self {
             file: Arc::new(BoardFile::new(options)),
-            registration: Registration::default(),
+            own_entry: OwnEntry::default(),
         }
     }
 
@@ -170,12 +170,12 @@ impl Board for Embedded {
     async fn register(&self, conductor: &Conductor) -> Result<()> {
         let file = Arc::clone(&self.file);
         let row = ConductorRow::enter(file, conductor.clone()).await?;
-        self.registration.begin(row);
+        self.own_entry.begin(row);
         Ok(())
     }
 
     async fn publish(&self, report: &ConductorReport) -> Result<()> {
-        self.registration.publish(report).await
+        self.own_entry.publish(report).await
     }
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {
@@ -217,7 +217,7 @@ impl Board for Embedded {
             server: format!("SQLite {}", rusqlite::version()),
             jobs,
             trashed,
-            trashed_beside: 0,
+            trashed_by_siblings: 0,
             is_used,
             warning: None,
         })
@@ -236,7 +236,7 @@ impl Board for Embedded {
     }
 
     async fn close(&self) {
-        self.registration.leave().await;
+        self.own_entry.leave().await;
         self.file.close();
     }
 }

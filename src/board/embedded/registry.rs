@@ -18,7 +18,7 @@ use super::{
 use crate::{
     board::{
         BoardError, EventKind, Result,
-        registration::{LIFE, MOST_CONDUCTORS, Registered, kept},
+        own_entry::{ConductorEntry, LIFE, MOST_CONDUCTORS, kept},
         wire::as_json,
     },
     job::{Conductor, ConductorReport, Owner},
@@ -47,7 +47,7 @@ impl ConductorRow {
 }
 
 #[async_trait]
-impl Registered for ConductorRow {
+impl ConductorEntry for ConductorRow {
     fn set_report(&self, report: &ConductorReport) {
         self.conductor.lock().report = report.clone();
     }

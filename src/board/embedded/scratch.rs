@@ -120,9 +120,9 @@ impl Testable for Embedded {
         self.file.close();
         let path = &self.file.options.path;
         let directories = directories_of(path).unwrap_or_default();
-        let beside = ["-wal", "-shm", "-journal"].map(|suffix| with_suffix(path, suffix));
+        let companions = ["-wal", "-shm", "-journal"].map(|suffix| with_suffix(path, suffix));
         // Delete the file itself last: it leads to the others.
-        for file in beside.iter().chain([&signal_path(path), path]) {
+        for file in companions.iter().chain([&signal_path(path), path]) {
             match fs::remove_file(file) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(self.failed("remove the remains of", error));

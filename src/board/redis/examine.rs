@@ -272,7 +272,7 @@ impl Redis {
             if entries.len() >= MOST_ENTRIES {
                 continue;
             }
-            match self.unreadable_registrations(&names).await {
+            match self.unreadable_entries(&names).await {
                 Ok(mut found) => entries.append(&mut found),
                 Err(error) if error.is_retryable() => return Err(error),
                 // The snapshot reports that the registry cannot be read.

@@ -247,8 +247,8 @@ mod tests {
             (None, ""),
         ] {
             let before = namespace.iter().map(|it| format!("{it}:"));
-            let beside = Keys::of(Some(&(before.collect::<String>() + "selftest-1")));
-            let (name, found) = beside.base();
+            let companions = Keys::of(Some(&(before.collect::<String>() + "selftest-1")));
+            let (name, found) = companions.base();
             assert_eq!((name, found.prefix()), ("selftest-1", base));
             assert_eq!(found.scratches(), format!("{base}selftest-boards"));
         }
@@ -257,14 +257,17 @@ mod tests {
     #[test]
     fn every_key_is_recognised_by_its_name() {
         for keys in [Keys::of(Some("a:b")), Keys::of(Some("")), Keys::of(None)] {
-            let beside = keys.sidecar_names(b"x.owned");
+            let companions = keys.sidecar_names(b"x.owned");
             let key = JobKey::new("x.owned");
-            assert_eq!(keys.part(&beside.owner), Some(KeyPart::Owner(key.clone())));
             assert_eq!(
-                keys.part(&beside.last_modified),
+                keys.part(&companions.owner),
+                Some(KeyPart::Owner(key.clone()))
+            );
+            assert_eq!(
+                keys.part(&companions.last_modified),
                 Some(KeyPart::Modified(key.clone()))
             );
-            assert_eq!(keys.part(&beside.side), Some(KeyPart::Sidecar(key)));
+            assert_eq!(keys.part(&companions.side), Some(KeyPart::Sidecar(key)));
             assert_eq!(
                 keys.part(keys.listings().as_bytes()),
                 Some(KeyPart::Postings)

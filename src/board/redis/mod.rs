@@ -25,15 +25,15 @@ use redis::{Pipeline, Value};
 use self::{
     keys::Keys,
     link::{READ, RedisClient},
-    registry::RedisRegistration,
+    registry::RedisEntry,
     write::post::PredictedNumbers,
 };
 use super::{
-    Board, Capabilities, ClaimRules, Detail, Events, Health, JobRef, Onlooker, PeerOrder, Posted,
-    Query, Result, Settled,
+    Board, Capabilities, ClaimRules, Detail, Events, Health, InitialListing, JobRef, PeerOrder,
+    Posted, Query, Result, Settled,
     examine::{Examined, Part},
+    own_entry::OwnEntry,
     pages,
-    registration::Registration,
     url::redis::RedisUrl,
     wire::{history, posting::Limit},
 };
@@ -49,7 +49,7 @@ pub(crate) struct Redis {
     client: Arc<RedisClient>,
     keys: Keys,
     predicted: PredictedNumbers,
-    registration: Registration,
+    own_entry: OwnEntry,
     history: u32,
 }
 
@@ -67,7 +67,7 @@ impl Redis {
             client: Arc::new(client),
             keys: Keys::of(url.namespace.as_deref()),
             predicted: PredictedNumbers::default(),
-            registration: Registration::default(),
+            own_entry: OwnEntry::default(),
             history,
         }
     }
@@ -140,19 +140,19 @@ impl Board for Redis {
         events::events(self, None).await
     }
 
-    async fn events_and_jobs(&self, onlooker: Onlooker<'_>) -> Result<Events<'_>> {
-        events::events(self, Some(onlooker)).await
+    async fn events_and_jobs(&self, listing: InitialListing<'_>) -> Result<Events<'_>> {
+        events::events(self, Some(listing)).await
     }
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {
         let client = Arc::clone(&self.client);
-        let entrant = RedisRegistration::enter(client, self.keys.clone(), conductor).await?;
-        self.registration.begin(entrant);
+        let entry = RedisEntry::enter(client, self.keys.clone(), conductor).await?;
+        self.own_entry.begin(entry);
         Ok(())
     }
 
     async fn publish(&self, report: &ConductorReport) -> Result<()> {
-        self.registration.publish(report).await
+        self.own_entry.publish(report).await
     }
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {
@@ -210,7 +210,7 @@ impl Board for Redis {
             server: self.client.software(READ).await?,
             jobs,
             trashed,
-            trashed_beside: 0,
+            trashed_by_siblings: 0,
             is_used: jobs + trashed + numbered > 0,
             warning: memory.as_ref().and_then(examine::eviction),
         })
@@ -225,7 +225,7 @@ impl Board for Redis {
     }
 
     async fn close(&self) {
-        self.registration.leave().await;
+        self.own_entry.leave().await;
         self.client.close().await;
     }
 }

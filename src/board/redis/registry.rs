@@ -22,8 +22,8 @@ use super::{
 use crate::{
     board::{
         BoardError, EventKind, Result,
-        registration::{LIFE, MOST_CONDUCTORS, Registered, crowded, kept},
-        wire::{as_json, conductor::RegistryEntry},
+        own_entry::{ConductorEntry, LIFE, MOST_CONDUCTORS, crowded, kept},
+        wire::{as_json, conductor::EntryRecord},
     },
     job::{Conductor, ConductorReport, Owner, from_json, shortened},
 };
@@ -35,20 +35,20 @@ const REGISTER: &str = include_str!("write/scripts/register.lua");
 
 const AT_ONCE: usize = 100;
 
-pub(super) struct RedisRegistration {
+pub(super) struct RedisEntry {
     client: Arc<RedisClient>,
     keys: Keys,
-    entry: RegistryEntry,
+    entry: EntryRecord,
     report: Mutex<ConductorReport>,
 }
 
-impl RedisRegistration {
+impl RedisEntry {
     pub(super) async fn enter(
         client: Arc<RedisClient>,
         keys: Keys,
         conductor: &Conductor,
     ) -> Result<Self> {
-        let entry = RegistryEntry {
+        let entry = EntryRecord {
             name: conductor.name.clone(),
             host: conductor.host.clone(),
             pid: conductor.pid,
@@ -56,14 +56,14 @@ impl RedisRegistration {
             owner: conductor.owner.to_string(),
             token: Uuid::new_v4().to_string(),
         };
-        let entrant = Self {
+        let entry = Self {
             client,
             keys,
             entry,
             report: Mutex::new(conductor.report.clone()),
         };
-        if entrant.put().await? {
-            return Ok(entrant);
+        if entry.put().await? {
+            return Ok(entry);
         }
         let name = conductor.name.clone();
         Err(BoardError::NameTaken { name })
@@ -106,7 +106,7 @@ impl RedisRegistration {
 }
 
 #[async_trait]
-impl Registered for RedisRegistration {
+impl ConductorEntry for RedisEntry {
     fn set_report(&self, report: &ConductorReport) {
         *self.report.lock() = report.clone();
     }
@@ -156,7 +156,7 @@ impl Redis {
     }
 
     /// Returns the keys of unreadable registrations, and of unreadable copies of ended ones, among these keys.
-    pub(super) async fn unreadable_registrations(&self, keys: &[Vec<u8>]) -> Result<Vec<String>> {
+    pub(super) async fn unreadable_entries(&self, keys: &[Vec<u8>]) -> Result<Vec<String>> {
         let prefixes = [self.keys.conductor(""), self.keys.conductor_seen("")];
         let is_of_job = |key: &[u8]| {
             use KeyPart::{Modified, Owner, Sidecar};
@@ -181,7 +181,7 @@ impl Redis {
             for ((key, text), kind) in keys.iter().zip(texts).zip(types) {
                 // An entry that has expired since has no type.
                 let is_there = kind.is_ok_and(|it| it != Value::SimpleString("none".to_owned()));
-                let is_readable = text.is_some_and(|it| from_json::<RegistryEntry>(&it).is_ok());
+                let is_readable = text.is_some_and(|it| from_json::<EntryRecord>(&it).is_ok());
                 if is_there && !is_readable {
                     unreadable.push(shortened(&String::from_utf8_lossy(key)));
                 }
@@ -224,7 +224,7 @@ impl Redis {
             let left = left.and_then(|left| redis::from_redis_value_ref::<u64>(left).ok());
             let silence = left.map(|left| life.saturating_sub(Duration::from_millis(left)));
             let has_left = texts[0].is_none();
-            found.extend(from_json::<RegistryEntry>(text).ok().map(|entry| {
+            found.extend(from_json::<EntryRecord>(text).ok().map(|entry| {
                 let conductor = Conductor {
                     name: entry.name,
                     host: entry.host,
@@ -256,7 +256,7 @@ mod tests {
         Board,
         redis::{
             Redis,
-            testing::{Mood, Proxy, Server, redis_url},
+            testing::{Proxy, ProxyMode, Server, redis_url},
         },
         wire::posting::Limit,
     };
@@ -294,14 +294,14 @@ mod tests {
             event.await.unwrap().unwrap().unwrap().kind
         };
         let client = Arc::clone(&board.client);
-        let entrant = RedisRegistration::enter(client, board.keys.clone(), &night()).await;
-        let entrant = entrant.unwrap();
+        let entry = RedisEntry::enter(client, board.keys.clone(), &night()).await;
+        let entry = entry.unwrap();
         for _ in 0..2 {
             assert_eq!(report().await, EventKind::ConductorJoined);
-            assert!(entrant.put().await.unwrap());
+            assert!(entry.put().await.unwrap());
             server.run::<()>(&["DEL", "taskflow:conductor.night"]);
             assert_eq!(report().await, EventKind::ConductorLeft);
-            assert!(entrant.put().await.unwrap());
+            assert!(entry.put().await.unwrap());
         }
     }
 
@@ -320,11 +320,11 @@ mod tests {
             crate::job::HISTORY,
         );
         board.register(&night()).await.unwrap();
-        for mood in [Mood::Silent, Mood::HangUp] {
-            proxy.set(mood);
-            let unheard = board.publish(&status_with_version("first")).await;
-            assert!(unheard.is_err(), "{unheard:?}");
-            proxy.set(Mood::PassOn);
+        for mode in [ProxyMode::Silent, ProxyMode::HangUp] {
+            proxy.set(mode);
+            let unconfirmed = board.publish(&status_with_version("first")).await;
+            assert!(unconfirmed.is_err(), "{unconfirmed:?}");
+            proxy.set(ProxyMode::PassOn);
             board.publish(&status_with_version("second")).await.unwrap();
             assert_eq!(shown(&board).await, status_with_version("second"));
         }

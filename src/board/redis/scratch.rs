@@ -45,14 +45,14 @@ impl Redis {
         self.client.ask::<u64>(REMOVING, &delete).await.map(drop)
     }
 
-    async fn delete_beside(&self, shelf: Shelf) -> Result<()> {
+    async fn delete_companions(&self, shelf: Shelf) -> Result<()> {
         let mut scan = Scan::of(self.keys.hash(shelf));
         while let Some(page) = scan.next(&self.client).await? {
-            let beside = page.iter().flat_map(|(field, _)| {
-                let beside = self.keys.sidecar_names(field);
-                [beside.owner, beside.last_modified, beside.side]
+            let companions = page.iter().flat_map(|(field, _)| {
+                let companions = self.keys.sidecar_names(field);
+                [companions.owner, companions.last_modified, companions.side]
             });
-            self.delete(beside.collect()).await?;
+            self.delete(companions.collect()).await?;
         }
         Ok(())
     }
@@ -86,7 +86,7 @@ impl Testable for Redis {
     async fn erase(&self) -> Result<()> {
         require_scratch(self.keys.base().0)?;
         for shelf in Shelf::LIVE {
-            self.delete_beside(shelf).await?;
+            self.delete_companions(shelf).await?;
         }
         let keys = &self.keys;
         let named = [

@@ -9,7 +9,7 @@ use std::{
 use chrono::Utc;
 use futures_util::{TryStreamExt, future::join_all};
 
-use self::permission::Scene;
+use self::permission::PreparedJobs;
 use super::{Redis, testing::Server};
 use crate::{
     board::{
@@ -136,7 +136,7 @@ async fn expired_lease_does_not_match_the_next_claim_of_the_same_name() {
 #[tokio::test]
 async fn reading_changes_no_key() {
     need!((board, server) = open());
-    let scene = Scene::set(&board).await;
+    let jobs = PreparedJobs::set(&board).await;
     server.run::<()>(&["HSET", "taskflow:listings", "bad", "nonsense"]);
     // A claim without a job.
     server.run::<()>(&["SET", "taskflow:gone.owned", "ada"]);
@@ -152,16 +152,16 @@ async fn reading_changes_no_key() {
             let entries: Vec<_> = reader.entries(query).try_collect().await.unwrap();
             assert_eq!(entries.len(), if shelf == Shelf::Board { 3 } else { 1 });
         }
-        let wanted = ["bad", "gone", &*scene.claimed.text()].map(JobKey::new);
+        let wanted = ["bad", "gone", &*jobs.claimed.text()].map(JobKey::new);
         let wanted = wanted.map(JobRef::Key);
         reader.find(shelf, &wanted).await.unwrap();
     }
-    assert!(get(&reader, Shelf::Board, &scene.free).await.is_some());
+    assert!(get(&reader, Shelf::Board, &jobs.free).await.is_some());
     reader.health().await.unwrap();
     reader.conductors().await.unwrap();
     drop(reader.events().await.unwrap());
     let refused = reader
-        .settle_one(&scene.claimed, release(), by_name("bob"))
+        .settle_one(&jobs.claimed, release(), by_name("bob"))
         .await;
     assert!(matches!(refused, Err(BoardError::NotOwner { .. })));
     reader.close().await;

@@ -22,7 +22,7 @@ pub(crate) fn misread(kind: BoardKind, draft: &Draft) -> Option<String> {
         }
         BoardKind::ZooKeeper => json::encode(draft),
     };
-    let beside = former.and_then(Sidecar::of_former);
-    let beside = beside.and_then(|side| Sidecar::read(Some(&side.write())).1);
-    contradiction(kind, &raw, draft).or(beside)
+    let companions = former.and_then(Sidecar::of_former);
+    let companions = companions.and_then(|side| Sidecar::read(Some(&side.write())).1);
+    contradiction(kind, &raw, draft).or(companions)
 }

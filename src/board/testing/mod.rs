@@ -27,7 +27,7 @@ pub(super) use self::{
     authority::{Authority, Identity},
     impostor::impostor,
     needs::has,
-    proxy::{Mood, Proxy},
+    proxy::{Proxy, ProxyMode},
 };
 
 use super::BoardError;

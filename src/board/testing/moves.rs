@@ -109,15 +109,15 @@ impl MoveWorld {
         }
     }
 
-    pub(crate) fn require_one_claimable(&self, scene: &impl Debug) {
+    pub(crate) fn require_one_claimable(&self, context: &impl Debug) {
         let state = self.0.lock();
         let is_free = |side: &Side| side.job.as_ref().is_some_and(|it| it.holding.is_none());
         let are_both = state.sides.iter().all(is_free);
-        assert!(!are_both, "both copies can be claimed: {scene:?}");
+        assert!(!are_both, "both copies can be claimed: {context:?}");
     }
 
     /// `movers` counts the moves and resumptions of the scene.
-    pub(crate) fn require_performed_once(&self, movers: usize, scene: &impl Debug) {
+    pub(crate) fn require_performed_once(&self, movers: usize, context: &impl Debug) {
         let state = self.0.lock();
         let left: Vec<_> = state
             .sides
@@ -131,7 +131,7 @@ impl MoveWorld {
         assert!(
             state.performed == 1 && (left.is_empty() || is_hasty || is_kept)
                 || state.performed == 0 && is_kept && state.is_erased,
-            "performed {} times, left {left:?}: {scene:?}",
+            "performed {} times, left {left:?}: {context:?}",
             state.performed
         );
     }

@@ -8,7 +8,7 @@ use crate::job::{ConductorReport, from_json};
 const LONGEST_REPORT: usize = 64 * 1024;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct RegistryEntry {
+pub(crate) struct EntryRecord {
     pub(crate) name: String,
     pub(crate) host: String,
     pub(crate) pid: u32,

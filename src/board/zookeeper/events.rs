@@ -109,14 +109,14 @@ impl NodeWatcher<'_> {
     }
 
     async fn listen(&mut self) -> Result<()> {
-        let heard = self.watches.next(&self.board.paths);
-        let heard = match self.lost_since {
-            None => heard.await,
-            Some(since) => time::timeout_at(since + GRACE, heard)
+        let report = self.watches.next(&self.board.paths);
+        let report = match self.lost_since {
+            None => report.await,
+            Some(since) => time::timeout_at(since + GRACE, report)
                 .await
                 .map_err(|_| unreachable(&self.board, "the connection was lost"))?,
         };
-        self.receive(heard)
+        self.receive(report)
     }
 
     /// Reads the changed nodes, and returns before which number changes are explained. `None` means that everything
@@ -148,14 +148,14 @@ impl NodeWatcher<'_> {
     }
 
     fn receive_all(&mut self) -> Result<()> {
-        while let Some(heard) = self.watches.next(&self.board.paths).now_or_never() {
-            self.receive(heard)?;
+        while let Some(report) = self.watches.next(&self.board.paths).now_or_never() {
+            self.receive(report)?;
         }
         Ok(())
     }
 
-    fn receive(&mut self, heard: WatchReport) -> Result<()> {
-        match heard {
+    fn receive(&mut self, report: WatchReport) -> Result<()> {
+        match report {
             WatchReport::Change(change) => self.picture.changes.push(change),
             WatchReport::Disconnected => self.lost_since = Some(Instant::now()),
             WatchReport::Reconnected => (self.is_reconnected, self.lost_since) = (true, None),

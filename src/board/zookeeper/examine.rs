@@ -51,7 +51,7 @@ impl BoardSession<'_> {
             ),
             Part::Keys { .. } => {
                 self.stray_nodes(&mut seen).await?;
-                self.registrations(&mut seen).await?;
+                self.registry_entries(&mut seen).await?;
             }
         }
         Ok(seen)
@@ -144,8 +144,8 @@ impl BoardSession<'_> {
         Ok(())
     }
 
-    async fn registrations(&self, seen: &mut Examined) -> Result<()> {
-        let (unreadable, denied) = self.unreadable_registrations().await?;
+    async fn registry_entries(&self, seen: &mut Examined) -> Result<()> {
+        let (unreadable, denied) = self.unreadable_entries().await?;
         if denied > 0 {
             let what = format!("registrations without read permission: {denied}");
             seen.unseen(what, None);

@@ -60,7 +60,7 @@ struct OpenSession {
     session: Session,
     asked: Duration,
     /// Whether ephemeral nodes may depend on it.
-    bears: bool,
+    has_dependents: bool,
 }
 
 impl ZooKeeperClient {
@@ -138,7 +138,7 @@ impl ZooKeeperClient {
 
     /// Requests this timeout unless the URL states one. Replaces a session with another timeout unless it bears
     /// claims. Without a timeout any session will do.
-    pub(super) async fn bearing(
+    pub(super) async fn session_for_nodes(
         &self,
         doing: &'static str,
         timeout: Option<Duration>,
@@ -151,7 +151,7 @@ impl ZooKeeperClient {
         let found = async {
             let mut kept = self.lock(deadline).await?;
             let is_other = |kept: &OpenSession| wanted.is_some_and(|wanted| kept.asked != wanted);
-            if let Some(old) = kept.take_if(|kept| is_other(kept) && !kept.bears) {
+            if let Some(old) = kept.take_if(|kept| is_other(kept) && !kept.has_dependents) {
                 // The remaining users end it when they finish.
                 let patience = if old.session.is_shared() {
                     Duration::ZERO
@@ -168,7 +168,7 @@ impl ZooKeeperClient {
                 }
             };
             if let Some(kept) = kept.as_mut() {
-                kept.bears = true;
+                kept.has_dependents = true;
             }
             Ok(session)
         };
@@ -233,10 +233,10 @@ impl ZooKeeperClient {
                 return Ok(None);
             }
         }
-        let (asked, bears) = (old.asked, old.bears);
+        let (asked, has_dependents) = (old.asked, old.has_dependents);
         let tls = self.tls()?;
         // The client pauses between attempts. If no ephemeral node depends on the session, open another one.
-        let detour = self.detour(tls.as_ref(), (!bears).then_some(asked), deadline);
+        let detour = self.detour(tls.as_ref(), (!has_dependents).then_some(asked), deadline);
         let id = session.id();
         match first_of(session.connected(), detour).await {
             Ok(Some(session)) if session.id() == id => Ok(Some(session)),
@@ -244,7 +244,7 @@ impl ZooKeeperClient {
                 *kept = Some(OpenSession {
                     session: session.clone(),
                     asked,
-                    bears,
+                    has_dependents,
                 });
                 Ok(Some(session))
             }
@@ -274,7 +274,7 @@ impl ZooKeeperClient {
         *kept = Some(OpenSession {
             session: session.clone(),
             asked,
-            bears: false,
+            has_dependents: false,
         });
         Ok(session)
     }

@@ -31,7 +31,7 @@ use self::{
     link::{ZooKeeperClient, nodes::READING, transaction::WRITING},
     paths::Paths,
     read::look::PageReader,
-    registry::{SWEEP, StayingRegistration},
+    registry::{HeldEntry, SWEEP},
 };
 use super::{
     Board, BoardError, Capabilities, ClaimRules, Detail, Events, Health, JobRef, PeerOrder, Posted,
@@ -57,7 +57,7 @@ const AT_ONCE: usize = 256;
 
 pub(crate) struct ZooKeeper {
     root: Root,
-    registration: Mutex<Option<StayingRegistration>>,
+    own_entry: Mutex<Option<HeldEntry>>,
     trimmer: HistoryTrimmer,
 }
 
@@ -74,7 +74,7 @@ impl ZooKeeper {
                 paths: Paths::of(&url.path),
                 history,
             },
-            registration: Mutex::default(),
+            own_entry: Mutex::default(),
             trimmer: HistoryTrimmer::default(),
         }
     }
@@ -140,7 +140,7 @@ impl Board for ZooKeeper {
     }
 
     async fn lease_term(&self, wanted: Duration) -> Result<Duration> {
-        let session = self.root.client.bearing(READING, Some(wanted));
+        let session = self.root.client.session_for_nodes(READING, Some(wanted));
         Ok(session.await?.timeout())
     }
 
@@ -174,25 +174,20 @@ impl Board for ZooKeeper {
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {
         let name = &conductor.name;
-        if (self.registration.lock().as_ref())
-            .is_some_and(|entered| entered.entrant().conductor.name == *name)
+        if (self.own_entry.lock().as_ref())
+            .is_some_and(|entry| entry.entry().conductor.name == *name)
         {
             return Err(BoardError::NameTaken { name: name.clone() });
         }
-        let entered =
-            StayingRegistration::enter(self.root.clone(), conductor.clone(), SWEEP).await?;
-        *self.registration.lock() = Some(entered);
+        let entry = HeldEntry::enter(self.root.clone(), conductor.clone(), SWEEP).await?;
+        *self.own_entry.lock() = Some(entry);
         Ok(())
     }
 
     async fn publish(&self, report: &ConductorReport) -> Result<()> {
-        let entered = self
-            .registration
-            .lock()
-            .as_ref()
-            .map(StayingRegistration::entrant);
-        match entered {
-            Some(entered) => entered.publish(report).await,
+        let entry = self.own_entry.lock().as_ref().map(HeldEntry::entry);
+        match entry {
+            Some(entry) => entry.publish(report).await,
             None => Ok(()),
         }
     }
@@ -230,7 +225,7 @@ impl Board for ZooKeeper {
     async fn health(&self) -> Result<Health> {
         let board = self.root.reading().await?;
         let path = &board.paths.board;
-        let (stat, children, (trashed, trashed_beside)) = tokio::try_join!(
+        let (stat, children, (trashed, trashed_by_siblings)) = tokio::try_join!(
             board.session.stat(path),
             board.session.children(path),
             board.count_trashed(),
@@ -242,7 +237,7 @@ impl Board for ZooKeeper {
             server: "ZooKeeper".to_owned(),
             jobs: jobs.count() as u64,
             trashed,
-            trashed_beside,
+            trashed_by_siblings,
             // The trash proves nothing: sibling boards share it.
             is_used: stat.is_some_and(|stat| stat.cversion > 0),
             warning: None,
@@ -258,7 +253,7 @@ impl Board for ZooKeeper {
     }
 
     async fn close(&self) {
-        self.registration.lock().take();
+        self.own_entry.lock().take();
         self.trimmer.finish().await;
         self.root.client.close().await;
     }
@@ -284,7 +279,7 @@ impl ZooKeeper {
     async fn board_for(&self, claimant: Option<&Claimant>) -> Result<BoardSession<'_>> {
         match claimant.map(|by| by.term) {
             Some(Term::Kept(term)) => {
-                let session = self.root.client.bearing(WRITING, Some(term));
+                let session = self.root.client.session_for_nodes(WRITING, Some(term));
                 Ok(self.root.with(session.await?))
             }
             Some(Term::Indefinite | Term::For(_)) | None => self.root.writing().await,

@@ -56,7 +56,7 @@ impl BoardSession<'_> {
         if keys.is_empty() || self.neighbours().await?.is_none() {
             return Ok((keys.len() as u64, 0));
         }
-        let (mut here, mut beside) = (0, 0);
+        let (mut here, mut siblings) = (0, 0);
         for keys in keys.chunks(AT_ONCE) {
             let stats = keys.iter().map(async |key| {
                 let path = self.paths.job(Shelf::Trash, key);
@@ -68,12 +68,12 @@ impl BoardSession<'_> {
             }
             for origin in self.origins(&trashed).await? {
                 match origin {
-                    Origin::Beside(_) => beside += 1,
+                    Origin::Beside(_) => siblings += 1,
                     Origin::Here | Origin::Unknown => here += 1,
                 }
             }
         }
-        Ok((here, beside))
+        Ok((here, siblings))
     }
 
     async fn origins(&self, trashed: &[Trashed]) -> Result<Vec<Origin>> {

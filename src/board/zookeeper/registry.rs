@@ -18,7 +18,7 @@ use super::{
 use crate::{
     board::{
         BoardError, Result,
-        registration::{MOST_CONDUCTORS, crowded},
+        own_entry::{MOST_CONDUCTORS, crowded},
         wire::{as_json, json::Entity},
     },
     job::{Conductor, ConductorReport, LONGEST_TEXT, Owner},
@@ -29,35 +29,35 @@ pub(super) const SWEEP: Duration = Duration::from_secs(3600);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The entry of this process. Once dropped, it ends with its session.
-pub(super) struct StayingRegistration {
-    entrant: Arc<ConductorEntry>,
-    _stay: JoinSet<()>,
+pub(super) struct HeldEntry {
+    entry: Arc<ZooKeeperEntry>,
+    _keeper: JoinSet<()>,
 }
 
-impl StayingRegistration {
+impl HeldEntry {
     pub(super) async fn enter(root: Root, conductor: Conductor, sweep: Duration) -> Result<Self> {
-        let entrant = Arc::new(ConductorEntry {
+        let entry = Arc::new(ZooKeeperEntry {
             root,
             report: Mutex::new(conductor.report.clone()),
             conductor,
         });
-        let states = entrant.enter().await?;
-        let _stay = JoinSet::from_iter([Arc::clone(&entrant).stay(states, sweep)]);
-        Ok(Self { entrant, _stay })
+        let states = entry.enter().await?;
+        let _keeper = JoinSet::from_iter([Arc::clone(&entry).stay(states, sweep)]);
+        Ok(Self { entry, _keeper })
     }
 
-    pub(super) fn entrant(&self) -> Arc<ConductorEntry> {
-        Arc::clone(&self.entrant)
+    pub(super) fn entry(&self) -> Arc<ZooKeeperEntry> {
+        Arc::clone(&self.entry)
     }
 }
 
-pub(super) struct ConductorEntry {
+pub(super) struct ZooKeeperEntry {
     root: Root,
     pub(super) conductor: Conductor,
     report: Mutex<ConductorReport>,
 }
 
-impl ConductorEntry {
+impl ZooKeeperEntry {
     pub(super) async fn publish(&self, report: &ConductorReport) -> Result<()> {
         *self.report.lock() = report.clone();
         let board = self.root.writing().await?;
@@ -71,7 +71,7 @@ impl ConductorEntry {
     async fn enter(&self) -> Result<StateWatcher> {
         let board = self
             .root
-            .with(self.root.client.bearing(WRITING, None).await?);
+            .with(self.root.client.session_for_nodes(WRITING, None).await?);
         // Watch before creating the entry, so that no session end is missed.
         let states = board.session.client.state_watcher();
         let conductor = Conductor {
@@ -200,7 +200,7 @@ impl BoardSession<'_> {
     }
 
     /// Returns the registrations that cannot be read, and the number of those that this user may not read.
-    pub(super) async fn unreadable_registrations(&self) -> Result<(Vec<String>, usize)> {
+    pub(super) async fn unreadable_entries(&self) -> Result<(Vec<String>, usize)> {
         let directory = self.paths.directory(NodeKind::Entity);
         let mut denied = 0;
         let read = |child: &str, node: Node| {
@@ -267,8 +267,8 @@ mod tests {
         let paths = Paths::of(&format!("/{}/jobs", Uuid::new_v4()));
         let root = root(server, &paths);
         let soon = Duration::from_millis(20);
-        let entered = StayingRegistration::enter(root.clone(), conductor("night"), soon);
-        let _entered = entered.await.unwrap();
+        let entry = HeldEntry::enter(root.clone(), conductor("night"), soon);
+        let _entered = entry.await.unwrap();
         let session = root.reading().await.unwrap().session;
         let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
         let stray = paths.side(&JobKey::new("job0000000042"));
@@ -286,8 +286,7 @@ mod tests {
             return;
         };
         let paths = Paths::of(&format!("/{}/jobs", Uuid::new_v4()));
-        let enter =
-            |root: &Root| StayingRegistration::enter(root.clone(), conductor("night"), SWEEP);
+        let enter = |root: &Root| HeldEntry::enter(root.clone(), conductor("night"), SWEEP);
         let ours = root(server, &paths);
         drop(enter(&ours).await.unwrap());
         let _entered = enter(&ours).await.unwrap();

@@ -96,8 +96,8 @@ impl Testable for ZooKeeper {
     async fn scratches(&self) -> Result<Vec<String>> {
         let session = self.root.reading().await?.session;
         let parent = self.root.paths.parent();
-        let beside = session.children(parent).await?;
-        let names = beside.iter().filter_map(|name| name.strip_prefix('.'));
+        let siblings = session.children(parent).await?;
+        let names = siblings.iter().filter_map(|name| name.strip_prefix('.'));
         let names: Vec<_> = names.filter(|name| made_on(name).is_some()).collect();
         let parent = parent.trim_end_matches('/');
         let paths: Vec<_> = names.iter().map(|it| format!("{parent}/.{it}")).collect();

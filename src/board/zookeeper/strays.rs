@@ -72,8 +72,8 @@ impl BoardSession<'_> {
             .into_iter();
         let read = strays.filter_map(|(path, node)| Some((path, node?)));
         let readable = read.filter(|(_, node)| !node.is_denied());
-        let doomed = readable.map(|(path, node)| (path, Some(node.stat.version)));
-        self.delete_unused(&doomed.collect::<Vec<_>>()).await?;
+        let unused = readable.map(|(path, node)| (path, Some(node.stat.version)));
+        self.delete_unused(&unused.collect::<Vec<_>>()).await?;
         self.trim_history().await
     }
 }

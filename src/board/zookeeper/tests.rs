@@ -26,7 +26,7 @@ use zookeeper_client::{Acls, CreateMode, Error, Stat};
 use super::{
     ZooKeeper,
     paths::{NodeKind, Paths},
-    testing::{Mood, Proxy, Server, zookeeper_url},
+    testing::{Proxy, ProxyMode, Server, zookeeper_url},
 };
 use crate::{
     board::{

@@ -46,15 +46,15 @@ pub(super) fn start(
     out: &Output,
 ) -> io::Result<()> {
     let console = Console::new(out.colours_errors());
-    let (format, tells) = (format.on(out), !out.is_quiet());
+    let (format, is_loud) = (format.on(out), !out.is_quiet());
     // Not joined: the sender of the last event waits until it has been printed.
     thread::Builder::new()
         .name("show".to_owned())
-        .spawn(move || show(console, progress, format, tells))?;
+        .spawn(move || show(console, progress, format, is_loud))?;
     Ok(())
 }
 
-fn show(mut console: Console, mut progress: Receiver<LogItem>, format: LogFormat, tells: bool) {
+fn show(mut console: Console, mut progress: Receiver<LogItem>, format: LogFormat, is_loud: bool) {
     while let Some(mut next) = progress.blocking_recv() {
         // Events that arrived together are written together.
         loop {
@@ -69,7 +69,7 @@ fn show(mut console: Console, mut progress: Receiver<LogItem>, format: LogFormat
                 }
                 // A full disk stops no job.
                 LogItem::Bytes(log, bytes) => {
-                    if let Some(note) = log.write(&bytes).filter(|_| tells) {
+                    if let Some(note) = log.write(&bytes).filter(|_| is_loud) {
                         print(&mut console, format, &note);
                     }
                 }

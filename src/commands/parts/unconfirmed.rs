@@ -30,7 +30,7 @@ pub(crate) async fn claim_first_confirmed(
     let keys: Vec<_> = jobs.iter().map(|job| job.key.clone()).collect();
     for tries_left in (0..TRIES).rev() {
         let (error, jobs) = match board.claim(&keys, by, 1, rules).await {
-            Ok(mut answers) => match answers.iter().position(|it| is_unheard(it, by)) {
+            Ok(mut answers) => match answers.iter().position(|it| is_unanswered(it, by)) {
                 None => return Ok(answers),
                 Some(at) => match answers.swap_remove(at) {
                     Err(error) => (error, &jobs[at..=at]),
@@ -71,7 +71,7 @@ pub(crate) async fn claim_confirmed(
     Ok(answer.unwrap_or(Err(BoardError::NoSuchJob))?)
 }
 
-fn is_unheard(answer: &board::Result<Claimed>, by: &Claimant) -> bool {
+fn is_unanswered(answer: &board::Result<Claimed>, by: &Claimant) -> bool {
     match answer {
         Err(BoardError::Unknown { .. }) => true,
         // The claim without a reply took effect after the last check.

@@ -58,7 +58,8 @@ pub(super) struct ReportFacts {
     /// The jobs posted, finished and failed in each of the last sixty minutes.
     #[serde(skip)]
     pub(super) hour: [Vec<u64>; KINDS.len()],
-    pub(super) course: Vec<Interval>,
+    #[serde(rename = "course")]
+    pub(super) intervals: Vec<Interval>,
     pub(super) waited: Option<Percentiles>,
     pub(super) took: Option<Percentiles>,
     pub(super) timeline: Timeline,

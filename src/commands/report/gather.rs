@@ -10,7 +10,7 @@ use super::{
     facts::ReportFacts,
     guard,
     lanes::Runs,
-    measure::{CourseEvent, EventCourse, Quantiles, count, spans},
+    measure::{CountedEvent, EventIntervals, Quantiles, count, spans},
     words::Remainder,
 };
 use crate::{
@@ -32,7 +32,7 @@ const MOST_FAILURES: usize = 20;
 
 pub(super) struct ReportData {
     facts: ReportFacts,
-    course: EventCourse,
+    events: EventIntervals,
     waited: Quantiles,
     took: Quantiles,
     failures: Signatures,
@@ -56,7 +56,7 @@ impl ReportData {
                 held: spans(),
                 ..ReportFacts::default()
             },
-            course: EventCourse::new(at),
+            events: EventIntervals::new(at),
             waited: Quantiles::default(),
             took: Quantiles::default(),
             failures: Signatures::default(),
@@ -73,7 +73,7 @@ impl ReportData {
 
     pub(super) fn add(&mut self, job: &Job) {
         if let Some(posted) = job.created_on {
-            self.course.add(CourseEvent::Posted, posted);
+            self.events.add(CountedEvent::Posted, posted);
         }
         self.failures.add(job);
         self.runs.add_failures(job);
@@ -81,7 +81,7 @@ impl ReportData {
             Shelf::Board => self.add_waiting(job),
             Shelf::Trash => {
                 if let Some(time) = job.trashed_on.filter(|_| job.fatal_failure().is_some()) {
-                    self.course.add(CourseEvent::Failed, time);
+                    self.events.add(CountedEvent::Failed, time);
                 }
             }
             Shelf::History => self.add_ended(job),
@@ -108,18 +108,18 @@ impl ReportData {
 
     fn add_ended(&mut self, job: &Job) {
         let Some(ended) = &job.ended else { return };
-        self.course.reach(ended.on);
+        self.events.reach(ended.on);
         let (kind, on) = match ended.departure {
-            Departure::Consumed => (CourseEvent::Finished, Some(ended.on)),
-            Departure::Failed => (CourseEvent::Failed, Some(ended.on)),
+            Departure::Consumed => (CountedEvent::Finished, Some(ended.on)),
+            Departure::Failed => (CountedEvent::Failed, Some(ended.on)),
             // A purged job ended when it was trashed, if its record shows the time.
             Departure::Purged => (
-                CourseEvent::Failed,
+                CountedEvent::Failed,
                 job.history.failures.last().map(|it| it.time),
             ),
         };
         if let Some(on) = on {
-            self.course.add(kind, on);
+            self.events.add(kind, on);
         }
         if ended.departure != Departure::Purged {
             self.waited.add(job.waited());
@@ -164,8 +164,8 @@ impl ReportData {
             remembered: Some(self.remembered),
             more_failures: Remainder::than(&mut failures, MOST_FAILURES, has_dropped),
             failures,
-            hour: self.course.last_hour(),
-            course: self.course.intervals(),
+            hour: self.events.last_hour(),
+            intervals: self.events.intervals(),
             waited: self.waited.percentiles(),
             took: self.took.percentiles(),
             timeline: self.runs.finish(conductors, self.facts.at),

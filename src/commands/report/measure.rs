@@ -116,7 +116,7 @@ const LENGTHS: [i64; 11] = [
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CourseEvent {
+pub(super) enum CountedEvent {
     Posted,
     Finished,
     Failed,
@@ -126,7 +126,7 @@ pub(super) const KINDS: [&str; 3] = ["posted", "finished", "failed"];
 
 /// Events over time, kept for all interval lengths until the suitable one is known.
 #[derive(Debug, Clone)]
-pub(super) struct EventCourse {
+pub(super) struct EventIntervals {
     at: i64,
     levels: [[[u64; KINDS.len()]; INTERVALS]; LENGTHS.len()],
     first: Option<i64>,
@@ -147,7 +147,7 @@ impl Interval {
     }
 }
 
-impl EventCourse {
+impl EventIntervals {
     pub(super) fn new(at: DateTime<Utc>) -> Self {
         Self {
             at: at.timestamp(),
@@ -161,7 +161,7 @@ impl EventCourse {
         self.first = Some(self.first.map_or(time, |first| first.min(time)));
     }
 
-    pub(super) fn add(&mut self, kind: CourseEvent, time: DateTime<Utc>) {
+    pub(super) fn add(&mut self, kind: CountedEvent, time: DateTime<Utc>) {
         let time = time.timestamp();
         for (length, level) in LENGTHS.into_iter().zip(&mut self.levels) {
             let back = self.at.div_euclid(length) - time.div_euclid(length);
@@ -247,29 +247,29 @@ mod tests {
     #[test]
     fn interval_length_follows_the_length_of_the_history() {
         let at = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
-        let mut course = EventCourse::new(at);
-        course.add(CourseEvent::Posted, at - TimeDelta::days(4000));
-        assert_eq!(course.intervals(), []);
+        let mut events = EventIntervals::new(at);
+        events.add(CountedEvent::Posted, at - TimeDelta::days(4000));
+        assert_eq!(events.intervals(), []);
         let mut add = |kind, time| {
-            course.add(kind, time);
-            course.reach(time);
-            course.intervals().len()
+            events.add(kind, time);
+            events.reach(time);
+            events.intervals().len()
         };
         // The numbers of the report cover the last hour, too.
-        assert_eq!(add(CourseEvent::Finished, at - TimeDelta::minutes(3)), 60);
-        assert_eq!(add(CourseEvent::Failed, at - TimeDelta::hours(4)), 49);
-        course.add(CourseEvent::Posted, at - TimeDelta::hours(5));
-        let [posted, finished, failed] = course.last_hour();
+        assert_eq!(add(CountedEvent::Finished, at - TimeDelta::minutes(3)), 60);
+        assert_eq!(add(CountedEvent::Failed, at - TimeDelta::hours(4)), 49);
+        events.add(CountedEvent::Posted, at - TimeDelta::hours(5));
+        let [posted, finished, failed] = events.last_hour();
         assert_eq!((posted[59], finished[56], failed.len()), (0, 1, 60));
-        let intervals = course.intervals();
+        let intervals = events.intervals();
         assert_eq!(intervals.len(), 49);
         assert_eq!(intervals[0].to - intervals[0].from, TimeDelta::minutes(5));
         let all = intervals.iter().map(Interval::counts);
         let all: Vec<_> = all.filter(|it| *it != [0; 3]).collect();
         assert_eq!(all, [[0, 0, 1], [0, 1, 0]]);
-        course.reach(at - TimeDelta::days(40_000));
-        assert_eq!(course.intervals().len(), INTERVALS);
+        events.reach(at - TimeDelta::days(40_000));
+        assert_eq!(events.intervals().len(), INTERVALS);
         // Clocks may disagree.
-        course.add(CourseEvent::Finished, at + TimeDelta::days(1));
+        events.add(CountedEvent::Finished, at + TimeDelta::days(1));
     }
 }

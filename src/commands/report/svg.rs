@@ -143,7 +143,7 @@ fn bars(
     bars.chain([baseline(floor)]).collect()
 }
 
-pub(super) fn course(id: &'static str, title: &'static str, intervals: &[Interval]) -> Html {
+pub(super) fn intervals(id: &'static str, title: &'static str, intervals: &[Interval]) -> Html {
     let (mut drawn, mut totals, mut floor) = (Html::default(), Vec::new(), 0.0);
     let classes = ["rect.unclaimed", "rect.done", "rect.failed"];
     for (kind, (name, class)) in KINDS.into_iter().zip(classes).enumerate() {

@@ -195,8 +195,8 @@ impl ReportFacts {
         }
     }
 
-    pub(super) fn course_table(&self) -> Table {
-        let rows = self.course.iter();
+    pub(super) fn events_table(&self) -> Table {
+        let rows = self.intervals.iter();
         let rows = rows.filter(|it| it.counts().iter().any(|count| *count > 0));
         let rows = rows.map(|it| row(words::time(it.from), &it.counts()));
         let title = "Events over time, without empty intervals";

@@ -54,7 +54,7 @@ fn text_of_a_small_board() {
 fn bars_cover_the_hour_of_the_numbers() {
     let facts = facts(&USUAL);
     for (kind, hour) in facts.hour.iter().enumerate() {
-        let bars = facts.course.iter().map(|it| it.counts()[kind]);
+        let bars = facts.intervals.iter().map(|it| it.counts()[kind]);
         assert_eq!(bars.sum::<u64>(), hour.iter().sum::<u64>(), "{kind}");
     }
 }
@@ -205,7 +205,7 @@ fn failed_jobs_in_the_trash_are_counted_as_a_problem() {
     let facts = diagnosed(gathered.into_facts(&[]), surveyor.counted(), Vec::new());
     let failed = facts.problems.iter().map(|it| (it.code.name(), it.jobs));
     assert_eq!(failed.collect::<Vec<_>>(), [("failed", 1), ("failed", 1)]);
-    // The course and the timeline agree.
+    // The intervals and the timeline agree.
     let of_lanes = facts.timeline.lanes.iter().map(|lane| lane.sums.failed);
     let [_, _, failed] = &facts.hour;
     assert_eq!((of_lanes.sum(), failed.iter().sum()), (2_u64, 2_u64));
@@ -314,8 +314,8 @@ fn purged_failed_job_counts_as_failed() {
         900,
         Departure::Consumed,
     )));
-    let course = gathered.into_facts(&[]).course;
-    let sum = |kind: usize| course.iter().map(|it| it.counts()[kind]).sum::<u64>();
+    let intervals = gathered.into_facts(&[]).intervals;
+    let sum = |kind: usize| intervals.iter().map(|it| it.counts()[kind]).sum::<u64>();
     assert_eq!((sum(2), sum(1)), (1, 1));
 }
 

@@ -54,7 +54,7 @@ impl Report for ReportFacts {
 
 impl ReportFacts {
     fn history(&self, page: &mut Page) {
-        let Some(first) = self.course.first() else {
+        let Some(first) = self.intervals.first() else {
             return;
         };
         let length = (first.to - first.from).to_std().unwrap_or_default();
@@ -64,7 +64,7 @@ impl ReportFacts {
             "Since {from}; one bar per {each}; rows have separate scales"
         ));
         for (at, kind) in KINDS.into_iter().enumerate() {
-            let counts = self.course.iter().map(|it| it.counts()[at]);
+            let counts = self.intervals.iter().map(|it| it.counts()[at]);
             let (bars, sum) = (sparkline(counts.clone()), words::grouped(counts.sum()));
             let line = page.line().add(Tone::Faint, format!("{kind:<9} "));
             line.plain(format!("{bars}  {sum}"));

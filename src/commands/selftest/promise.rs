@@ -121,8 +121,8 @@ impl From<BoardError> for TrialError {
 }
 
 impl From<TrialError> for Assessment {
-    fn from(trouble: TrialError) -> Self {
-        match trouble {
+    fn from(error: TrialError) -> Self {
+        match error {
             TrialError::Broken(why) => Self::new(Grade::Broken, why),
             TrialError::Local(why) => Self::untried(why),
             TrialError::Board(

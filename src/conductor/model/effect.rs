@@ -3,38 +3,38 @@
 use super::{
     step::Step,
     world::{
-        Answer, Broken, Call, Conductor, Doing, GONE, Hold, IDLE, Kind, Life, Planted, Request,
-        SILENCE, Scene, TERM, World,
+        Answer, Broken, Call, Conductor, Doing, GONE, Hold, IDLE, Kind, Life, ModelConfig, Planted,
+        Request, SILENCE, TERM, World,
     },
 };
 
 impl World {
     /// Takes a step; `None` if it is impossible now.
-    pub(super) fn take(&mut self, step: Step, scene: &Scene) -> Option<()> {
+    pub(super) fn take(&mut self, step: Step, config: &ModelConfig) -> Option<()> {
         match step {
-            Step::Tick => self.tick(scene),
-            Step::SessionEnds => self.end_session(scene),
-            Step::Asks(i) => self.ask(i, scene),
-            Step::Serves(i) => self.serve_call(i, |it| &mut it.call, scene),
-            Step::ServesRenewal(i) => self.serve_call(i, |it| &mut it.renewal, scene),
+            Step::Tick => self.tick(config),
+            Step::SessionEnds => self.end_session(config),
+            Step::Asks(i) => self.ask(i, config),
+            Step::Serves(i) => self.serve_call(i, |it| &mut it.call, config),
+            Step::ServesRenewal(i) => self.serve_call(i, |it| &mut it.renewal, config),
             Step::ServesLate(i) => {
                 let (owner, request) = self.conductors[i].late.take()?;
-                self.serve(owner, request, scene);
+                self.serve(owner, request, config);
                 Some(())
             }
             Step::Hears(i) => self.hear(i),
-            Step::HearsOfRenewal(i) => self.hear_of_renewal(i, scene),
-            Step::TellsGuard(i) => self.prepare(i, scene),
-            Step::OperatorForces => self.force(scene),
+            Step::HearsOfRenewal(i) => self.hear_of_renewal(i, config),
+            Step::TellsGuard(i) => self.prepare(i, config),
+            Step::OperatorForces => self.force(config),
             Step::Starts(i) => self.start(i),
             Step::CommandEnds(i) => self.end_command(i),
             Step::Renews(i) => self.renew(i),
-            Step::Settles(i) => self.settle(i, scene),
-            Step::GivesUp(i) => self.give_up(i, scene),
-            Step::GuardKills(i) => self.guard_kills(i, scene),
+            Step::Settles(i) => self.settle(i, config),
+            Step::GivesUp(i) => self.give_up(i, config),
+            Step::GuardKills(i) => self.guard_kills(i, config),
             Step::ReplacesGuard(i) => self.replace_guard(i),
             Step::GivesBack(i) => self.give_back(i),
-            Step::NoticesClaim(i) => self.notice(i, scene),
+            Step::NoticesClaim(i) => self.notice(i, config),
             Step::OperatorResumes => std::mem::take(&mut self.is_paused).then_some(()),
             Step::Continues(i) => change(&mut self.conductors[i].life, Life::Stopped, Life::Up),
             Step::GuardContinues(i) => {
@@ -69,10 +69,10 @@ impl World {
         &mut self,
         i: usize,
         of: fn(&mut Conductor) -> &mut Option<Call>,
-        scene: &Scene,
+        config: &ModelConfig,
     ) -> Option<()> {
         let mut call = of(&mut self.conductors[i]).filter(|it| it.answer.is_none())?;
-        call.answer = Some(self.serve(i, call.request, scene));
+        call.answer = Some(self.serve(i, call.request, config));
         *of(&mut self.conductors[i]) = Some(call);
         Some(())
     }
@@ -101,14 +101,14 @@ impl World {
     }
 
     /// Requests the settlement, again if no answer came.
-    fn settle(&mut self, i: usize, scene: &Scene) -> Option<()> {
+    fn settle(&mut self, i: usize, config: &ModelConfig) -> Option<()> {
         let conductor = self.able(i)?;
         let is_consumed = match conductor.doing {
             Doing::Ended { is_success } => is_success,
             Doing::Settles { is_consumed } => is_consumed,
             _ => return None,
         };
-        (conductor.call.is_none() && !conductor.is_over(scene)).then_some(())?;
+        (conductor.call.is_none() && !conductor.is_over(config)).then_some(())?;
         conductor.doing = Doing::Settles { is_consumed };
         conductor.is_watched = false;
         conductor.call = Some(ask(
@@ -122,15 +122,15 @@ impl World {
     }
 
     /// Ends the command of an expired claim.
-    fn give_up(&mut self, i: usize, scene: &Scene) -> Option<()> {
+    fn give_up(&mut self, i: usize, config: &ModelConfig) -> Option<()> {
         let conductor = self.able(i)?;
-        conductor.is_over(scene).then_some(())?;
+        conductor.is_over(config).then_some(())?;
         conductor.abandon(i);
         Some(())
     }
 
-    fn guard_kills(&mut self, i: usize, scene: &Scene) -> Option<()> {
-        self.conductors[i].is_command_due(scene)?;
+    fn guard_kills(&mut self, i: usize, config: &ModelConfig) -> Option<()> {
+        self.conductors[i].is_command_due(config)?;
         self.conductors[i].command = None;
         self.leader_ended(i, false);
         Some(())
@@ -162,11 +162,11 @@ impl World {
     }
 
     /// Notices a claim of ours that was made late.
-    fn notice(&mut self, i: usize, scene: &Scene) -> Option<()> {
+    fn notice(&mut self, i: usize, config: &ModelConfig) -> Option<()> {
         let is_ours = self.hold.is_some_and(|it| it.owner == i);
         let conductor = self.able(i)?;
         let is_left = is_ours && conductor.doing == Doing::Nothing && !conductor.is_unreleased;
-        (is_left && !scene.has(Planted::NoticesNoLateClaim)).then_some(())?;
+        (is_left && !config.has(Planted::NoticesNoLateClaim)).then_some(())?;
         conductor.is_unreleased = true;
         Some(())
     }
@@ -215,15 +215,15 @@ impl World {
         Some(())
     }
 
-    pub(super) fn ask(&mut self, i: usize, scene: &Scene) -> Option<()> {
+    pub(super) fn ask(&mut self, i: usize, config: &ModelConfig) -> Option<()> {
         (!self.is_ended && !self.is_paused).then_some(())?;
         let conductor = self.able(i)?;
         let is_free = conductor.doing == Doing::Nothing && !conductor.is_unreleased;
         (is_free && conductor.call.is_none()).then_some(())?;
         conductor.doing = Doing::Asks;
-        let before = match scene.kind {
+        let before = match config.kind {
             Kind::Expiry => 0,
-            Kind::Session if scene.has(Planted::CountsFromTheClaimItself) => TERM,
+            Kind::Session if config.has(Planted::CountsFromTheClaimItself) => TERM,
             Kind::Session => TERM - SILENCE,
         };
         conductor.confirmed = [TERM, before];
@@ -250,7 +250,7 @@ impl World {
         Some(())
     }
 
-    pub(super) fn hear_of_renewal(&mut self, i: usize, scene: &Scene) -> Option<()> {
+    pub(super) fn hear_of_renewal(&mut self, i: usize, config: &ModelConfig) -> Option<()> {
         let conductor = self.able(i)?;
         let call = conductor.renewal?;
         let answer = call.answer?;
@@ -263,7 +263,7 @@ impl World {
                 let before = conductor.confirmed[0];
                 conductor.confirmed = [
                     call.left,
-                    if scene.kind == Kind::Session {
+                    if config.kind == Kind::Session {
                         before
                     } else {
                         0
@@ -275,12 +275,12 @@ impl World {
     }
 
     /// Ends the leftovers of earlier attempts on this machine, and registers the command with the guard.
-    pub(super) fn prepare(&mut self, i: usize, scene: &Scene) -> Option<()> {
+    pub(super) fn prepare(&mut self, i: usize, config: &ModelConfig) -> Option<()> {
         let conductor = self.able(i)?;
-        let may_start = conductor.doing == Doing::Won && !conductor.is_over(scene);
+        let may_start = conductor.doing == Doing::Won && !conductor.is_over(config);
         (may_start && conductor.guard != Life::Dead).then_some(())?;
-        let near = |j: &usize| *j == i || scene.is_one_machine;
-        if !scene.has(Planted::StartsBesideLeftovers) {
+        let near = |j: &usize| *j == i || config.is_one_machine;
+        if !config.has(Planted::StartsBesideLeftovers) {
             for j in (0..2).filter(near) {
                 let other = &mut self.conductors[j];
                 let is_guarded = j != i && other.guard == Life::Up;
@@ -296,7 +296,7 @@ impl World {
         }
         let conductor = &mut self.conductors[i];
         conductor.doing = Doing::Starts;
-        conductor.is_watched = !scene.has(Planted::GuardForgets);
+        conductor.is_watched = !config.has(Planted::GuardForgets);
         Some(())
     }
 
@@ -312,13 +312,13 @@ impl World {
     }
 
     /// An operator ends the claim on screen.
-    pub(super) fn force(&mut self, scene: &Scene) -> Option<()> {
+    pub(super) fn force(&mut self, config: &ModelConfig) -> Option<()> {
         let (owner, fence) = self.seen.take()?;
         let Some(hold) = self.hold else {
             return Some(());
         };
         let is_the_same = (hold.owner, hold.fence) == (owner, fence);
-        if !is_the_same && !scene.has(Planted::ForcesUnseen) {
+        if !is_the_same && !config.has(Planted::ForcesUnseen) {
             return Some(());
         }
         if !is_the_same {

@@ -4,17 +4,17 @@ use std::{collections::HashMap, fmt};
 
 use super::{
     step::Step,
-    world::{Broken, Scene, World},
+    world::{Broken, ModelConfig, World},
 };
 
 /// The shortest way to a broken guarantee.
 #[derive(Debug)]
-pub(super) struct Course {
+pub(super) struct Counterexample {
     pub(super) broken: Broken,
     pub(super) steps: Vec<Step>,
 }
 
-impl fmt::Display for Course {
+impl fmt::Display for Counterexample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:?} after", self.broken)?;
         self.steps
@@ -46,24 +46,24 @@ impl Found {
         number
     }
 
-    fn course(&self, broken: Broken, mut at: u32, scene: &Scene) -> Course {
+    fn counterexample(&self, broken: Broken, mut at: u32, config: &ModelConfig) -> Counterexample {
         let mut path = Vec::new();
         while at != 0 {
             path.push(self.worlds[at as usize]);
             at = self.origins[at as usize];
         }
-        let mut world = World::first(scene);
+        let mut world = World::first(config);
         let mut steps = Vec::new();
         for next in path.into_iter().rev() {
             let found = world
-                .steps(scene)
+                .steps(config)
                 .into_iter()
                 .find(|(_, it)| it.unnamed() == next);
             let (step, after) = found.expect("a world on the found path");
             steps.push(step);
             world = after;
         }
-        Course { broken, steps }
+        Counterexample { broken, steps }
     }
 
     /// Returns a world where the job can never finish, although a conductor works.
@@ -88,15 +88,15 @@ impl Found {
 }
 
 /// Explores all worlds: returns their number, or the way to a broken guarantee.
-pub(super) fn explore(scene: &Scene) -> Result<usize, Course> {
+pub(super) fn explore(config: &ModelConfig) -> Result<usize, Counterexample> {
     let mut found = Found::default();
-    found.add(World::first(scene), 0);
+    found.add(World::first(config), 0);
     let mut at = 0;
     while let Some(world) = found.worlds.get(at).copied() {
         if let Some(broken) = world.broken {
-            return Err(found.course(broken, at as u32, scene));
+            return Err(found.counterexample(broken, at as u32, config));
         }
-        for (step, next) in world.steps(scene) {
+        for (step, next) in world.steps(config) {
             let number = found.add(next, at as u32);
             if world.is_ordinary(step) {
                 found.ordinary.push((at as u32, number));
@@ -105,7 +105,7 @@ pub(super) fn explore(scene: &Scene) -> Result<usize, Course> {
         at += 1;
     }
     match found.stuck() {
-        Some(at) => Err(found.course(Broken::Stuck, at, scene)),
+        Some(at) => Err(found.counterexample(Broken::Stuck, at, config)),
         None => Ok(found.worlds.len()),
     }
 }

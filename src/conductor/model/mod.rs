@@ -14,37 +14,37 @@ mod world;
 
 use self::{
     explore::explore,
-    world::{Broken, Kind, Planted, Scene},
+    world::{Broken, Kind, ModelConfig, Planted},
 };
 use crate::board::testing::needs::is_full;
 
-const SCENE: Scene = Scene {
+const CONFIG: ModelConfig = ModelConfig {
     kind: Kind::Expiry,
     is_one_machine: false,
     faults: 1,
     planted: None,
 };
 
-fn keeps_its_promises(scene: Scene) {
-    match explore(&scene) {
-        Ok(worlds) => eprintln!("faults: {worlds} worlds keep the guarantees in {scene:?}"),
-        Err(course) => panic!("{scene:?}: {course}"),
+fn keeps_its_promises(config: ModelConfig) {
+    match explore(&config) {
+        Ok(worlds) => eprintln!("faults: {worlds} worlds keep the guarantees in {config:?}"),
+        Err(counterexample) => panic!("{config:?}: {counterexample}"),
     }
 }
 
 #[test]
 fn expiring_claims_satisfy_the_properties() {
     let faults = if is_full() { 2 } else { 1 };
-    keeps_its_promises(Scene { faults, ..SCENE });
+    keeps_its_promises(ModelConfig { faults, ..CONFIG });
 }
 
 #[test]
 fn session_claims_satisfy_the_properties() {
     let faults = if is_full() { 2 } else { 1 };
-    keeps_its_promises(Scene {
+    keeps_its_promises(ModelConfig {
         kind: Kind::Session,
         faults,
-        ..SCENE
+        ..CONFIG
     });
 }
 
@@ -56,30 +56,30 @@ fn next_guard_on_the_machine_ends_leftovers() {
         false => (&[Kind::Expiry][..], 1),
     };
     for &kind in kinds {
-        keeps_its_promises(Scene {
+        keeps_its_promises(ModelConfig {
             kind,
             is_one_machine: true,
             faults,
-            ..SCENE
+            ..CONFIG
         });
     }
 }
 
 #[test]
 fn each_planted_mistake_violates_a_property() {
-    let one_machine = Scene {
+    let one_machine = ModelConfig {
         is_one_machine: true,
-        ..SCENE
+        ..CONFIG
     };
-    let session = Scene {
+    let session = ModelConfig {
         kind: Kind::Session,
-        ..SCENE
+        ..CONFIG
     };
-    for (planted, scene, faults, broken) in [
-        (Planted::SettlesWithoutFence, SCENE, 0, Broken::SettledLate),
-        (Planted::RenewsAnyClaim, SCENE, 0, Broken::RanTwice),
-        (Planted::ForcesUnseen, SCENE, 1, Broken::ForcedAnother),
-        (Planted::GuardForgets, SCENE, 1, Broken::RanTwice),
+    for (planted, config, faults, broken) in [
+        (Planted::SettlesWithoutFence, CONFIG, 0, Broken::SettledLate),
+        (Planted::RenewsAnyClaim, CONFIG, 0, Broken::RanTwice),
+        (Planted::ForcesUnseen, CONFIG, 1, Broken::ForcedAnother),
+        (Planted::GuardForgets, CONFIG, 1, Broken::RanTwice),
         (
             Planted::StartsBesideLeftovers,
             one_machine,
@@ -100,12 +100,15 @@ fn each_planted_mistake_violates_a_property() {
         ),
         (Planted::NoticesNoLateClaim, session, 0, Broken::Stuck),
     ] {
-        let scene = Scene {
+        let config = ModelConfig {
             planted: Some(planted),
             faults,
-            ..scene
+            ..config
         };
-        let course = explore(&scene).expect_err(&format!("{planted:?} breaks something"));
-        assert_eq!(course.broken, broken, "{planted:?}: {course}");
+        let counterexample = explore(&config).expect_err(&format!("{planted:?} breaks something"));
+        assert_eq!(
+            counterexample.broken, broken,
+            "{planted:?}: {counterexample}"
+        );
     }
 }

@@ -40,7 +40,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim or a renewal is served",
         "board/zookeeper/write/claim.rs",
         &["attempt", "renew"],
-        "c55ceb25",
+        "41125d12",
     ),
     (
         "a settlement is served",
@@ -52,7 +52,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim or a renewal is served",
         "board/embedded/write/claim.rs",
         &["take", "renew"],
-        "4f5e7351",
+        "e24453b3",
     ),
     (
         "a settlement is served",
@@ -70,7 +70,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "the conductor counts the remaining lease",
         "lease/ledger.rs",
         &["renew_at", "limits", "add", "expire", "confirm", "refuse"],
-        "1c333645",
+        "abc5b329",
     ),
     (
         "the command ends before its deadline",
@@ -82,19 +82,19 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "the guard is informed and the command starts",
         "worker/mod.rs",
         &["end_leftovers", "launch", "finish"],
-        "237a2bd2",
+        "de3befb0",
     ),
     (
         "remains of earlier attempts are ended",
         "process/guard/leftover.rs",
         &["end", "end_left_over", "left_over"],
-        "947cf33f",
+        "79ab81ad",
     ),
     (
         "the guard ends a command",
         "process/guard/helper.rs",
         &["enforce", "end_all"],
-        "a97af159",
+        "3f10d7e0",
     ),
     (
         "a conductor settles",

@@ -2,7 +2,7 @@
 //!
 //! Requests may arrive late and answers never. Any process may be stopped or killed between two steps.
 
-use super::world::{Scene, World};
+use super::world::{ModelConfig, World};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
@@ -88,7 +88,7 @@ const OF_EACH: [fn(usize) -> Step; 23] = [
 ];
 
 impl World {
-    pub(super) fn steps(&self, scene: &Scene) -> Vec<(Step, Self)> {
+    pub(super) fn steps(&self, config: &ModelConfig) -> Vec<(Step, Self)> {
         let alone = [
             Step::Tick,
             Step::SessionEnds,
@@ -106,22 +106,22 @@ impl World {
                 Step::BothAreKilled(i),
             ]
         });
-        let with_guards = with_guards.filter(|_| scene.is_one_machine);
+        let with_guards = with_guards.filter(|_| config.is_one_machine);
         let steps = alone.into_iter().chain(of_each).chain(with_guards);
         steps
-            .filter_map(|step| Some((step, self.after(step, scene)?)))
+            .filter_map(|step| Some((step, self.after(step, config)?)))
             .collect()
     }
 
-    pub(super) fn after(&self, step: Step, scene: &Scene) -> Option<Self> {
+    pub(super) fn after(&self, step: Step, config: &ModelConfig) -> Option<Self> {
         let mut next = *self;
         (!self.is_ended).then_some(())?;
         if step.is_fault() {
-            (!self.comes_too_soon(step, scene)).then_some(())?;
+            (!self.comes_too_soon(step, config)).then_some(())?;
             next.faults = next.faults.checked_sub(1)?;
         }
-        next.take(step, scene)?;
-        next.spare_the_vain(scene);
+        next.take(step, config)?;
+        next.spare_the_vain(config);
         next.renumber_fences();
         Some(next)
     }
@@ -141,10 +141,10 @@ impl World {
     /// A conductor may be stopped between its last check of the claim and the start of the command, for longer than
     /// the claim lasts. It starts the command anyway. If it is hit again before it notices, with its guard out of
     /// action, the command continues. The successor's scan came too early, and nothing can rule that out.
-    pub(super) fn comes_too_soon(&self, step: Step, scene: &Scene) -> bool {
+    pub(super) fn comes_too_soon(&self, step: Step, config: &ModelConfig) -> bool {
         let is_overdue = |i: usize| {
             let it = &self.conductors[i];
-            it.command.is_some() && (it.is_command_due(scene) == Some(true) || it.is_over(scene))
+            it.command.is_some() && (it.is_command_due(config) == Some(true) || it.is_over(config))
         };
         match step {
             Step::IsStopped(i)
@@ -152,7 +152,7 @@ impl World {
             | Step::BothAreStopped(i)
             | Step::IsKilled(i)
             | Step::GuardIsKilled(i)
-            | Step::BothAreKilled(i) => scene.is_one_machine && is_overdue(i),
+            | Step::BothAreKilled(i) => config.is_one_machine && is_overdue(i),
             _ => false,
         }
     }

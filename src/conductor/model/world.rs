@@ -32,7 +32,7 @@ pub(super) enum Planted {
 
 /// The fixed conditions of one exploration.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scene {
+pub(super) struct ModelConfig {
     pub(super) kind: Kind,
     /// Whether both conductors share a machine, and find each other's leftovers.
     ///
@@ -43,7 +43,7 @@ pub(super) struct Scene {
     pub(super) planted: Option<Planted>,
 }
 
-impl Scene {
+impl ModelConfig {
     pub(super) fn has(&self, planted: Planted) -> bool {
         self.planted == Some(planted)
     }
@@ -176,14 +176,14 @@ impl Conductor {
     }
 
     /// Whether the deadline for work under the claim has passed.
-    pub(super) fn is_over(&self, scene: &Scene) -> bool {
-        self.has_claim() && self.confirmed[scene.confirmation()] <= MARGIN
+    pub(super) fn is_over(&self, config: &ModelConfig) -> bool {
+        self.has_claim() && self.confirmed[config.confirmation()] <= MARGIN
     }
 
     /// Whether the guard would end the command now, and whether it does so before the next tick.
-    pub(super) fn is_command_due(&self, scene: &Scene) -> Option<bool> {
+    pub(super) fn is_command_due(&self, config: &ModelConfig) -> Option<bool> {
         let is_guarded = self.command.is_some() && self.guard == Life::Up;
-        let is_over = self.is_watched && self.confirmed[scene.confirmation()] <= MARGIN;
+        let is_over = self.is_watched && self.confirmed[config.confirmation()] <= MARGIN;
         (is_guarded && (is_over || self.life == Life::Dead)).then_some(is_over)
     }
 
@@ -210,7 +210,7 @@ impl Conductor {
 }
 
 impl World {
-    pub(super) fn first(scene: &Scene) -> Self {
+    pub(super) fn first(config: &ModelConfig) -> Self {
         Self {
             is_ended: false,
             is_paused: false,
@@ -218,7 +218,7 @@ impl World {
             conductors: [IDLE; 2],
             seen: None,
             forced: 0,
-            faults: scene.faults,
+            faults: config.faults,
             broken: None,
         }
     }
@@ -294,13 +294,13 @@ impl World {
     /// Answers requests that fail whenever they arrive, and drops those that change nothing.
     ///
     /// No guarantee depends on them, and far fewer worlds remain.
-    pub(super) fn spare_the_vain(&mut self, scene: &Scene) {
+    pub(super) fn spare_the_vain(&mut self, config: &ModelConfig) {
         let would_serve = [
             Planted::SettlesWithoutFence,
             Planted::RenewsAnyClaim,
             Planted::ForcesUnseen,
         ];
-        if would_serve.into_iter().any(|it| scene.has(it)) {
+        if would_serve.into_iter().any(|it| config.has(it)) {
             return;
         }
         let hold = self.hold.map(|it| (it.owner, it.fence));

@@ -19,15 +19,15 @@ const MOST_UNANSWERED: usize = 10_000;
 #[derive(Default)]
 pub(super) struct ClaimedBatch {
     pub(super) won: Vec<WonClaim>,
-    pub(super) trouble: Option<BoardError>,
+    pub(super) error: Option<BoardError>,
 }
 
 impl ClaimedBatch {
     /// No claim succeeded, for a reason unrelated to the jobs.
-    pub(super) fn none(trouble: BoardError) -> Self {
+    pub(super) fn none(error: BoardError) -> Self {
         Self {
             won: Vec::new(),
-            trouble: Some(trouble),
+            error: Some(error),
         }
     }
 }
@@ -80,7 +80,7 @@ impl Picker<'_> {
                         slots.stop_claiming_ahead();
                     }
                     missed += usize::from(matches!(error, BoardError::AlreadyClaimed { .. }));
-                    batch.trouble = self.record_failed_claim(key, error).or(batch.trouble);
+                    batch.error = self.record_failed_claim(key, error).or(batch.error);
                 }
             }
         }

@@ -27,15 +27,15 @@ impl Picker<'_> {
         }
         self.outage.wait(false);
         loop {
-            let deaf_until = self.heeded + EVENT_PAUSE;
-            let hears = async {
-                time::sleep_until(deaf_until).await;
+            let next_batch = self.heeded + EVENT_PAUSE;
+            let next_event = async {
+                time::sleep_until(next_batch).await;
                 next(&mut self.events).await
             };
             tokio::select! {
                 biased;
                 free = &mut free => return Ok(free),
-                event = hears => {
+                event = next_event => {
                     self.receive(event)?;
                     self.read_pending_events()?;
                     self.count();

@@ -86,7 +86,7 @@ impl<'a> SortedListing<'a> {
     fn take(&mut self, candidate: Candidate) {
         self.taken += 1;
         let candidate = Candidate {
-            is_vetted: true,
+            is_verified: true,
             ..candidate
         };
         self.backlog.offer(candidate, self.now);

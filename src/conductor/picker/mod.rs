@@ -160,7 +160,7 @@ impl Picker<'_> {
                 // The receiver outlives the picker.
                 let _ = won.send(job);
             }
-            match batch.trouble.map_or(Ok(()), Err) {
+            match batch.error.map_or(Ok(()), Err) {
                 Ok(()) => self.outage.is_over(),
                 Err(error) if error.is_final() => return Err(error),
                 // An error at the first listing is permanent.

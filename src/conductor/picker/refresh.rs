@@ -8,7 +8,9 @@ use tokio::time::{Duration, Instant};
 use super::{Picker, listing::SortedListing};
 use crate::{
     backoff::doubled,
-    board::{BoardExt, Detail, JobRef, Onlooker, Query, Result, backlog::Candidate, show_entries},
+    board::{
+        BoardExt, Detail, InitialListing, JobRef, Query, Result, backlog::Candidate, show_entries,
+    },
     conductor::{
         admission::{admit, admit_now, is_meant},
         progress::Note,
@@ -22,7 +24,7 @@ use crate::{
 const STALE: Duration = Duration::from_secs(10);
 
 /// How often pauses are read on a board that may not report their changes.
-const DEAF_PAUSE: Duration = Duration::from_secs(1);
+const UNPUSHED_PAUSE: Duration = Duration::from_secs(1);
 
 /// The pause between listings of claimed jobs, and its maximum while they find nothing.
 const STOCK_PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(5));
@@ -48,7 +50,8 @@ impl Picker<'_> {
             self.listed = None;
         }
         let may_miss_a_pause = self.events.is_none() || self.hears_late;
-        if self.listed.is_some() && may_miss_a_pause && self.pauses_read.elapsed() > DEAF_PAUSE {
+        if self.listed.is_some() && may_miss_a_pause && self.pauses_read.elapsed() > UNPUSHED_PAUSE
+        {
             self.read_pauses().await?;
         }
         if self.listed.is_some() {
@@ -68,8 +71,8 @@ impl Picker<'_> {
         if !pauses.are(&self.pauses) {
             self.listed = None;
         }
-        if let Some(problem) = pauses.unseen()
-            && self.pauses.unseen().is_none()
+        if let Some(problem) = pauses.unreadable()
+            && self.pauses.unreadable().is_none()
         {
             let note = Note::new("pauses_unseen").with("reason", problem);
             self.shared.status.log(note);
@@ -94,11 +97,11 @@ impl Picker<'_> {
         if is_news {
             // A filter may use the sidecar of any job.
             let is_asked_of_all = !self.shared.settings.filters.are_answered_by_events();
-            let onlooker = Onlooker {
-                wants: &|job| is_asked_of_all || admit(&policy, job).is_ok(),
-                sees: &mut |entry| listing.see(entry),
+            let initial = InitialListing {
+                needs_sidecar: &|job| is_asked_of_all || admit(&policy, job).is_ok(),
+                receive: &mut |entry| listing.see(entry),
             };
-            let events = self.shared.board.events_and_jobs(onlooker).await?;
+            let events = self.shared.board.events_and_jobs(initial).await?;
             self.hears_late = events.lack.is_some();
             self.events = Some(events.stream);
         } else {
@@ -128,7 +131,7 @@ impl Picker<'_> {
     pub(super) async fn verify(&mut self, candidates: Vec<Candidate>) -> Result<Vec<JobKey>> {
         let new: Vec<JobKey> = candidates
             .iter()
-            .filter(|candidate| !candidate.is_vetted)
+            .filter(|candidate| !candidate.is_verified)
             .map(|candidate| candidate.key.clone())
             .collect();
         if !new.is_empty() {

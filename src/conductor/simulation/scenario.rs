@@ -218,7 +218,7 @@ impl World {
         self.machine.note("faults end");
         // All clients connect again while the last jobs are posted.
         let end = Instant::now() + Duration::from_secs(1);
-        self.server.change_weather(|it| {
+        self.server.change_faults(|it| {
             *it = ActiveFaults {
                 down_until: Some(end),
                 slow_until: Some(end + Duration::from_secs(10)),

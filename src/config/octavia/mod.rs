@@ -287,11 +287,11 @@ fn find_files(named: &str, directory: &Path, env: &Environment) -> anyhow::Resul
     let named = match named {
         "" => {
             let directory = env.etc.join("octavia");
-            let beside = directory.join("octavia.conf.d");
-            let beside = beside.is_dir().then_some(beside);
+            let snippets = directory.join("octavia.conf.d");
+            let snippets = snippets.is_dir().then_some(snippets);
             [directory.join("octavia.conf")]
                 .into_iter()
-                .chain(beside)
+                .chain(snippets)
                 .collect()
         }
         named => {

@@ -310,13 +310,13 @@ fn each_problem_of_a_job_has_its_own_sentence_and_a_fix() {
             _ if code.group() == Group::Jobs && code.is_problem() => job("resize"),
             _ => continue,
         });
-        let case = ExplainedJob {
+        let explained = ExplainedJob {
             entry: &entry,
             shelf: Shelf::Board,
             is_late: false,
             before: None,
         };
-        let sentence = snapshot.sentence(&case, entry.job().unwrap(), &Cause::of(code));
+        let sentence = snapshot.sentence(&explained, entry.job().unwrap(), &Cause::of(code));
         assert_ne!(sentence, code.name());
         if let Some(other) = codes.insert(sentence, code) {
             panic!("{other} and {code} have the same sentence");

@@ -40,7 +40,7 @@ const SWEEP: Duration = Duration::from_secs(2);
 /// A conductor with short jobs writes thousands of lines per second, and waking its guard for each would be
 /// expensive. The delay is shorter than the gap between the two limits of the shortest lease: the guard still kills
 /// before the deadline.
-const DEAF: Duration = Duration::from_millis(20);
+const READ_DELAY: Duration = Duration::from_millis(20);
 
 /// Call this first, in a separate process.
 pub(crate) fn main() -> io::Result<()> {
@@ -51,25 +51,25 @@ pub(crate) fn main() -> io::Result<()> {
     fcntl_setfl(stdin(), OFlags::NONBLOCK)?;
     let timer = Timer::new()?;
     let mut watch = WatchedCommands::default();
-    let mut deaf_until = None;
+    let mut next_read = None;
     loop {
         let due = watch.next_due();
-        timer.set(due.into_iter().chain(deaf_until).min())?;
-        wait(&timer, deaf_until)?;
+        timer.set(due.into_iter().chain(next_read).min())?;
+        wait(&timer, next_read)?;
         // Read first: a command may have ended or got more time.
-        let mut heard = watch.listen()?;
-        if matches!(heard, GuardInput::Nothing | GuardInput::Lines) {
+        let mut input = watch.listen()?;
+        if matches!(input, GuardInput::Nothing | GuardInput::Lines) {
             let due = watch.enforce(Boottime::now());
             if !due.is_empty() {
                 let processes = watch.list_processes();
                 // Commands that started before the scan are announced by now.
-                heard = watch.listen()?;
+                input = watch.listen()?;
                 watch.end_strays(&due, &processes);
             }
         }
-        match heard {
-            GuardInput::Nothing => deaf_until = None,
-            GuardInput::Lines => deaf_until = Some(Boottime::now() + DEAF),
+        match input {
+            GuardInput::Nothing => next_read = None,
+            GuardInput::Lines => next_read = Some(Boottime::now() + READ_DELAY),
             GuardInput::Bye => return Ok(()),
             GuardInput::End => break,
         }
@@ -84,7 +84,7 @@ pub(crate) fn main() -> io::Result<()> {
 /// The end of all commands after their conductor died.
 struct Sweep {
     died: Boottime,
-    asked: HashSet<Pid>,
+    terminated: HashSet<Pid>,
     killed: Option<Boottime>,
 }
 
@@ -92,17 +92,17 @@ impl Sweep {
     fn begin() -> Self {
         Self {
             died: Boottime::now(),
-            asked: HashSet::new(),
+            terminated: HashSet::new(),
             killed: None,
         }
     }
 }
 
 /// Waits for the timer, the conductor's end or, after the delay, new lines.
-fn wait(timer: &Timer, deaf_until: Option<Boottime>) -> io::Result<()> {
+fn wait(timer: &Timer, next_read: Option<Boottime>) -> io::Result<()> {
     let input = stdin();
     // The end of the input is reported in any case.
-    let awaited = match deaf_until {
+    let awaited = match next_read {
         None => PollFlags::IN,
         Some(_) => PollFlags::empty(),
     };
@@ -132,29 +132,29 @@ struct WatchedCommands {
     /// A command in a group that is not announced yet.
     starting: Option<KillSchedule>,
     /// New groups, before the start times of their leaders are known.
-    strangers: Vec<ProcessGroup>,
+    unidentified: Vec<ProcessGroup>,
     partial: Vec<u8>,
 }
 
 struct WatchedGroup {
-    course: KillSchedule,
+    schedule: KillSchedule,
     /// When the leader started: tells it from a later process with the same pid.
     started: Option<u64>,
 }
 
 impl WatchedCommands {
     fn listen(&mut self) -> io::Result<GuardInput> {
-        let mut heard = GuardInput::Nothing;
+        let mut input = GuardInput::Nothing;
         let mut buffer = [0; 1 << 14];
         loop {
             match read(stdin(), &mut buffer) {
-                Ok(0) => heard = GuardInput::End,
+                Ok(0) => input = GuardInput::End,
                 Ok(count) => {
                     self.partial.extend_from_slice(&buffer[..count]);
                     if self.read_lines() {
                         return Ok(GuardInput::Bye);
                     }
-                    heard = GuardInput::Lines;
+                    input = GuardInput::Lines;
                     continue;
                 }
                 Err(Errno::INTR) => continue,
@@ -162,7 +162,7 @@ impl WatchedCommands {
                 Err(error) => return Err(error.into()),
             }
             self.identify();
-            return Ok(heard);
+            return Ok(input);
         }
     }
 
@@ -186,9 +186,9 @@ impl WatchedCommands {
     }
 
     fn identify(&mut self) {
-        for group in self.strangers.drain(..) {
-            if let Some(ward) = self.groups.get_mut(&group) {
-                ward.started = Stat::of(group.leader()).map(|stat| stat.started);
+        for group in self.unidentified.drain(..) {
+            if let Some(command) = self.groups.get_mut(&group) {
+                command.started = Stat::of(group.leader()).map(|stat| stat.started);
             }
         }
     }
@@ -199,20 +199,20 @@ impl WatchedCommands {
                 (self.mark, self.conductor) = (mark, conductor.and_then(Pid::from_raw));
             }
             GuardLine::Watch(..) if planted!(GuardForgets) => {}
-            GuardLine::Watch(group, ward) => {
-                let course = KillSchedule::of(ward);
-                let known = self.groups.entry(group).or_insert_with(|| {
-                    self.strangers.push(group);
+            GuardLine::Watch(group, command) => {
+                let schedule = KillSchedule::of(command);
+                let watched = self.groups.entry(group).or_insert_with(|| {
+                    self.unidentified.push(group);
                     WatchedGroup {
-                        course,
+                        schedule,
                         started: None,
                     }
                 });
                 // A conductor that was stopped and continues may still extend a lease.
-                known.course = course;
+                watched.schedule = schedule;
                 self.starting = None;
             }
-            GuardLine::Start(ward) => self.starting = Some(KillSchedule::of(ward)),
+            GuardLine::Start(command) => self.starting = Some(KillSchedule::of(command)),
             GuardLine::NotStarted => self.starting = None,
             GuardLine::Forget(group) => {
                 self.groups.remove(&group);
@@ -222,8 +222,8 @@ impl WatchedCommands {
     }
 
     fn next_due(&self) -> Option<Boottime> {
-        let courses = self.groups.values().map(|known| known.course);
-        courses
+        let schedules = self.groups.values().map(|watched| watched.schedule);
+        schedules
             .chain(self.starting)
             .filter_map(KillSchedule::due)
             .min()
@@ -232,71 +232,75 @@ impl WatchedCommands {
     /// Ends the groups of the commands that are due, and returns the other steps that are due.
     fn enforce(&mut self, now: Boottime) -> Vec<(CommandOrigin, KillStep)> {
         let mut due = Vec::new();
-        for (&group, known) in &mut self.groups {
-            if let Some(step) = known.course.step(now) {
+        for (&group, watched) in &mut self.groups {
+            if let Some(step) = watched.schedule.step(now) {
                 // A conductor reaps a leader only after it has asked us to forget the group.
                 let is_the_same = Stat::of(group.leader()).map(|stat| stat.started);
-                if is_the_same.is_some() && is_the_same == known.started {
+                if is_the_same.is_some() && is_the_same == watched.started {
                     // First of all who is known: the others have to be looked for.
                     end_group(group, step == KillStep::Terminate);
-                    due.push((known.course.origin(Some(group)), step));
+                    due.push((watched.schedule.origin(Some(group)), step));
                 } else {
-                    known.course.conclude(false, now);
+                    watched.schedule.conclude(false, now);
                 }
             }
         }
-        if let Some(course) = &mut self.starting
-            && let Some(step) = course.step(now)
+        if let Some(schedule) = &mut self.starting
+            && let Some(step) = schedule.step(now)
         {
-            due.push((course.origin(None), step));
+            due.push((schedule.origin(None), step));
         }
         due
     }
 
     fn end_strays(&mut self, due: &[(CommandOrigin, KillStep)], processes: &Processes) {
-        let house = self.household();
+        let children = self.conductor_children();
         for &(origin @ CommandOrigin { group, label }, step) in due {
-            let course = match group {
-                Some(group) => self.groups.get_mut(&group).map(|known| &mut known.course),
+            let schedule = match group {
+                Some(group) => self
+                    .groups
+                    .get_mut(&group)
+                    .map(|watched| &mut watched.schedule),
                 None => self.starting.as_mut(),
             };
             // The command may have ended and another one be starting.
-            let Some(course) = course.filter(|it| it.ward.label == label) else {
+            let Some(schedule) = schedule.filter(|it| it.command.label == label) else {
                 continue;
             };
             let found = match self.conductor {
-                Some(_) => processes.of_command(origin, &house),
+                Some(_) => processes.of_command(origin, &children),
                 None => processes.below(pids(processes.bearers(|it| it == label))),
             };
             if step == KillStep::Kill {
-                course.conclude(!found.is_empty(), Boottime::now());
+                schedule.conclude(!found.is_empty(), Boottime::now());
             }
-            let asked = group
+            let terminated = group
                 .map(ProcessGroup::leader)
                 .filter(|_| step == KillStep::Terminate);
             end_all_of(found, step == KillStep::Terminate, |it| {
-                asked.is_some() && group_of(it.pid) == asked
+                terminated.is_some() && group_of(it.pid) == terminated
             });
         }
     }
 
-    fn household(&self) -> ConductorChildren {
+    fn conductor_children(&self) -> ConductorChildren {
         let leaders = self.groups.keys().map(|group| group.leader());
-        let courses = self.groups.values().map(|known| known.course);
-        let courses = courses.chain(self.starting);
+        let schedules = self.groups.values().map(|watched| watched.schedule);
+        let schedules = schedules.chain(self.starting);
         ConductorChildren {
             own: leaders.chain([getpid()]).collect(),
-            labels: courses.map(|course| course.ward.label).collect(),
+            labels: schedules.map(|schedule| schedule.command.label).collect(),
         }
     }
 
     /// Takes the next step to end all commands. Returns true once none is left, or if they cannot be ended.
     fn end_all(&self, sweep: &mut Sweep, look: impl Fn() -> Processes) -> bool {
         let (died, now) = (sweep.died, Boottime::now());
-        for (&group, known) in &self.groups {
+        for (&group, watched) in &self.groups {
             // The command must end before another client can claim the job, even within its grace period.
-            let is_grace = now < (died + GRACE).min(known.course.ward.limits.kill);
-            if !known.is_replaced(group) && (!is_grace || sweep.asked.insert(group.leader())) {
+            let is_grace = now < (died + GRACE).min(watched.schedule.command.limits.kill);
+            if !watched.is_replaced(group) && (!is_grace || sweep.terminated.insert(group.leader()))
+            {
                 end_group(group, is_grace);
             }
         }
@@ -305,8 +309,8 @@ impl WatchedCommands {
         let bearers = processes.bearers(|label| label.conductor() == conductor);
         let is_over = bearers.is_empty() && died + SWEEP <= now;
         // Counted from the first kill: on a busy machine that may come late.
-        let is_in_vain = (sweep.killed).is_some_and(|at| at + SWEEP + PERSISTENCE <= now);
-        if is_over || is_in_vain {
+        let is_unkillable = (sweep.killed).is_some_and(|at| at + SWEEP + PERSISTENCE <= now);
+        if is_over || is_unkillable {
             return true;
         }
         let is_late = |label| (died + GRACE).min(self.kill_at(label)) <= now;
@@ -316,18 +320,23 @@ impl WatchedCommands {
             sweep.killed.get_or_insert(now);
         }
         end_all_of(processes.below(pids(late)), false, |_| false);
-        end_all_of(processes.below(pids(left)), true, |kin| {
-            let is_asked = group_of(kin.pid).is_some_and(|group| sweep.asked.contains(&group));
-            is_asked || !sweep.asked.insert(kin.pid)
+        end_all_of(processes.below(pids(left)), true, |process| {
+            let is_asked =
+                group_of(process.pid).is_some_and(|group| sweep.terminated.contains(&group));
+            is_asked || !sweep.terminated.insert(process.pid)
         });
         false
     }
 
     fn kill_at(&self, label: Label) -> Boottime {
-        let courses = self.groups.values().map(|known| known.course);
-        let mut wards = courses.chain(self.starting).map(|course| course.ward);
-        let ward = wards.find(|ward| ward.label == label);
-        ward.map_or(Boottime::from_nanos(u64::MAX), |ward| ward.limits.kill)
+        let schedules = self.groups.values().map(|watched| watched.schedule);
+        let mut commands = schedules
+            .chain(self.starting)
+            .map(|schedule| schedule.command);
+        let command = commands.find(|command| command.label == label);
+        command.map_or(Boottime::from_nanos(u64::MAX), |command| {
+            command.limits.kill
+        })
     }
 }
 
@@ -355,11 +364,11 @@ fn end_all_of(
     is_grace: bool,
     mut is_spared: impl FnMut(&PinnedProcess) -> bool,
 ) {
-    for kin in found {
+    for process in found {
         match is_grace {
-            _ if is_spared(&kin) => {}
-            true => kin.terminate(),
-            false => kin.signal(Signal::KILL),
+            _ if is_spared(&process) => {}
+            true => process.terminate(),
+            false => process.signal(Signal::KILL),
         }
     }
 }

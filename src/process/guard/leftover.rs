@@ -97,16 +97,16 @@ async fn end_left_over(job: u32) {
         if left.is_empty() || since.is_some_and(|it: Boottime| (it + PERSISTENCE).is_past()) {
             return;
         }
-        for (kin, is_guarded) in left {
+        for (process, is_guarded) in left {
             // The claim was free, so its guard has killed it: it is about to be gone.
             if is_guarded {
                 continue;
             }
             if (begin + GRACE).is_past() {
                 killed.get_or_insert_with(Boottime::now);
-                kin.signal(Signal::KILL);
-            } else if asked.insert(kin) {
-                kin.terminate();
+                process.signal(Signal::KILL);
+            } else if asked.insert(process) {
+                process.terminate();
             }
         }
         time::sleep(PAUSE).await;
@@ -130,11 +130,11 @@ fn left_over(job: u32) -> Vec<(PinnedProcess, bool)> {
         .partition(|&(_, label)| is_guarded(label));
     let below = |bearers: Vec<(Pid, Label)>| {
         let mut below = processes.below(bearers.into_iter().map(|(pid, _)| pid));
-        below.retain(|kin| !ancestry.contains(&kin.pid));
+        below.retain(|process| !ancestry.contains(&process.pid));
         below.into_iter()
     };
-    let guarded = below(guarded).map(|kin| (kin, true));
-    let unguarded = below(unguarded).map(|kin| (kin, false));
+    let guarded = below(guarded).map(|process| (process, true));
+    let unguarded = below(unguarded).map(|process| (process, false));
     guarded.chain(unguarded).collect()
 }
 

@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn lines_round_trip() {
         let group = ProcessGroup::try_from(4711).unwrap();
-        let ward = GuardedCommand {
+        let command = GuardedCommand {
             limits: Deadlines::before(Boottime::from_nanos(12_000), Duration::from_nanos(1_200)),
             label: Label::new("ada", "1"),
         };
@@ -102,9 +102,9 @@ mod tests {
         for line in [
             mark(None),
             mark(Some(7)),
-            GuardLine::Start(ward),
+            GuardLine::Start(command),
             GuardLine::NotStarted,
-            GuardLine::Watch(group, ward),
+            GuardLine::Watch(group, command),
             GuardLine::Forget(group),
             GuardLine::Bye,
         ] {

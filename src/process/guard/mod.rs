@@ -91,7 +91,7 @@ pub(crate) struct Guard {
     adopted: Option<Adopted>,
     state: Mutex<GuardState>,
     /// Notified when the first command starts.
-    stirred: Notify,
+    watch_added: Notify,
 }
 
 #[derive(Debug)]
@@ -144,7 +144,7 @@ impl Guard {
                 held: String::new(),
                 reaped: Instant::now(),
             }),
-            stirred: Notify::new(),
+            watch_added: Notify::new(),
         };
         guard.replace(&mut guard.state.lock())?;
         Ok(guard)
@@ -155,10 +155,10 @@ impl Guard {
     }
 
     /// If this process stops before it announces the group, the guard finds the command by its label.
-    pub(crate) fn expect(&self, ward: GuardedCommand) -> io::Result<()> {
+    pub(crate) fn expect(&self, command: GuardedCommand) -> io::Result<()> {
         let mut state = self.state.lock();
-        state.starting = Some(ward);
-        self.send(&mut state, &GuardLine::Start(ward))
+        state.starting = Some(command);
+        self.send(&mut state, &GuardLine::Start(command))
     }
 
     pub(crate) fn not_started(&self) {
@@ -172,24 +172,24 @@ impl Guard {
     /// Registers a group: the guard ends it and its descendants at these limits, or when this process dies.
     ///
     /// Fails if the guard is dead and cannot be replaced. A later [`Guard::check`] repairs that.
-    pub(crate) fn watch(&self, group: ProcessGroup, ward: GuardedCommand) -> io::Result<()> {
+    pub(crate) fn watch(&self, group: ProcessGroup, command: GuardedCommand) -> io::Result<()> {
         let mut state = self.state.lock();
-        state.watched.insert(group, ward);
+        state.watched.insert(group, command);
         state.starting = None;
-        self.stirred.notify_one();
-        self.send(&mut state, &GuardLine::Watch(group, ward))
+        self.watch_added.notify_one();
+        self.send(&mut state, &GuardLine::Watch(group, command))
     }
 
     pub(crate) fn extend(&self, group: ProcessGroup, limits: Deadlines) -> io::Result<()> {
         let mut state = self.state.lock();
-        let ward = match state.watched.get_mut(&group) {
+        let command = match state.watched.get_mut(&group) {
             Some(known) => {
                 known.limits = limits;
                 *known
             }
             None => return Ok(()),
         };
-        self.send(&mut state, &GuardLine::Watch(group, ward))
+        self.send(&mut state, &GuardLine::Watch(group, command))
     }
 
     /// The guard reads this with the next line. Until then it may signal the group, but no later group of that
@@ -272,7 +272,7 @@ impl Guard {
             conductor: (self.adopted.as_ref()).map(|_| own_pid().as_raw_nonzero().get()),
         }];
         let watched = state.watched.iter();
-        let watched = watched.map(|(&group, &ward)| GuardLine::Watch(group, ward));
+        let watched = watched.map(|(&group, &command)| GuardLine::Watch(group, command));
         let starting = state.starting.map(GuardLine::Start);
         let lines: Vec<_> = mark.into_iter().chain(watched).chain(starting).collect();
         let conductor = Label::new(&self.mark, "").conductor();

@@ -13,7 +13,7 @@ pub(super) const PERSISTENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KillSchedule {
-    pub(super) ward: GuardedCommand,
+    pub(super) command: GuardedCommand,
     next: Option<(KillStep, Boottime)>,
 }
 
@@ -25,17 +25,17 @@ pub(super) enum KillStep {
 }
 
 impl KillSchedule {
-    pub(super) fn of(ward: GuardedCommand) -> Self {
+    pub(super) fn of(command: GuardedCommand) -> Self {
         Self {
-            ward,
-            next: Some((KillStep::Terminate, ward.limits.terminate)),
+            command,
+            next: Some((KillStep::Terminate, command.limits.terminate)),
         }
     }
 
     pub(super) fn origin(self, group: Option<ProcessGroup>) -> CommandOrigin {
         CommandOrigin {
             group,
-            label: self.ward.label,
+            label: self.command.label,
         }
     }
 
@@ -44,7 +44,7 @@ impl KillSchedule {
     }
 
     pub(super) fn step(&mut self, now: Boottime) -> Option<KillStep> {
-        let Deadlines { kill, .. } = self.ward.limits;
+        let Deadlines { kill, .. } = self.command.limits;
         let (step, _) = self.next.filter(|(_, due)| *due <= now)?;
         Some(match step {
             KillStep::Terminate if now < kill => {
@@ -60,7 +60,7 @@ impl KillSchedule {
 
     /// Ends the schedule once a killed command has no remains, or does not end.
     pub(super) fn conclude(&mut self, is_anything_left: bool, now: Boottime) {
-        if !is_anything_left || self.ward.limits.kill + PERSISTENCE <= now {
+        if !is_anything_left || self.command.limits.kill + PERSISTENCE <= now {
             self.next = None;
         }
     }
@@ -75,7 +75,7 @@ mod tests {
         Boottime::from_nanos(millis * 1_000_000)
     }
 
-    fn course() -> KillSchedule {
+    fn schedule() -> KillSchedule {
         KillSchedule::of(GuardedCommand {
             limits: Deadlines {
                 terminate: at(100),
@@ -87,24 +87,30 @@ mod tests {
 
     #[test]
     fn command_is_terminated_once_then_killed_until_it_is_gone() {
-        let mut course = course();
-        assert_eq!((course.step(at(99)), course.due()), (None, Some(at(100))));
-        assert_eq!(course.step(at(101)), Some(KillStep::Terminate));
-        assert_eq!((course.step(at(150)), course.due()), (None, Some(at(200))));
+        let mut schedule = schedule();
+        assert_eq!(
+            (schedule.step(at(99)), schedule.due()),
+            (None, Some(at(100)))
+        );
+        assert_eq!(schedule.step(at(101)), Some(KillStep::Terminate));
+        assert_eq!(
+            (schedule.step(at(150)), schedule.due()),
+            (None, Some(at(200)))
+        );
         for now in [at(200), at(300)] {
-            assert_eq!(course.step(now), Some(KillStep::Kill));
-            course.conclude(true, now);
-            assert_eq!(course.due(), Some(now + PAUSE));
+            assert_eq!(schedule.step(now), Some(KillStep::Kill));
+            schedule.conclude(true, now);
+            assert_eq!(schedule.due(), Some(now + PAUSE));
         }
-        course.conclude(false, at(300));
-        assert_eq!(course.due(), None);
+        schedule.conclude(false, at(300));
+        assert_eq!(schedule.due(), None);
     }
 
     #[test]
     fn late_enforcement_kills_immediately() {
-        let mut course = course();
-        assert_eq!(course.step(at(250)), Some(KillStep::Kill));
-        course.conclude(true, at(200) + PERSISTENCE);
-        assert_eq!(course.due(), None);
+        let mut schedule = schedule();
+        assert_eq!(schedule.step(at(250)), Some(KillStep::Kill));
+        schedule.conclude(true, at(200) + PERSISTENCE);
+        assert_eq!(schedule.due(), None);
     }
 }

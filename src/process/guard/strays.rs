@@ -43,7 +43,7 @@ impl Guard {
     pub(super) async fn reap(&self) -> Infallible {
         loop {
             if self.state.lock().watched.is_empty() {
-                self.stirred.notified().await;
+                self.watch_added.notified().await;
             }
             let due = self.state.lock().reaped + REAPING;
             time::sleep_until(due).await;
@@ -56,17 +56,17 @@ impl Guard {
     }
 
     pub(crate) async fn terminate_strays(&self, group: ProcessGroup) {
-        for kin in self.came_of(group).await {
-            if group_of(kin.pid) != Some(group.leader()) {
-                kin.terminate();
+        for process in self.came_of(group).await {
+            if group_of(process.pid) != Some(group.leader()) {
+                process.terminate();
             }
         }
     }
 
     /// Kills all visible descendants of a command together.
     pub(crate) async fn kill_strays(&self, group: ProcessGroup) {
-        for kin in self.came_of(group).await {
-            kin.signal(Signal::KILL);
+        for process in self.came_of(group).await {
+            process.signal(Signal::KILL);
         }
     }
 
@@ -88,8 +88,8 @@ impl Guard {
             if left.is_empty() && (is_steady || empty_scans >= MOST_EMPTY_SCANS) {
                 return;
             }
-            for kin in left {
-                kin.signal(Signal::KILL);
+            for process in left {
+                process.signal(Signal::KILL);
             }
             time::sleep(Duration::from_millis(1)).await;
         }
@@ -122,14 +122,14 @@ impl Guard {
         };
         // Commands started meanwhile; a process that was seen and is still unknown has ended.
         let state = self.state.lock();
-        let Some(ward) = state.watched.get(&group) else {
+        let Some(command) = state.watched.get(&group) else {
             return Vec::new();
         };
         let origin = CommandOrigin {
             group: Some(group),
-            label: ward.label,
+            label: command.label,
         };
-        processes.of_command(origin, &state.household())
+        processes.of_command(origin, &state.conductor_children())
     }
 }
 
@@ -140,11 +140,11 @@ impl GuardState {
         leaders.chain(helper).collect()
     }
 
-    fn household(&self) -> ConductorChildren {
-        let wards = self.watched.values().copied().chain(self.starting);
+    fn conductor_children(&self) -> ConductorChildren {
+        let commands = self.watched.values().copied().chain(self.starting);
         ConductorChildren {
             own: self.own(),
-            labels: wards.map(|it| it.label).collect(),
+            labels: commands.map(|it| it.label).collect(),
         }
     }
 }

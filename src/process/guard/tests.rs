@@ -76,11 +76,11 @@ fn in_ms(terminate: u64, kill: u64) -> Deadlines {
     }
 }
 
-fn ward(mark: &str, terminate: u64, kill: u64) -> GuardedCommand {
-    ward_for("", mark, in_ms(terminate, kill))
+fn command(mark: &str, terminate: u64, kill: u64) -> GuardedCommand {
+    command_for("", mark, in_ms(terminate, kill))
 }
 
-fn ward_for(job: &str, mark: &str, limits: Deadlines) -> GuardedCommand {
+fn command_for(job: &str, mark: &str, limits: Deadlines) -> GuardedCommand {
     let label = Label::new(mark, job);
     GuardedCommand { limits, label }
 }
@@ -96,10 +96,10 @@ async fn command_with_an_expired_lease_is_terminated_first() {
     let mark = unique("term");
     let guard = guard(&mark);
     let process = start(&mark, "exec sleep 60");
-    let ward = ward(&mark, 100, 60_000);
-    guard.watch(process.group(), ward).unwrap();
+    let command = command(&mark, 100, 60_000);
+    guard.watch(process.group(), command).unwrap();
     assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
-    assert!(ward.limits.terminate.is_past());
+    assert!(command.limits.terminate.is_past());
     process.clear_away(&guard).await;
 }
 
@@ -115,7 +115,9 @@ async fn stubborn_command_is_killed_with_its_children() {
     );
     let process = start(&mark, &script);
     made(&ready).await;
-    guard.watch(process.group(), ward(&mark, 50, 150)).unwrap();
+    guard
+        .watch(process.group(), command(&mark, 50, 150))
+        .unwrap();
     assert_eq!(soon(process.ended()).await.unwrap(), KILLED);
     none_has(&mark).await;
 }
@@ -127,8 +129,8 @@ async fn extended_lease_keeps_its_command_and_a_forgotten_group_survives() {
     let jobs = ["kept", "forgotten", "lost"];
     let [kept, forgotten, lost] = jobs.map(|job| {
         let process = start_for(job, &mark, "exec sleep 60");
-        let ward = ward_for(job, &mark, in_ms(600, 60_000));
-        guard.watch(process.group(), ward).unwrap();
+        let command = command_for(job, &mark, in_ms(600, 60_000));
+        guard.watch(process.group(), command).unwrap();
         process
     });
     guard.extend(kept.group(), in_ms(60_000, 60_000)).unwrap();
@@ -151,7 +153,7 @@ async fn stopped_command_is_ended() {
     let process = start(&mark, "exec sleep 60");
     process.group().signal(Signal::STOP);
     guard
-        .watch(process.group(), ward(&mark, 50, 60_000))
+        .watch(process.group(), command(&mark, 50, 60_000))
         .unwrap();
     assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
 }
@@ -162,7 +164,7 @@ async fn dead_guard_is_replaced_with_the_same_state() {
     let guard = guard(&mark);
     let process = start(&mark, "exec sleep 60");
     guard
-        .watch(process.group(), ward(&mark, 500, 60_000))
+        .watch(process.group(), command(&mark, 500, 60_000))
         .unwrap();
     let first = helper_pid(&guard);
     kill_process(first, Signal::KILL).unwrap();
@@ -186,7 +188,7 @@ async fn dead_guard_is_noticed_at_the_next_message() {
     soon(end.wait()).await;
     let process = start(&mark, "exec sleep 60");
     guard
-        .watch(process.group(), ward(&mark, 50, 60_000))
+        .watch(process.group(), command(&mark, 50, 60_000))
         .unwrap();
     assert_ne!(helper_pid(&guard), first);
     assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
@@ -208,7 +210,7 @@ async fn death_of_the_conductor_ends_exactly_its_commands() {
     let foreign = start(&other, "exec sleep 60");
     made(&ready).await;
     guard
-        .watch(announced.group(), ward(&mark, 60_000, 60_000))
+        .watch(announced.group(), command(&mark, 60_000, 60_000))
         .unwrap();
     drop(guard);
     assert_eq!(soon(announced.ended()).await.unwrap(), TERMINATED);
@@ -249,7 +251,7 @@ async fn none_has(mark: &str) {
 async fn announced_but_unconfirmed_command_is_ended_by_its_label() {
     let mark = unique("announced");
     let guard = guard(&mark);
-    guard.expect(ward(&mark, 100, 60_000)).unwrap();
+    guard.expect(command(&mark, 100, 60_000)).unwrap();
     let process = start(&mark, "exec sleep 60");
     assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
 }
@@ -258,17 +260,17 @@ async fn announced_but_unconfirmed_command_is_ended_by_its_label() {
 async fn confirmed_or_withdrawn_announcement_ends_no_process() {
     let mark = unique("good");
     let guard = guard(&mark);
-    let ward_of_watched = |limits| ward_for("watched", &mark, limits);
+    let ward_of_watched = |limits| command_for("watched", &mark, limits);
     guard.expect(ward_of_watched(in_ms(50, 60_000))).unwrap();
     let watched = start_for("watched", &mark, "exec sleep 60");
     guard
         .watch(watched.group(), ward_of_watched(in_ms(60_000, 60_000)))
         .unwrap();
-    guard.expect(ward(&mark, 50, 60_000)).unwrap();
+    guard.expect(command(&mark, 50, 60_000)).unwrap();
     guard.not_started();
     let unwatched = start(&mark, "exec sleep 60");
     // An orderly end: the processes that it spared are out of danger.
-    guard.expect(ward(&mark, 300, 60_000)).unwrap();
+    guard.expect(command(&mark, 300, 60_000)).unwrap();
     assert_eq!(soon(unwatched.ended()).await.unwrap(), TERMINATED);
     assert!(futures_util::FutureExt::now_or_never(watched.ended()).is_none());
     watched.group().terminate();

@@ -23,7 +23,7 @@ use super::{
     processes::{Behaviour, ProcessTable, pid_of},
     program::{Standing, current, guard_of},
 };
-use crate::process::{child::Ended, spawn::Bonds};
+use crate::process::{child::Ended, spawn::ChildLifetime};
 
 thread_local! {
     static MACHINE: RefCell<Option<Arc<Machine>>> = const { RefCell::new(None) };
@@ -178,8 +178,12 @@ impl Machine {
     }
 
     /// Starts a command for a job. The current program becomes its parent.
-    pub(crate) fn start_command(self: &Arc<Self>, job: &str, bonds: Option<Bonds>) -> (i32, End) {
-        let running = match bonds {
+    pub(crate) fn start_command(
+        self: &Arc<Self>,
+        job: &str,
+        lifetime: Option<ChildLifetime>,
+    ) -> (i32, End) {
+        let running = match lifetime {
             Some(_) => self.processes.lock().of_job(job, &BTreeSet::new()),
             // A Python service does not look for commands of dead conductors.
             None => self.guarded_of(job),
@@ -191,11 +195,11 @@ impl Machine {
         }
         let (how, child) = self.with_dice(|dice| {
             let how = Behaviour::of_command(dice);
-            let is_parent = bonds.is_some() && dice.below(6) == 0;
+            let is_parent = lifetime.is_some() && dice.below(6) == 0;
             let child = (dice.below(2) == 0, Behaviour::of_descendant(dice));
             (how, is_parent.then_some(child))
         });
-        let command = (job, current(), bonds);
+        let command = (job, current(), lifetime);
         let (pid, end) = self.processes.lock().start(command, how);
         let Behaviour { ends, lasts, .. } = how;
         self.note(format_args!("start {pid} of {job}: {ends} after {lasts:?}"));
@@ -239,7 +243,7 @@ impl Machine {
         };
         wakers.into_iter().for_each(Waker::wake);
         if standing == Standing::Dead {
-            self.processes.lock().bereave(program);
+            self.processes.lock().orphan_children_of(program);
         }
     }
 

@@ -35,7 +35,7 @@ use super::{
     group::{ProcessEnd, ProcessGroup, Stat},
     guard::Orphan,
     label::{JOB, Label},
-    spawn::Bonds,
+    spawn::ChildLifetime,
 };
 
 /// Greater than every process id of Linux, so that a stray signal hits no real process.
@@ -66,12 +66,12 @@ pub(crate) fn is_ours(pid: Pid) -> bool {
 /// Starts a command. Its duration, its result, its descendants and its response to SIGTERM are random.
 pub(crate) fn start(
     command: &CommandSpec,
-    bonds: Option<Bonds>,
+    lifetime: Option<ChildLifetime>,
 ) -> Option<(ProcessGroup, ProcessEnd)> {
     let machine = machine()?;
     let job = command.env.iter().find(|(name, _)| name == JOB);
     let job = job.and_then(|(_, value)| value.as_ref()?.to_str())?;
-    let (pid, end) = machine.start_command(job, bonds);
+    let (pid, end) = machine.start_command(job, lifetime);
     let group = ProcessGroup::led_by(Pid::from_raw(pid)?)?;
     Some((group, ProcessEnd::Simulated(end)))
 }

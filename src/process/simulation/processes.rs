@@ -9,7 +9,9 @@ use rustix::process::{Pid, Signal};
 use tokio::sync::watch;
 
 use super::{End, FIRST_PID};
-use crate::process::{child::Ended, group::Stat, guard::Orphan, label::Label, spawn::Bonds};
+use crate::process::{
+    child::Ended, group::Stat, guard::Orphan, label::Label, spawn::ChildLifetime,
+};
 
 #[derive(Debug)]
 struct SimulatedProcess {
@@ -61,22 +63,22 @@ impl ProcessTable {
         self.succeeded.clear();
     }
 
-    /// Adds a command. A conductor gives it bonds, a Python service does not.
+    /// Adds a command. A conductor ties it to its own lifetime, a Python service does not.
     pub(super) fn start(
         &mut self,
-        (job, conductor, bonds): (&str, Option<u32>, Option<Bonds>),
+        (job, conductor, lifetime): (&str, Option<u32>, Option<ChildLifetime>),
         how: Behaviour,
     ) -> (i32, End) {
         self.commands += 1;
         let (end, end_of_it) = watch::channel(None);
         let pid = self.number();
         let process = SimulatedProcess {
-            parent: conductor.filter(|_| bonds.is_some()).map(pid_of),
+            parent: conductor.filter(|_| lifetime.is_some()).map(pid_of),
             group: pid,
             conductor,
-            label: bonds.map(|bonds| bonds.label),
+            label: lifetime.map(|lifetime| lifetime.label),
             job: job.to_owned(),
-            is_bound: bonds.is_some(),
+            is_bound: lifetime.is_some(),
             is_stubborn: how.is_stubborn,
             end,
         };
@@ -154,7 +156,7 @@ impl ProcessTable {
     }
 
     /// Gives the children of a dead conductor to init, and ends those that die with it.
-    pub(super) fn bereave(&mut self, conductor: u32) {
+    pub(super) fn orphan_children_of(&mut self, conductor: u32) {
         let of_it = Some(pid_of(conductor));
         let mut bound = Vec::new();
         self.all.retain(|&pid, process| {

@@ -10,7 +10,7 @@ use crate::support::{
     env::{Invocation, stays, wait_until},
     manager::Manager,
     process::{Tag, guards, signal},
-    proxy::Mood,
+    proxy::ProxyMode,
 };
 
 on_every_board!(ready_is_sent_only_after_the_registration,);
@@ -135,8 +135,8 @@ fn watchdog_stops_when_the_network_is_silent() {
         let manager = Manager::start(&stage.env);
         let (board, proxy) = stage.through_proxy();
         let run = stage.conduct(&["--op-timeout", "1s", "--board", &board, "--lease", "4s"]);
-        let go = || proxy.set(Mood::Halt);
-        watchdog_follows_the_board(run, &manager, go, || proxy.set(Mood::PassOn));
+        let go = || proxy.set(ProxyMode::Halt);
+        watchdog_follows_the_board(run, &manager, go, || proxy.set(ProxyMode::PassOn));
     }
 }
 

@@ -13,7 +13,7 @@ use crate::support::{
     env::{Invocation, Running, stays, wait_until},
     manager::Manager,
     process::is_alive,
-    proxy::Mood,
+    proxy::ProxyMode,
     servers::Host,
 };
 
@@ -58,12 +58,12 @@ fn conductor_that_has_not_read_the_board_is_not_idle() {
     need!(stage = Stage::redis());
     stage.post("a", "echo ran >> log");
     let (board, proxy) = stage.through_proxy();
-    proxy.set_at("HSCAN", Mood::Stall);
+    proxy.set_at("HSCAN", ProxyMode::Stall);
     let conductor = stage.start(&["--board", &board, "--idle-exit", "200ms"]);
     wait_until("it looks", || proxy.has_sprung());
     let pid = Pid::from_raw(i32::try_from(conductor.pid()).unwrap()).unwrap();
     stays("at work", Duration::from_secs(2), || is_alive(pid));
-    proxy.set(Mood::PassOn);
+    proxy.set(ProxyMode::PassOn);
     conductor.ended().succeeded();
     assert_eq!(stage.log(), ["ran"]);
 }

@@ -5,7 +5,7 @@ use std::{net::TcpListener, path::Path};
 use super::Errors;
 use crate::support::{
     env::Env,
-    proxy::{Mood, Proxy},
+    proxy::{Proxy, ProxyMode},
     servers::{Authority, Host, Peer, Server, ZooKeeper},
 };
 
@@ -168,9 +168,9 @@ fn lost(errors: &mut Errors) -> Option<()> {
     run(&["abandon", job]).succeeded();
     let mut error = errors.of(&env, Some(&board));
     for command in [vec!["claim", job], vec!["post", "b"]] {
-        proxy.set_at("EVALSHA", Mood::HangUp);
+        proxy.set_at("EVALSHA", ProxyMode::HangUp);
         let ended = run(&command);
-        proxy.set(Mood::PassOn);
+        proxy.set(ProxyMode::PassOn);
         let command = command.join(" ");
         error.expect_run("unknown", &format!("--board {board} {command}"), &ended);
     }

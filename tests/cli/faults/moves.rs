@@ -15,7 +15,7 @@ use crate::{
     dump::boards::Boards,
     support::{
         env::{Env, Running, wait_until},
-        proxy::Mood,
+        proxy::ProxyMode,
         servers::Peer,
     },
 };
@@ -185,7 +185,7 @@ fn strike_moves(boards: &Boards, clock: Option<&str>, (one, other): (&str, &str)
         .any(|it| other.starts_with(it));
     if has_server && random(4) == 0 {
         let (proxy, url) = behind_a_proxy(boards, other);
-        proxy.cut_after(random(40) as u32, Mood::PassOn);
+        proxy.cut_after(random(40) as u32, ProxyMode::PassOn);
         boards.run(one, &["copy", "--move", "--yes", "--to", &url]);
         return;
     }

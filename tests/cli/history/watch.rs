@@ -31,9 +31,9 @@ fn watch_can_begin_with_past_events(stage: &Stage) {
     };
     let none = &Value::Null;
     let (consumed, given_up, gone) = (&json!("consumed"), &json!("failed"), &json!("purged"));
-    let course = |end| vec![("posted", none), ("claimed", none), end];
-    assert_eq!(of("done"), course(("consumed", consumed)));
-    assert_eq!(of("failed"), course(("consumed", given_up)));
+    let until = |end| vec![("posted", none), ("claimed", none), end];
+    assert_eq!(of("done"), until(("consumed", consumed)));
+    assert_eq!(of("failed"), until(("consumed", given_up)));
     assert_eq!(of("purged"), [("posted", none), ("purged", gone)]);
     assert_eq!(of("waiting"), [("posted", none)]);
     let times: Vec<_> = before.iter().map(|event| event["time"].as_str()).collect();

@@ -13,7 +13,7 @@ use crate::{
     conduct::Stage,
     support::{
         env::{Env, Running, wait_until},
-        proxy::{Mood, Proxy},
+        proxy::{Proxy, ProxyMode},
         servers::{Host, Server},
     },
 };
@@ -238,7 +238,7 @@ fn slow_connection_passes_within_the_time_limit() {
     need!((env, server) = redis(&["--appendonly", "yes"]));
     let proxy = Proxy::start(server.port());
     let url = format!("redis://127.0.0.1:{}", proxy.port);
-    proxy.set(Mood::Slow);
+    proxy.set(ProxyMode::Slow);
     let report = selftest(&env, &["--for", "4s", "--board", &url]).json();
     for (promise, grade) in grades(&report) {
         assert_ne!(grade, "broken", "{promise}: {report:#}");
@@ -286,11 +286,11 @@ fn unstartable_processes_fail_no_check() {
 
 #[test]
 fn swallowed_replies_are_reported_and_leftovers_can_be_removed() {
-    for mood in [Mood::Silent, Mood::Stall] {
+    for mode in [ProxyMode::Silent, ProxyMode::Stall] {
         need!((env, server) = redis(&[]));
         let proxy = Proxy::start(server.port());
         let url = format!("redis://127.0.0.1:{}", proxy.port);
-        proxy.set_at("keeper:", mood);
+        proxy.set_at("keeper:", mode);
         let run = selftest(&env, &["--for", "5s", "--board", &url]);
         assert_eq!(run.code, 7, "{run}");
         let report = run.values().pop().unwrap();
@@ -303,7 +303,7 @@ fn swallowed_replies_are_reported_and_leftovers_can_be_removed() {
         let command = report["left"]["command"].as_array().unwrap().iter();
         let words: Vec<_> = command.map(|word| word.as_str().unwrap()).collect();
         assert!(run.stderr.contains(&words.join(" ")), "{run}");
-        proxy.set(Mood::PassOn);
+        proxy.set(ProxyMode::PassOn);
         let run = env.jobboard(&words[1..]).run();
         assert!(
             run.succeeded().contains("\nremoved       selftest-"),

@@ -20,20 +20,20 @@ const LATE: Duration = Duration::from_millis(150);
 
 /// How a [`Proxy`] handles replies and requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mood {
+pub(crate) enum ProxyMode {
     PassOn,
     Silent,
     /// Swallows the next reply on each connection and hangs up, and on new connections immediately.
     HangUp,
     /// Does so once, and passes later data on other connections.
     HangUpOnce,
-    /// Keeps the replies until the mood changes.
+    /// Keeps the replies until the mode changes.
     Stall,
     /// Delays each reply.
     Slow,
-    /// Keeps the requests until the mood changes, and passes replies on.
+    /// Keeps the requests until the mode changes, and passes replies on.
     StallRequests,
-    /// Keeps both until the mood changes.
+    /// Keeps both until the mode changes.
     Halt,
 }
 
@@ -48,7 +48,7 @@ struct Shared {
 }
 
 struct State {
-    mood: Mood,
+    mode: ProxyMode,
     /// The effect of the next request with these bytes, after this many others.
     trap: Option<(&'static str, u32, Trap)>,
     connections: Vec<Weak<Connection>>,
@@ -63,9 +63,9 @@ struct Connection {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trap {
-    Mood(Mood),
-    /// Cuts the connection of the request before its reply; new connections get this mood.
-    Cut(Mood),
+    Mode(ProxyMode),
+    /// Cuts the connection of the request before its reply; new connections get this mode.
+    Cut(ProxyMode),
 }
 
 impl Proxy {
@@ -75,7 +75,7 @@ impl Proxy {
         let port = listener.local_addr().unwrap().port();
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
-                mood: Mood::PassOn,
+                mode: ProxyMode::PassOn,
                 trap: None,
                 connections: Vec::new(),
                 has_swallowed: false,
@@ -86,11 +86,11 @@ impl Proxy {
         let serving = Arc::clone(&shared);
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                let State { mood, is_over, .. } = *serving.state();
+                let State { mode, is_over, .. } = *serving.state();
                 if is_over {
                     return;
                 }
-                if mood == Mood::HangUp {
+                if mode == ProxyMode::HangUp {
                     continue;
                 }
                 // A missing server refuses in its own way.
@@ -102,28 +102,28 @@ impl Proxy {
         Self { port, shared }
     }
 
-    /// Changes the mood, also for replies that are held back.
-    pub(crate) fn set(&self, mood: Mood) {
+    /// Changes the mode, also for replies that are held back.
+    pub(crate) fn set(&self, mode: ProxyMode) {
         let mut state = self.shared.state();
-        state.mood = mood;
+        state.mode = mode;
         state.trap = None;
         self.shared.has_changed.notify_all();
     }
 
-    /// Changes the mood at the next request with this word, for the request, its reply and all others.
-    pub(crate) fn set_at(&self, word: &'static str, mood: Mood) {
-        self.shared.state().trap = Some((word, 0, Trap::Mood(mood)));
+    /// Changes the mode at the next request with this word, for the request, its reply and all others.
+    pub(crate) fn set_at(&self, word: &'static str, mode: ProxyMode) {
+        self.shared.state().trap = Some((word, 0, Trap::Mode(mode)));
     }
 
     /// Lets the server perform the next request with this word, and cuts its connection before the reply; existing
-    /// connections continue, and new ones get this mood.
-    pub(crate) fn cut_at(&self, word: &'static str, mood: Mood) {
-        self.shared.state().trap = Some((word, 0, Trap::Cut(mood)));
+    /// connections continue, and new ones get this mode.
+    pub(crate) fn cut_at(&self, word: &'static str, mode: ProxyMode) {
+        self.shared.state().trap = Some((word, 0, Trap::Cut(mode)));
     }
 
     /// Does so with the request after this many others of any kind.
-    pub(crate) fn cut_after(&self, others: u32, mood: Mood) {
-        self.shared.state().trap = Some(("", others, Trap::Cut(mood)));
+    pub(crate) fn cut_after(&self, others: u32, mode: ProxyMode) {
+        self.shared.state().trap = Some(("", others, Trap::Cut(mode)));
     }
 
     pub(crate) fn cut(&self) {
@@ -138,7 +138,7 @@ impl Proxy {
         self.shared.state().trap.is_none()
     }
 
-    /// Whether [`Mood::Silent`] has swallowed a reply.
+    /// Whether [`ProxyMode::Silent`] has swallowed a reply.
     pub(crate) fn has_swallowed(&self) -> bool {
         self.shared.state().has_swallowed
     }
@@ -147,7 +147,7 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.state().is_over = true;
-        self.set(Mood::PassOn);
+        self.set(ProxyMode::PassOn);
         // Wakes the accepting thread.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
@@ -187,7 +187,7 @@ impl Shared {
         let mut bytes = [0; 65536];
         while let Ok(length @ 1..) = client.read(&mut bytes) {
             self.spring(&bytes[..length], is_cut);
-            drop(self.calm(&[Mood::StallRequests, Mood::Halt]));
+            drop(self.calm(&[ProxyMode::StallRequests, ProxyMode::Halt]));
             if server.write_all(&bytes[..length]).is_err() {
                 break;
             }
@@ -213,11 +213,11 @@ impl Shared {
             return;
         }
         match trap {
-            Trap::Mood(mood) => state.mood = mood,
-            Trap::Cut(mood) => {
-                // Before the new mood is visible, which would end this connection too early.
+            Trap::Mode(mode) => state.mode = mode,
+            Trap::Cut(mode) => {
+                // Before the new mode is visible, which would end this connection too early.
                 is_cut.store(true, Ordering::SeqCst);
-                state.mood = mood;
+                state.mode = mode;
             }
         }
     }
@@ -226,13 +226,17 @@ impl Shared {
         let (mut client, mut server) = (&connection.client, &connection.server);
         let mut bytes = [0; 65536];
         while let Ok(length @ 1..) = server.read(&mut bytes) {
-            let mood = self.mood();
-            match mood {
+            let mode = self.mode();
+            match mode {
                 _ if is_cut.load(Ordering::SeqCst) => {}
-                Mood::HangUp | Mood::HangUpOnce => break,
-                Mood::Silent => self.state().has_swallowed = true,
-                Mood::PassOn | Mood::Slow | Mood::Stall | Mood::StallRequests | Mood::Halt => {
-                    if mood == Mood::Slow {
+                ProxyMode::HangUp | ProxyMode::HangUpOnce => break,
+                ProxyMode::Silent => self.state().has_swallowed = true,
+                ProxyMode::PassOn
+                | ProxyMode::Slow
+                | ProxyMode::Stall
+                | ProxyMode::StallRequests
+                | ProxyMode::Halt => {
+                    if mode == ProxyMode::Slow {
                         thread::sleep(LATE);
                     }
                     if client.write_all(&bytes[..length]).is_err() {
@@ -244,19 +248,19 @@ impl Shared {
         connection.end();
     }
 
-    /// Returns the mood for a reply, once it is settled.
-    fn mood(&self) -> Mood {
-        let mut state = self.calm(&[Mood::Stall, Mood::Halt]);
-        let mood = state.mood;
-        if mood == Mood::HangUpOnce {
-            state.mood = Mood::PassOn;
+    /// Returns the mode for a reply, once it is settled.
+    fn mode(&self) -> ProxyMode {
+        let mut state = self.calm(&[ProxyMode::Stall, ProxyMode::Halt]);
+        let mode = state.mode;
+        if mode == ProxyMode::HangUpOnce {
+            state.mode = ProxyMode::PassOn;
         }
-        mood
+        mode
     }
 
-    /// Waits until the mood is none of these.
-    fn calm(&self, moods: &[Mood]) -> MutexGuard<'_, State> {
-        let stalls = |state: &mut State| moods.contains(&state.mood);
+    /// Waits until the mode is none of these.
+    fn calm(&self, modes: &[ProxyMode]) -> MutexGuard<'_, State> {
+        let stalls = |state: &mut State| modes.contains(&state.mode);
         let wait = self.has_changed.wait_while(self.state(), stalls);
         wait.unwrap_or_else(PoisonError::into_inner)
     }

@@ -38,18 +38,18 @@ impl Change<'_> {
         Ok(answers)
     }
 
-    fn claim_one(&self, key: &JobKey, bid: ClaimRequest<'_>) -> StepResult<Claimed> {
+    fn claim_one(&self, key: &JobKey, request: ClaimRequest<'_>) -> StepResult<Claimed> {
         let job = self.require(Shelf::Board, key)?;
         if let owner @ Some(_) = job.owner() {
             return Err(BoardError::AlreadyClaimed { owner }.into());
         }
-        bid.permit(&job.side, self.now.time())?;
+        request.permit(&job.side, self.now.time())?;
         let sequence = job.sequence;
-        let fence = self.take(job, bid)?;
+        let fence = self.take(job, request)?;
         // Read back, so that the answer is what any other reader sees.
         let found = look::find(self, Shelf::Board, &JobRef::Sequence(sequence))?;
         match found.into_iter().next() {
-            Some(Entry::Job(job)) if job.is_unfit && bid.needs_record() => {
+            Some(Entry::Job(job)) if job.is_unfit && request.needs_record() => {
                 Err(BoardError::Unclaimable {
                     problem: job.problem.unwrap_or_default(),
                 }
@@ -65,10 +65,10 @@ impl Change<'_> {
         }
     }
 
-    pub(super) fn take(&self, job: RowJob, bid: ClaimRequest<'_>) -> rusqlite::Result<Fence> {
+    pub(super) fn take(&self, job: RowJob, request: ClaimRequest<'_>) -> rusqlite::Result<Fence> {
         let sql = "UPDATE board SET fence = fence + 1 RETURNING fence";
         let fence: i64 = self.one(sql, [], |row| row.get(0))?;
-        let (expires_boot, expires_wall) = match bid.by.term {
+        let (expires_boot, expires_wall) = match request.by.term {
             Term::Indefinite => None,
             Term::For(term) | Term::Kept(term) => Some(self.now.after(term)),
         }
@@ -81,17 +81,17 @@ impl Change<'_> {
              WHERE sequence = ?1",
             params![
                 job.sequence,
-                bid.by.owner.as_bytes(),
+                request.by.owner.as_bytes(),
                 fence,
                 self.now.wall,
                 expires_boot,
                 expires_wall,
-                bid.is_counted(),
-                bid.is_ahead,
+                request.is_counted(),
+                request.is_ahead,
             ],
         )?;
         let job = RowJob {
-            owner: Some(bid.by.owner.as_bytes().to_vec()),
+            owner: Some(request.by.owner.as_bytes().to_vec()),
             fence: Some(fence),
             ..job
         };

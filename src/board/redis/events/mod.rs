@@ -23,7 +23,7 @@ use super::{
     Redis,
     link::{PushListener, RequestKind},
 };
-use crate::board::{BoardError, Events, Onlooker, Result};
+use crate::board::{BoardError, Events, InitialListing, Result};
 
 const DOING: RequestKind = RequestKind::once("subscribe to");
 
@@ -37,13 +37,13 @@ struct Subscription {
 
 pub(super) async fn events<'a>(
     board: &'a Redis,
-    onlooker: Option<Onlooker<'_>>,
+    listing: Option<InitialListing<'_>>,
 ) -> Result<Events<'a>> {
     let subscription = Subscription::open(board).await?;
     let lack = subscription.lack.clone();
     let mut watcher = RedisWatcher::new(board, subscription);
     // Read after subscribing: every later change is reported.
-    watcher.start(onlooker).await?;
+    watcher.start(listing).await?;
     let stream = stream::try_unfold(watcher, |mut watcher| async {
         let mut event = watcher.next().await?;
         // A record under another key may carry another job's uuid.

@@ -19,7 +19,7 @@ use tokio::{
 use super::{
     CommandReply,
     bounded::Disconnect,
-    endpoint::{Endpoint, Talk},
+    endpoint::{Endpoint, RawConnection},
     greet::ServerInfo,
     pushes::Pusher,
     refusal::meaning,
@@ -53,11 +53,11 @@ impl Connection {
         pushes: Option<Pusher>,
         deadline: Deadline,
     ) -> Result<Self, ServerProblem> {
-        let (mut talk, server) = endpoint.enter(db, deadline).await?;
+        let (mut stream, server) = endpoint.enter(db, deadline).await?;
         if pushes.is_some() {
             let mut hello = Pipeline::new();
             hello.cmd("HELLO").arg(3);
-            let mut answers = endpoint.exchange(&mut talk, &hello, deadline).await?;
+            let mut answers = endpoint.exchange(&mut stream, &hello, deadline).await?;
             if let Some(Value::ServerError(error)) = answers.pop() {
                 let problem = endpoint.meaning(&error);
                 return Err(match problem.cause() {
@@ -72,7 +72,7 @@ impl Connection {
             server,
             op_timeout,
             questions,
-            driver: tokio::spawn(drive(talk, asked, pushes)),
+            driver: tokio::spawn(drive(stream, asked, pushes)),
             is_spent: AtomicBool::new(false),
         })
     }
@@ -179,7 +179,7 @@ struct Question {
 }
 
 async fn drive(
-    mut talk: Talk,
+    mut stream: RawConnection,
     mut questions: mpsc::UnboundedReceiver<Question>,
     pushes: Option<Pusher>,
 ) {
@@ -195,15 +195,15 @@ async fn drive(
                     let _ = sent.send(question);
                 }
             }
-            talk.writer.write_all(&bytes).await?;
-            talk.writer.flush().await?;
+            stream.writer.write_all(&bytes).await?;
+            stream.writer.flush().await?;
         }
         io::Result::Ok(())
     };
     let receive = async {
         let mut first: Option<Question> = None;
         loop {
-            let reply = match talk.replies.next().await {
+            let reply = match stream.replies.next().await {
                 Ok(Value::Push { kind, data }) => {
                     let is_answer = kind == PushKind::Subscribe;
                     push(&pushes, kind, data);

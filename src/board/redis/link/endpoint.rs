@@ -21,7 +21,7 @@ use crate::{
     secret::Secret,
 };
 
-pub(crate) struct Talk {
+pub(crate) struct RawConnection {
     pub(crate) writer: WriteHalf<Box<dyn ByteStream>>,
     pub(crate) replies: Replies,
 }
@@ -52,7 +52,7 @@ impl fmt::Display for ServerPlace {
 }
 
 impl Endpoint {
-    pub(crate) async fn connect(&self, deadline: Deadline) -> Result<Talk, ServerProblem> {
+    pub(crate) async fn connect(&self, deadline: Deadline) -> Result<RawConnection, ServerProblem> {
         let stream: Box<dyn ByteStream> = match &self.place {
             ServerPlace::Tcp(server) => {
                 let stream = connect(server, deadline).await?;
@@ -80,7 +80,7 @@ impl Endpoint {
         };
         let (reader, writer) = split(stream);
         let replies = Replies::new(reader, self.most);
-        Ok(Talk { writer, replies })
+        Ok(RawConnection { writer, replies })
     }
 
     pub(crate) fn problem(&self, cause: ServerCause) -> ServerProblem {
@@ -90,12 +90,12 @@ impl Endpoint {
     /// Returns the replies so far if the server hangs up early.
     pub(crate) async fn exchange(
         &self,
-        talk: &mut Talk,
+        stream: &mut RawConnection,
         commands: &Pipeline,
         deadline: Deadline,
     ) -> Result<Vec<Value>, ServerProblem> {
         let late = |limit| self.problem(ServerCause::Silent(limit));
-        let answers = answers(talk, commands);
+        let answers = answers(stream, commands);
         let answers = deadline.bound(late, async { Ok(answers.await) }).await?;
         match answers {
             Ok(answers) => Ok(answers),
@@ -124,16 +124,22 @@ impl Endpoint {
     }
 }
 
-async fn answers(talk: &mut Talk, commands: &Pipeline) -> Result<Vec<Value>, Disconnect> {
+async fn answers(
+    stream: &mut RawConnection,
+    commands: &Pipeline,
+) -> Result<Vec<Value>, Disconnect> {
     // A server that refuses clients hangs up without reading; its reason is still readable.
-    let sent = talk.writer.write_all(&commands.get_packed_pipeline()).await;
+    let sent = stream
+        .writer
+        .write_all(&commands.get_packed_pipeline())
+        .await;
     let sent = match sent {
-        Ok(()) => talk.writer.flush().await,
+        Ok(()) => stream.writer.flush().await,
         failed => failed,
     };
     let mut answers = Vec::new();
     while answers.len() < commands.len() {
-        match talk.replies.next().await {
+        match stream.replies.next().await {
             Ok(answer) => answers.push(answer),
             Err(Disconnect::Closed(_)) if !answers.is_empty() => break,
             Err(Disconnect::Closed(None)) => return Err(Disconnect::Closed(sent.err())),

@@ -7,7 +7,7 @@ use crate::board::net::{
 use redis::{Pipeline, ServerError, Value, cmd};
 
 use super::{
-    endpoint::{Endpoint, Talk},
+    endpoint::{Endpoint, RawConnection},
     refusal::{meaning, meaning_of_login},
 };
 
@@ -24,15 +24,15 @@ impl Endpoint {
         &self,
         db: u32,
         deadline: Deadline,
-    ) -> Result<(Talk, ServerInfo), ServerProblem> {
-        let mut talk = self.connect(deadline).await?;
+    ) -> Result<(RawConnection, ServerInfo), ServerProblem> {
+        let mut stream = self.connect(deadline).await?;
         let mut greeting = self.login();
         greeting.add_command(cmd("HELLO"));
         if db != 0 {
             greeting.cmd("SELECT").arg(db);
         }
         greeting.cmd("CLIENT").arg("SETNAME").arg("jobboard");
-        let answers = self.exchange(&mut talk, &greeting, deadline).await?;
+        let answers = self.exchange(&mut stream, &greeting, deadline).await?;
         let mut answers = self.check_login(answers)?;
         let hello = self.next(&mut answers)?;
         let facts = match hello {
@@ -40,7 +40,7 @@ impl Endpoint {
             Value::ServerError(error) if self.is_harmless(&error) => {
                 let mut info = Pipeline::new();
                 info.cmd("INFO");
-                let answers = self.exchange(&mut talk, &info, deadline).await?;
+                let answers = self.exchange(&mut stream, &info, deadline).await?;
                 self.next(&mut answers.into_iter())?
             }
             hello => hello,
@@ -49,7 +49,7 @@ impl Endpoint {
         if db != 0 {
             self.check_database(self.next(&mut answers)?, db)?;
         }
-        Ok((talk, server))
+        Ok((stream, server))
     }
 
     pub(crate) fn login(&self) -> Pipeline {

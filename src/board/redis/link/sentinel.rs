@@ -128,10 +128,10 @@ async fn request(
     words: [&str; 2],
     deadline: Deadline,
 ) -> Result<Value, ServerProblem> {
-    let mut talk = endpoint.connect(deadline).await?;
+    let mut stream = endpoint.connect(deadline).await?;
     let mut question = endpoint.login();
     question.cmd("SENTINEL").arg(&words);
-    let answers = endpoint.exchange(&mut talk, &question, deadline).await?;
+    let answers = endpoint.exchange(&mut stream, &question, deadline).await?;
     endpoint.next(&mut endpoint.check_login(answers)?)
 }
 

@@ -37,10 +37,10 @@ pub(crate) fn read(
     reading: Reading,
     field: &[u8],
     posting: &[u8],
-    beside: CompanionValues,
+    companions: CompanionValues,
 ) -> Entry {
     let mut entry = posted(reading, field, posting);
-    complete(&mut entry, beside);
+    complete(&mut entry, companions);
     entry
 }
 
@@ -72,18 +72,18 @@ pub(crate) fn posted(reading: Reading, field: &[u8], posting: &[u8]) -> Entry {
     }
 }
 
-pub(crate) fn complete(entry: &mut Entry, beside: CompanionValues) {
+pub(crate) fn complete(entry: &mut Entry, companions: CompanionValues) {
     match entry {
-        Entry::Job(job) => complete_job(job, beside),
+        Entry::Job(job) => complete_job(job, companions),
         Entry::Malformed(record) => {
-            let (side, _) = Sidecar::read(beside.side.as_deref());
-            record.holding = holding(&beside, &side);
+            let (side, _) = Sidecar::read(companions.side.as_deref());
+            record.holding = holding(&companions, &side);
         }
     }
 }
 
-fn holding(beside: &CompanionValues, side: &Sidecar) -> Option<Holding> {
-    let name = beside.owner.as_deref()?;
+fn holding(companions: &CompanionValues, side: &Sidecar) -> Option<Holding> {
+    let name = companions.owner.as_deref()?;
     let owner = Some(name)
         .filter(|name| (1..=Owner::LONGEST).contains(&name.len()) && size_unread(name).is_none())
         .map(Owner::from_stored);
@@ -93,17 +93,17 @@ fn holding(beside: &CompanionValues, side: &Sidecar) -> Option<Holding> {
         .is_some_and(|owner| side.owner.as_deref() == Some(&owner.text()));
     Some(Holding {
         owner,
-        lease: beside.left.map_or(ClaimEnd::Never, |_| ClaimEnd::Timed),
-        expires_in: beside.left,
+        lease: companions.left.map_or(ClaimEnd::Never, |_| ClaimEnd::Timed),
+        expires_in: companions.left,
         outlives: None,
         claimed_on: side.claimed_on.filter(|_| is_ours),
         fence: side.fence.clone().filter(|_| is_ours),
     })
 }
 
-fn complete_job(job: &mut Job, beside: CompanionValues) {
-    let (mut side, side_problem) = Sidecar::read(beside.side.as_deref());
-    let modified = beside.last_modified.as_deref();
+fn complete_job(job: &mut Job, companions: CompanionValues) {
+    let (mut side, side_problem) = Sidecar::read(companions.side.as_deref());
+    let modified = companions.last_modified.as_deref();
     // TaskFlow treats an empty value as missing.
     let modified = modified
         .filter(|bytes| !bytes.is_empty())
@@ -112,13 +112,14 @@ fn complete_job(job: &mut Job, beside: CompanionValues) {
         .as_ref()
         .and_then(|time| time.as_ref().err())
         .map(|problem| format!("the modification time is unreadable: {problem}"));
-    job.last_modified = modified
-        .and_then(std::result::Result::ok)
-        .max(job.created_on.filter(|_| beside.last_modified.is_some()));
+    job.last_modified = modified.and_then(std::result::Result::ok).max(
+        job.created_on
+            .filter(|_| companions.last_modified.is_some()),
+    );
     // TaskFlow stores no other time for its trash, and changes this one no more.
     let trashed_on = side.trashed_on.or(job.last_modified);
     job.trashed_on = trashed_on.filter(|_| job.shelf == Shelf::Trash);
-    job.holding = holding(&beside, &side);
+    job.holding = holding(&companions, &side);
     if (job.holding.as_ref()).is_some_and(|held| held.fence.is_some()) {
         // While the job is claimed, its command may be running.
         side.count_ahead();
@@ -139,7 +140,7 @@ fn complete_job(job: &mut Job, beside: CompanionValues) {
 pub(crate) fn just_claimed(
     field: &[u8],
     posting: &[u8],
-    beside: CompanionValues,
+    companions: CompanionValues,
     fence: &Fence,
     limit: Limit,
 ) -> Result<Job> {
@@ -148,7 +149,7 @@ pub(crate) fn just_claimed(
         detail: Detail::Whole,
         limit,
     };
-    match read(reading, field, posting, beside) {
+    match read(reading, field, posting, companions) {
         Entry::Job(mut job) => {
             if let Some(holding) = &mut job.holding {
                 holding.fence = Some(fence.clone());
@@ -186,9 +187,9 @@ mod tests {
     }
 
     fn whole(parts: [&[u8]; 5]) -> Vec<u8> {
-        let [beside @ .., posting] = parts;
-        let beside = beside.map(|part| [&[part.len() as u8][..], part].concat());
-        [&beside.concat()[..], posting].concat()
+        let [companions @ .., posting] = parts;
+        let companions = companions.map(|part| [&[part.len() as u8][..], part].concat());
+        [&companions.concat()[..], posting].concat()
     }
 
     #[test]
@@ -215,18 +216,18 @@ mod tests {
         Corpus::of(Bounds::STORED, corpus).hold(|input| {
             let [field, owner, modified, side, posting] = parts(input);
             let read = || {
-                let mut beside = CompanionValues {
+                let mut companions = CompanionValues {
                     last_modified: Some(modified.to_vec()),
                     side: Some(side.to_vec()),
                     ..CompanionValues::default()
                 };
-                beside.claim(Some(owner.to_vec()), input.len() as i64 - 2);
+                companions.claim(Some(owner.to_vec()), input.len() as i64 - 2);
                 let reading = Reading {
                     shelf: Shelf::Board,
                     detail: Detail::Stored,
                     limit: Limit::USUAL,
                 };
-                super::read(reading, field, posting, beside)
+                super::read(reading, field, posting, companions)
             };
             let entry = read();
             same("read again", &entry, &read())?;

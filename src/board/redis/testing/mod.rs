@@ -16,7 +16,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::board::testing::needs::{has, may_start_servers};
-pub(super) use crate::board::testing::{Authority, Identity, Mood, Proxy, impostor, wait_until};
+pub(super) use crate::board::testing::{
+    Authority, Identity, Proxy, ProxyMode, impostor, wait_until,
+};
 use crate::{
     board::{
         redis::Redis,

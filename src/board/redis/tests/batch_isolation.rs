@@ -4,7 +4,7 @@ use super::{unnamed_claims::jobs, *};
 use crate::{
     board::{
         Settled,
-        redis::testing::{Mood, Proxy, redis_url},
+        redis::testing::{Proxy, ProxyMode, redis_url},
     },
     job::Claimed,
 };
@@ -259,17 +259,17 @@ async fn failed_release_is_not_hidden_by_a_bad_sidecar() {
 
     let proxy = Proxy::start(server.port());
     let url = redis_url(&format!("redis://127.0.0.1:{}", proxy.port));
-    let afar: Subject = Arc::new(Redis::new(
+    let remote: Subject = Arc::new(Redis::new(
         &url,
         None,
         PATIENCE,
         Limit::USUAL,
         crate::job::HISTORY,
     ));
-    proxy.set_at("EVALSHA", Mood::Stall);
+    proxy.set_at("EVALSHA", ProxyMode::Stall);
     let claiming = tokio::spawn({
         let bad = bad.clone();
-        async move { claim_one(&afar, &bad, &by_hand).await }
+        async move { claim_one(&remote, &bad, &by_hand).await }
     });
     let start = Instant::now();
     while server.run::<u32>(&["EXISTS", "taskflow:bad.owned"]) == 0 {
@@ -277,7 +277,7 @@ async fn failed_release_is_not_hidden_by_a_bad_sidecar() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     server.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
-    proxy.set(Mood::PassOn);
+    proxy.set(ProxyMode::PassOn);
     let unknown = claiming.await.unwrap();
     assert_matches!(unknown, Err(BoardError::Unknown { .. }));
     assert_eq!(server.run::<u32>(&["EXISTS", "taskflow:bad.owned"]), 1);

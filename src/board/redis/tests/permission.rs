@@ -43,13 +43,13 @@ const RIGHTS: &str = "~taskflow:* &taskflow:events +hello +client|setname +info 
                       +hscan +hkeys +hmget +hlen +hget +hset +hexists +hdel +mget +get +set +del +incrby \
                       +time +exists +type +pttl +pexpire +xadd +xrevrange +scan +publish +subscribe +client|tracking +multi +exec";
 
-pub(super) struct Scene {
+pub(super) struct PreparedJobs {
     pub(super) free: JobKey,
     pub(super) claimed: JobKey,
     trashed: JobKey,
 }
 
-impl Scene {
+impl PreparedJobs {
     pub(super) async fn set(board: &Subject) -> Self {
         let free = post_one(board, "free").await;
         let claimed = post_one(board, "claimed").await;
@@ -157,12 +157,12 @@ async fn change_without_one_command_is_refused_completely() {
         let mut denied = 0;
         for command in COMMANDS {
             server.run::<()>(&["FLUSHALL"]);
-            let scene = Scene::set(&board).await;
+            let jobs = PreparedJobs::set(&board).await;
             let rule = format!("-{command}");
             let_in(&server, &["allkeys", "allchannels", "+@all", &rule]);
             let before = everything(&server);
             let limited = board_of(&server, Some("eve"));
-            match scene.change(&limited, change).await {
+            match jobs.change(&limited, change).await {
                 // The script does not need this command.
                 Ok(()) => continue,
                 Err(error) => assert!(
@@ -190,12 +190,12 @@ async fn change_without_some_keys_is_refused_completely() {
     ] {
         for change in CHANGES {
             server.run::<()>(&["FLUSHALL"]);
-            let scene = Scene::set(&board).await;
+            let jobs = PreparedJobs::set(&board).await;
             let keys = format!("~{pattern}");
             let_in(&server, &[&keys, "allchannels", "+@all"]);
             let before = everything(&server);
             let limited = board_of(&server, Some("eve"));
-            let refused = scene.change(&limited, change).await;
+            let refused = jobs.change(&limited, change).await;
             assert!(
                 matches!(refused, Err(BoardError::Denied { .. })),
                 "{change:?} with {pattern}: {refused:?}"
@@ -230,11 +230,11 @@ async fn denied_script_loading_changes_nothing() {
     let_in(&server, &["allkeys", "allchannels", "+@all", "-eval"]);
     for change in CHANGES {
         server.run::<()>(&["FLUSHALL"]);
-        let scene = Scene::set(&board).await;
+        let jobs = PreparedJobs::set(&board).await;
         let before = everything(&server);
         server.run::<()>(&["SCRIPT", "FLUSH"]);
         let limited = board_of(&server, Some("eve"));
-        let refused = scene.change(&limited, change).await;
+        let refused = jobs.change(&limited, change).await;
         assert!(
             matches!(refused, Err(BoardError::Denied { .. })),
             "{change:?}: {refused:?}"
@@ -249,9 +249,9 @@ async fn changes_work_without_the_right_to_publish() {
     let_in(&server, &["allkeys", "allchannels", "+@all", "-publish"]);
     for change in CHANGES {
         server.run::<()>(&["FLUSHALL"]);
-        let scene = Scene::set(&board).await;
+        let jobs = PreparedJobs::set(&board).await;
         let limited = board_of(&server, Some("eve"));
-        scene.change(&limited, change).await.unwrap();
+        jobs.change(&limited, change).await.unwrap();
     }
 }
 
@@ -264,16 +264,16 @@ async fn documented_rights_are_sufficient() {
     for change in CHANGES {
         server.run::<()>(&["FLUSHALL"]);
         server.run::<()>(&["SCRIPT", "FLUSH"]);
-        let scene = Scene::set(&board).await;
+        let jobs = PreparedJobs::set(&board).await;
         let limited = board_of(&server, Some("eve"));
-        scene.change(&limited, change).await.unwrap();
+        jobs.change(&limited, change).await.unwrap();
         // A listing has to read this one twice.
         let odd = post_one(&board, "odd").await;
         let _: i64 = server.run(&["LPUSH", &format!("taskflow:{odd}.owned"), "x"]);
         let entries: Vec<_> = limited.entries(WHOLE_BOARD).try_collect().await.unwrap();
         let is_odd = |entry: &Entry| entry.key() == &odd && entry.holding().is_some();
         assert!(entries.iter().any(is_odd), "{change:?}");
-        let wanted = [JobRef::Key(scene.free)];
+        let wanted = [JobRef::Key(jobs.free)];
         limited.find(Shelf::Board, &wanted).await.unwrap();
         limited.health().await.unwrap();
         limited.conductors().await.unwrap();

@@ -95,7 +95,7 @@ impl Redis {
         now: DateTime<Utc>,
     ) -> Result<Claimed> {
         let fence = Fence(reply.text(0));
-        let beside = CompanionValues {
+        let companions = CompanionValues {
             owner: Some(by.owner.as_bytes().to_vec()),
             left: match by.term {
                 Term::Indefinite => None,
@@ -104,7 +104,7 @@ impl Redis {
             last_modified: Some(msgpack::time(now)),
             side: Some(reply.fact(2).to_vec()).filter(|side| !side.is_empty()),
         };
-        match record::just_claimed(field, reply.fact(1), beside, &fence, self.client.limit) {
+        match record::just_claimed(field, reply.fact(1), companions, &fence, self.client.limit) {
             Ok(job) => Ok(Claimed {
                 is_first: job.is_claimed_first(),
                 job,

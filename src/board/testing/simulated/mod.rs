@@ -20,7 +20,7 @@ pub(crate) use self::{
 use crate::{
     board::{
         Board, Capabilities, ClaimRules, Detail, Event, EventKind, Events, Examined, Health,
-        JobRef, Onlooker, Part, Posted, Query, Result, Settled, show_entries,
+        InitialListing, JobRef, Part, Posted, Query, Result, Settled, show_entries,
     },
     job::{
         AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
@@ -162,13 +162,13 @@ impl Board for SimulatedBoard {
         })
     }
 
-    async fn events_and_jobs(&self, onlooker: Onlooker<'_>) -> Result<Events<'_>> {
+    async fn events_and_jobs(&self, listing: InitialListing<'_>) -> Result<Events<'_>> {
         let events = match planted!(SubscribesAfterListing) {
             true => None,
             false => Some(self.events().await?),
         };
         let query = Query::unclaimed(Detail::Whole);
-        show_entries(self.entries(query), onlooker.sees).await?;
+        show_entries(self.entries(query), listing.receive).await?;
         match events {
             Some(events) => Ok(events),
             None => self.events().await,

@@ -74,7 +74,7 @@ impl Refusal {
 pub(crate) struct Server {
     machine: Arc<Machine>,
     store: Mutex<Store>,
-    weather: Mutex<ActiveFaults>,
+    faults: Mutex<ActiveFaults>,
     requests: Mutex<BTreeMap<u32, VecDeque<(Instant, &'static str)>>>,
     total: Mutex<u64>,
     last_lost_reply: Mutex<Instant>,
@@ -95,7 +95,7 @@ impl Server {
         let server = Arc::new(Self {
             machine: Arc::clone(machine),
             store: Mutex::new(Store::new(Arc::clone(machine), lifetime, rate, term)),
-            weather: Mutex::default(),
+            faults: Mutex::default(),
             requests: Mutex::default(),
             total: Mutex::default(),
             last_lost_reply: Mutex::new(Instant::now()),
@@ -131,21 +131,21 @@ impl Server {
     pub(crate) fn forget(&self) {
         self.store.lock().forget_ended();
         self.requests.lock().clear();
-        (self.weather.lock().cut).retain(|_, until| lasts(Some(*until)));
+        (self.faults.lock().cut).retain(|_, until| lasts(Some(*until)));
     }
 
     pub(crate) fn requests(&self) -> u64 {
         *self.total.lock()
     }
 
-    pub(crate) fn change_weather(&self, change: impl FnOnce(&mut ActiveFaults)) {
-        let mut weather = self.weather.lock();
-        change(&mut weather);
+    pub(crate) fn change_faults(&self, change: impl FnOnce(&mut ActiveFaults)) {
+        let mut faults = self.faults.lock();
+        change(&mut faults);
         let mut store = self.store.lock();
-        if lasts(weather.down_until) {
+        if lasts(faults.down_until) {
             store.disconnect(None);
         }
-        let cut = weather.cut.iter().filter(|(_, until)| lasts(Some(**until)));
+        let cut = faults.cut.iter().filter(|(_, until)| lasts(Some(**until)));
         for (&client, _) in cut {
             store.disconnect(Some(client));
         }
@@ -176,37 +176,37 @@ impl Server {
         }
     }
 
-    fn fate(&self, client: u32) -> RequestFate {
-        let weather = self.weather.lock().clone();
-        let is_rough = lasts(weather.rough_until);
-        let is_cut = weather.cut.get(&client).copied();
+    fn delivery(&self, client: u32) -> Delivery {
+        let faults = self.faults.lock().clone();
+        let is_rough = lasts(faults.rough_until);
+        let is_cut = faults.cut.get(&client).copied();
         self.machine.with_dice(|dice| {
             let short = (Duration::from_micros(100), Duration::from_millis(5));
             let long = (Duration::from_millis(100), Duration::from_secs(40));
-            if lasts(weather.down_until) {
+            if lasts(faults.down_until) {
                 return match dice.below(3) {
-                    0 => RequestFate::Lost,
-                    _ => RequestFate::Refused,
+                    0 => Delivery::Lost,
+                    _ => Delivery::Refused,
                 };
             }
             if lasts(is_cut) {
-                return RequestFate::Lost;
+                return Delivery::Lost;
             }
             if dice.below(250) == 0 {
-                return RequestFate::Unheard(dice.between(short));
+                return Delivery::Unheard(dice.between(short));
             }
-            if lasts(weather.slow_until) {
+            if lasts(faults.slow_until) {
                 let slow = (Duration::from_millis(1), Duration::from_secs(1));
-                return RequestFate::Answered(dice.between(slow), dice.between(slow));
+                return Delivery::Answered(dice.between(slow), dice.between(slow));
             }
             match (is_rough, dice.below(100)) {
-                (true, 0..20) => RequestFate::Lost,
-                (true, 20..40) => RequestFate::Unheard(dice.between(long)),
+                (true, 0..20) => Delivery::Lost,
+                (true, 20..40) => Delivery::Unheard(dice.between(long)),
                 (true, 40..60) => {
                     let slow = (Duration::ZERO, Duration::from_millis(4500));
-                    RequestFate::Answered(dice.between(short), dice.between(slow))
+                    Delivery::Answered(dice.between(short), dice.between(slow))
                 }
-                _ => RequestFate::Answered(dice.between(short), dice.between(short)),
+                _ => Delivery::Answered(dice.between(short), dice.between(short)),
             }
         })
     }
@@ -226,17 +226,17 @@ impl Server {
             },
             false => away(),
         };
-        let (there, back) = match self.fate(client) {
-            RequestFate::Refused => {
+        let (there, back) = match self.delivery(client) {
+            Delivery::Refused => {
                 time::sleep(Duration::from_millis(1)).await;
                 return Err(away());
             }
-            RequestFate::Lost => {
+            Delivery::Lost => {
                 time::sleep(PATIENCE).await;
                 return Err(unheard());
             }
-            RequestFate::Answered(there, back) => (there, Some(back)),
-            RequestFate::Unheard(there) => {
+            Delivery::Answered(there, back) => (there, Some(back)),
+            Delivery::Unheard(there) => {
                 let machine = &self.machine;
                 machine.note(format_args!("no reply to `{name}` of {client}"));
                 *self.last_lost_reply.lock() = Instant::now();
@@ -247,10 +247,10 @@ impl Server {
         let server = Arc::clone(self);
         tokio::spawn(async move {
             time::sleep(there).await;
-            if lasts(server.weather.lock().down_until) {
+            if lasts(server.faults.lock().down_until) {
                 return;
             }
-            let refusal = server.weather.lock().refuses_until;
+            let refusal = server.faults.lock().refuses_until;
             let refusal = refusal.filter(|(_, until)| lasts(Some(*until)));
             let refusal = refusal.and_then(|(why, _)| why.error(is_change));
             let mut store = server.store.lock();
@@ -285,7 +285,7 @@ impl Server {
     }
 }
 
-enum RequestFate {
+enum Delivery {
     Refused,
     /// It never arrives.
     Lost,

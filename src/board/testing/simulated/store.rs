@@ -425,34 +425,39 @@ impl Store {
         answers
     }
 
-    fn claim_one(&mut self, session: u64, key: &JobKey, bid: ClaimRequest<'_>) -> Result<Claimed> {
+    fn claim_one(
+        &mut self,
+        session: u64,
+        key: &JobKey,
+        request: ClaimRequest<'_>,
+    ) -> Result<Claimed> {
         let (now, wall) = (self.now(), clock::wall());
         let record = self.data.board.get_mut(key).ok_or(BoardError::NoSuchJob)?;
         if let Some(hold) = &record.hold {
             let owner = Some(hold.owner.clone());
             return Err(BoardError::AlreadyClaimed { owner });
         }
-        bid.permit(&record.side, wall)?;
+        request.permit(&record.side, wall)?;
         self.fences += 1;
-        if let Term::For(term) | Term::Kept(term) = bid.by.term {
+        if let Term::For(term) | Term::Kept(term) = request.by.term {
             self.quiet_until = self.quiet_until.min(now + term);
         }
         let side = &mut record.side;
         let is_first = side.first_claimed_on.is_none();
         side.first_claimed_on = side.first_claimed_on.or(Some(wall));
-        side.attempts += u32::from(bid.is_counted());
-        side.ahead = bid.is_ahead;
+        side.attempts += u32::from(request.is_counted());
+        side.ahead = request.is_ahead;
         record.hold = Some(Hold {
-            owner: bid.by.owner.clone(),
+            owner: request.by.owner.clone(),
             fence: self.fences,
-            lasts: match (bid.by.term, self.lifetime) {
+            lasts: match (request.by.term, self.lifetime) {
                 (Term::Indefinite, _) => Lasts::Forever,
                 (Term::Kept(_), ClaimLifetime::Session) => Lasts::WhileSession(session),
                 (Term::For(term) | Term::Kept(term), _) => Lasts::Until(now + term),
             },
             since: now,
         });
-        let (uuid, owner) = (record.job.uuid.clone(), bid.by.owner.clone());
+        let (uuid, owner) = (record.job.uuid.clone(), request.by.owner.clone());
         let subject = record.subject();
         self.forced.remove(&uuid);
         self.machine.note(format_args!("claimed {uuid} by {owner}"));

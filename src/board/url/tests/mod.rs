@@ -231,7 +231,7 @@ fn relative_paths_resolve_against_a_directory() {
 
 #[test]
 fn sibling_board_has_the_same_access() {
-    for (url, beside) in [
+    for (url, companions) in [
         (
             "sqlite:jobs.db?sync=full",
             "sqlite:jobs.db.x-1a2b?sync=full",
@@ -249,6 +249,6 @@ fn sibling_board_has_the_same_access() {
         ),
     ] {
         let sibling = parse(url).sibling("x-1a2b");
-        assert_eq!(sibling, parse(beside), "{sibling}");
+        assert_eq!(sibling, parse(companions), "{sibling}");
     }
 }

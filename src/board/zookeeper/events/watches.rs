@@ -63,10 +63,10 @@ impl Watches {
     pub(crate) async fn next(&mut self, paths: &Paths) -> WatchReport {
         tokio::select! {
             biased;
-            heard = self.board.next(paths) => heard,
-            heard = self.trash.next(paths) => heard,
-            heard = self.entities.next(paths) => heard,
-            heard = self.pauses.next(paths) => heard,
+            report = self.board.next(paths) => report,
+            report = self.trash.next(paths) => report,
+            report = self.entities.next(paths) => report,
+            report = self.pauses.next(paths) => report,
         }
     }
 }

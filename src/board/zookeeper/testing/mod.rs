@@ -12,7 +12,9 @@ use std::{
 
 pub(crate) use self::process::{Ensemble, Process as Server, free_port};
 use crate::board::testing::needs;
-pub(super) use crate::board::testing::{Authority, Identity, Mood, Proxy, impostor, wait_until};
+pub(super) use crate::board::testing::{
+    Authority, Identity, Proxy, ProxyMode, impostor, wait_until,
+};
 use crate::board::url::{BoardUrl, zookeeper::ZooKeeperUrl};
 
 pub(super) fn zookeeper_url(text: &str) -> ZooKeeperUrl {

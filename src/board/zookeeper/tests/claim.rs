@@ -11,7 +11,7 @@ async fn change_hands(authority: impl Fn(Fence) -> Authority, decision: Decision
     let (first, second) = (site.board_behind(&proxy), site.board());
     let key = post_one(&first, "resize").await;
     let fence = claim_one(&first, &key, &ada()).await.unwrap().fence;
-    proxy.set_at(READS, Mood::Stall);
+    proxy.set_at(READS, ProxyMode::Stall);
     let authority = authority(fence.clone());
     let settling = {
         let (key, decision) = (key.clone(), decision.clone());
@@ -29,7 +29,7 @@ async fn change_hands(authority: impl Fn(Fence) -> Authority, decision: Decision
     settle(&second, &key, seen, release()).await.unwrap();
     let other = claim_one(&second, &key, &ada()).await.unwrap().fence;
     let before = site.nodes().await.below(&site.path).await;
-    proxy.set(Mood::PassOn);
+    proxy.set(ProxyMode::PassOn);
     let refused = settling.await.unwrap();
     assert!(
         matches!(refused, Err(BoardError::Changed)),

@@ -31,18 +31,18 @@ impl Lossy {
         Some(Self { site, proxy, board })
     }
 
-    fn lose(&self, word: &'static str, mood: Mood) {
-        self.proxy.set_at(word, mood);
+    fn lose(&self, word: &'static str, mode: ProxyMode) {
+        self.proxy.set_at(word, mode);
     }
 
     async fn jobs(&self) -> Vec<Job> {
         assert!(self.proxy.has_sprung());
-        self.proxy.set(Mood::PassOn);
+        self.proxy.set(ProxyMode::PassOn);
         list(&self.site.board(), WHOLE_BOARD).await
     }
 }
 
-const MOODS: [Mood; 2] = [Mood::HangUpOnce, Mood::Silent];
+const PROXY_MODES: [ProxyMode; 2] = [ProxyMode::HangUpOnce, ProxyMode::Silent];
 
 fn is_unknown<T: std::fmt::Debug>(answer: Result<T>) {
     assert_matches!(answer, Err(BoardError::Unknown { .. }));
@@ -62,7 +62,7 @@ async fn post_with_a_lost_reply_is_looked_up_once() {
     post_one(&lossy.board, "first").await;
     let kept = claimant("runner", Term::Kept(Duration::from_secs(10)));
     for (round, by) in [None, Some(&kept), Some(&ada())].into_iter().enumerate() {
-        lossy.lose("swallowed", Mood::HangUpOnce);
+        lossy.lose("swallowed", ProxyMode::HangUpOnce);
         let posted = post_with(&lossy.board, draft("swallowed"), by)
             .await
             .unwrap();
@@ -91,7 +91,7 @@ async fn post_with_a_lost_reply_is_looked_up_once() {
 
 #[tokio::test]
 async fn post_that_cannot_be_looked_up_is_unknown_and_not_repeated() {
-    for mood in MOODS {
+    for mode in PROXY_MODES {
         for (is_chosen, by) in [
             (true, None),
             (true, Some(ada())),
@@ -99,17 +99,17 @@ async fn post_that_cannot_be_looked_up_is_unknown_and_not_repeated() {
             (false, Some(ada())),
         ] {
             need!(lossy = Lossy::new().await);
-            if !is_chosen && mood == Mood::HangUpOnce {
+            if !is_chosen && mode == ProxyMode::HangUpOnce {
                 continue;
             }
             post_one(&lossy.board, "first").await;
-            lossy.lose("swallowed", mood);
+            lossy.lose("swallowed", mode);
             let draft = match is_chosen {
                 true => chosen("swallowed", Uuid::new_v4()),
                 false => draft("swallowed"),
             };
             is_unknown(post_with(&lossy.board, draft, by.as_ref()).await);
-            assert_eq!(lossy.jobs().await.len(), 2, "{mood:?}");
+            assert_eq!(lossy.jobs().await.len(), 2, "{mode:?}");
         }
     }
 }
@@ -119,7 +119,7 @@ async fn each_of_many_concurrent_posts_has_its_own_result() {
     need!(lossy = Lossy::new().await);
     let mut drafts: Vec<_> = (0..1000).map(|_| draft("many")).collect();
     drafts[300].name = "swallowed".to_owned();
-    lossy.lose("swallowed", Mood::HangUpOnce);
+    lossy.lose("swallowed", ProxyMode::HangUpOnce);
     let answers = lossy.board.post(&drafts, None).await.unwrap();
     let jobs: HashMap<_, _> = (lossy.jobs().await.into_iter())
         .map(|job| (job.uuid.clone(), job))
@@ -143,11 +143,11 @@ async fn each_of_many_concurrent_posts_has_its_own_result() {
 
 #[tokio::test]
 async fn claim_with_a_lost_reply_is_unknown_and_happens_once() {
-    for mood in MOODS {
+    for mode in PROXY_MODES {
         need!(lossy = Lossy::new().await);
         let key = post_one(&lossy.board, "first").await;
         let swallowed = claimant("swallowed", Term::Indefinite);
-        lossy.lose("swallowed", mood);
+        lossy.lose("swallowed", mode);
         is_unknown(claim_one(&lossy.board, &key, &swallowed).await);
         let job = lossy.jobs().await.remove(0);
         assert_eq!(job.holding.unwrap().owner, Some(owner("swallowed")));
@@ -159,7 +159,7 @@ async fn claim_with_a_lost_reply_is_unknown_and_happens_once() {
 
 #[tokio::test]
 async fn settlement_with_a_lost_reply_is_unknown_and_happens_once() {
-    for mood in MOODS {
+    for mode in PROXY_MODES {
         for (word, decision) in [
             (DELETES, Decision::Consume),
             (DELETES, release()),
@@ -168,7 +168,7 @@ async fn settlement_with_a_lost_reply_is_unknown_and_happens_once() {
             need!(lossy = Lossy::new().await);
             let key = post_one(&lossy.board, "swallowed").await;
             claim_one(&lossy.board, &key, &ada()).await.unwrap();
-            lossy.lose(word, mood);
+            lossy.lose(word, mode);
             is_unknown(settle(&lossy.board, &key, by_name("ada"), decision.clone()).await);
             let jobs = lossy.jobs().await;
             let is_there = matches!(decision, Decision::Abandon(_));
@@ -182,14 +182,14 @@ async fn settlement_with_a_lost_reply_is_unknown_and_happens_once() {
 
 #[tokio::test]
 async fn restore_and_purge_with_a_lost_reply_happen_once() {
-    for mood in MOODS {
+    for mode in PROXY_MODES {
         need!(lossy = Lossy::new().await);
         let key = trashed(&lossy.board, draft("swallowed")).await;
-        lossy.lose("swallowed", mood);
+        lossy.lose("swallowed", mode);
         is_unknown(restore(&lossy.board, &key).await);
         assert_eq!(lossy.jobs().await.len(), 1);
         let key = trashed(&lossy.site.board(), draft("other")).await;
-        lossy.lose(DELETES, mood);
+        lossy.lose(DELETES, mode);
         is_unknown(purge(&lossy.board, &key).await);
         assert_eq!(lossy.jobs().await.len(), 1);
         assert!(get(&lossy.site.board(), Shelf::Trash, &key).await.is_none());

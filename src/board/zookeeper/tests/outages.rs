@@ -94,9 +94,9 @@ async fn session_replaced_between_two_pages_does_not_break_a_listing() {
     claim_one(&board, &key, &kept).await.unwrap();
     let mut entries = board.entries(WHOLE_BOARD);
     let first = entries.next().await.unwrap().unwrap();
-    proxy.set(Mood::HangUp);
+    proxy.set(ProxyMode::HangUp);
     crate::board::conformance::until_free(&site.board(), &key).await;
-    proxy.set(Mood::PassOn);
+    proxy.set(ProxyMode::PassOn);
     let rest: Vec<_> = entries.try_collect().await.unwrap();
     let keys: HashSet<_> = rest.iter().chain([&first]).map(Entry::key).collect();
     assert_eq!((keys.len(), rest.len()), (600, 599));

@@ -55,9 +55,9 @@ async fn kept_claim_ends_with_a_lost_session_and_is_not_renewed() {
     let fence = claim_one(&board, &key, &kept()).await.unwrap().fence;
     let claim = claim(&key, fence);
     renew(&board, &claim).await.unwrap();
-    proxy.set(Mood::HangUp);
+    proxy.set(ProxyMode::HangUp);
     crate::board::conformance::until_free(&others, &key).await;
-    proxy.set(Mood::PassOn);
+    proxy.set(ProxyMode::PassOn);
     let refused = loop {
         match renew(&board, &claim).await {
             Err(error) if error.is_retryable() => {}

@@ -79,12 +79,12 @@ impl BoardSession<'_> {
         &self,
         key: &JobKey,
         mut found: Option<JobNodes>,
-        bid: ClaimRequest<'_>,
+        request: ClaimRequest<'_>,
     ) -> Result<Claimed> {
         for _ in 0..TRIES {
             let record = self.require(found.as_ref())?;
-            let side = permit(record, bid)?;
-            match self.attempt(record, side, bid).await? {
+            let side = permit(record, request)?;
+            match self.attempt(record, side, request).await? {
                 Ok(claimed) => return Ok(claimed),
                 Err(refused) => self.prepare_retry(&refused).await?,
             }
@@ -98,20 +98,22 @@ impl BoardSession<'_> {
         &self,
         record: &JobNodes,
         side: Option<Sidecar>,
-        bid: ClaimRequest<'_>,
+        request: ClaimRequest<'_>,
     ) -> Result<Result<Claimed, RefusedStep>> {
         let (key, lock) = (&record.key, self.paths.lock(&record.key));
         let mut transaction = self.transaction();
         transaction.check(NodeKind::Job, key, record.posting.stat.version);
-        let owner = json::lock(&bid.by.owner);
-        transaction.create_as(NodeKind::Lock, key, &owner, mode(bid.by.term)?);
+        let owner = json::lock(&request.by.owner);
+        transaction.create_as(NodeKind::Lock, key, &owner, mode(request.by.term)?);
         // Each claim changes this node, so that its version tells two claims with equal locks apart.
         let is_first = (side.as_ref()).is_some_and(|side| side.first_claimed_on.is_none());
         let side = side.map(|mut side| {
-            side.session = session_of(bid.by.term, &self.session);
+            side.session = session_of(request.by.term, &self.session);
             side.first_claimed_on = side.first_claimed_on.or_else(|| Some(Utc::now()));
-            side.ahead = bid.is_ahead;
-            side.attempts = side.attempts.saturating_add(u32::from(bid.is_counted()));
+            side.ahead = request.is_ahead;
+            side.attempts = side
+                .attempts
+                .saturating_add(u32::from(request.is_counted()));
             side
         });
         transaction.put_side(key, &record.side, side.as_ref());
@@ -184,20 +186,20 @@ impl BoardSession<'_> {
 }
 
 /// Returns the sidecar of a claimable job; `None` if it is unreadable.
-fn permit(record: &JobNodes, bid: ClaimRequest<'_>) -> Result<Option<Sidecar>> {
+fn permit(record: &JobNodes, request: ClaimRequest<'_>) -> Result<Option<Sidecar>> {
     if record.lock.is_some() {
         let owner = record.owner();
         return Err(BoardError::AlreadyClaimed { owner });
     }
     let posting = record.require_job()?;
-    if posting.is_oversized && bid.needs_record() {
+    if posting.is_oversized && request.needs_record() {
         return Err(BoardError::Unclaimable {
             problem: posting.problem.unwrap_or_default(),
         });
     }
     match record.readable_side() {
-        Ok(side) => bid.permit(&side, Utc::now()).map(|()| Some(side)),
-        Err(problem) if bid.needs_record() => Err(BoardError::Unclaimable { problem }),
+        Ok(side) => request.permit(&side, Utc::now()).map(|()| Some(side)),
+        Err(problem) if request.needs_record() => Err(BoardError::Unclaimable { problem }),
         Err(_) => Ok(None),
     }
 }

@@ -95,8 +95,8 @@ impl BoardSession<'_> {
         if node.is_denied() {
             return Err(self.session.refusal(READING, &Error::NoAuth));
         }
-        let whereabouts = MarkerRecord::read(&node.data);
-        let other = |shelf| whereabouts.on(shelf).filter(|key| *key != record.key);
+        let locations = MarkerRecord::read(&node.data);
+        let other = |shelf| locations.on(shelf).filter(|key| *key != record.key);
         let (on_board, in_trash) = (other(Shelf::Board), other(Shelf::Trash));
         Ok(Some(Mark {
             uuid,

@@ -160,13 +160,13 @@ fn open_selected(state: &mut DashState) {
         }
         _ => return,
     };
-    let case = ExplainedJob {
+    let explained = ExplainedJob {
         entry: &entry,
         shelf: entry.job().unwrap().shelf,
         is_late: false,
         before: None,
     };
-    let explanation = state.picture.snapshot.explain(&case);
+    let explanation = state.picture.snapshot.explain(&explained);
     let program = Suggestion::of("jobboard");
     let reference = opened.reference;
     for answer in [

@@ -82,7 +82,7 @@ pub(super) fn history(facts: &ReportFacts) -> Html {
         return tag("p", &[&"The history cannot be read."]);
     };
     let sums = match remembered.count() {
-        0 if facts.course.is_empty() && facts.timeline.lanes.is_empty() => {
+        0 if facts.intervals.is_empty() && facts.timeline.lanes.is_empty() => {
             return tag("p", &[&"The history is empty."]);
         }
         0 => Html::default(),
@@ -91,12 +91,12 @@ pub(super) fn history(facts: &ReportFacts) -> Html {
             tag("p", &[&ended(remembered), &" since ", &since, &"."])
         }
     };
-    Html::of(&[&sums, &course(facts), &timeline(facts)])
+    Html::of(&[&sums, &events(facts), &timeline(facts)])
 }
 
-fn course(facts: &ReportFacts) -> Html {
+fn events(facts: &ReportFacts) -> Html {
     const TITLE: &str = "Jobs posted, finished and failed";
-    let Some(first) = facts.course.first() else {
+    let Some(first) = facts.intervals.first() else {
         return Html::default();
     };
     let length = (first.to - first.from).to_std().unwrap_or_default();
@@ -104,8 +104,8 @@ fn course(facts: &ReportFacts) -> Html {
     let note = format!(
         "one bar per {each}; rows have separate scales; jobs trashed after a failure count as failed"
     );
-    let mut drawn = svg::course("course-figure", TITLE, &facts.course);
-    let numbers = table(&facts.course_table());
+    let mut drawn = svg::intervals("course-figure", TITLE, &facts.intervals);
+    let numbers = table(&facts.events_table());
     drawn.add(&folded("details", "Numbers", TITLE, &numbers));
     figure(TITLE, &note, &drawn)
 }

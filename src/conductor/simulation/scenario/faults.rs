@@ -77,7 +77,7 @@ impl World {
             _ => {
                 let end = self.until(90);
                 self.server
-                    .change_weather(|it| _ = it.cut.insert(program, end));
+                    .change_faults(|it| _ = it.cut.insert(program, end));
                 "cut off"
             }
         }
@@ -88,19 +88,19 @@ impl World {
         match which {
             9 => {
                 let end = self.until(40);
-                self.server.change_weather(|it| it.down_until = Some(end));
+                self.server.change_faults(|it| it.down_until = Some(end));
                 "server down"
             }
             10 => {
                 let (fault, refusal) = self.draw(|dice| REFUSALS[dice.below(4) as usize]);
                 let end = self.until(40);
                 self.server
-                    .change_weather(|it| it.refuses_until = Some((refusal, end)));
+                    .change_faults(|it| it.refuses_until = Some((refusal, end)));
                 fault
             }
             11 | 12 => {
                 let end = self.until(120);
-                self.server.change_weather(|it| it.rough_until = Some(end));
+                self.server.change_faults(|it| it.rough_until = Some(end));
                 "rough network"
             }
             // Sessions do not depend on the time of day.
@@ -134,7 +134,7 @@ impl World {
             }
             18 => {
                 let end = self.until(60);
-                self.server.change_weather(|it| it.slow_until = Some(end));
+                self.server.change_faults(|it| it.slow_until = Some(end));
                 "slow network"
             }
             19 => {
@@ -198,7 +198,7 @@ impl World {
             machine.note("the server restarts");
             server.change(Store::lose_writes);
             let end = Instant::now() + Duration::from_secs(1);
-            server.change_weather(|it| it.down_until = Some(end));
+            server.change_faults(|it| it.down_until = Some(end));
         });
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     support::{
         env::{Running, wait_until},
         process::Tag,
-        proxy::Mood,
+        proxy::ProxyMode,
     },
 };
 
@@ -84,7 +84,7 @@ fn margin(stage: &Stage, how: &str) -> Duration {
     let next = stage.env.jobboard(&next).spawn();
     // Renewals are pending at different times in each round.
     thread::sleep(Duration::from_millis(1_000 + random(1_000)));
-    proxy.set(Mood::Halt);
+    proxy.set(ProxyMode::Halt);
     next.ended().succeeded();
     let begun = fs::read_to_string(stage.env.file("begun")).unwrap();
     let begun = UNIX_EPOCH + Duration::from_nanos(begun.trim().parse().unwrap());

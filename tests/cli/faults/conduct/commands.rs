@@ -11,7 +11,7 @@ use crate::{
     faults::size,
     support::{
         env::{Invocation, Outcome, wait_until},
-        proxy::{Mood, Proxy},
+        proxy::{Proxy, ProxyMode},
     },
 };
 
@@ -19,14 +19,14 @@ use crate::{
 const NAME: &str = "the-one-and-only";
 
 /// A board behind a proxy.
-struct Afar {
+struct Remote {
     stage: Stage,
     way: Way,
     proxy: Proxy,
     board: String,
 }
 
-impl Afar {
+impl Remote {
     fn open((stage, way): (Stage, Way)) -> Self {
         let (board, proxy) = stage.through_proxy();
         // From then on the server caches all scripts.
@@ -50,7 +50,7 @@ impl Afar {
 
     /// Runs a command whose claim succeeds without a reply.
     fn unheard(&self, words: &[&str]) -> Outcome {
-        self.proxy.cut_at(self.way.claim, Mood::PassOn);
+        self.proxy.cut_at(self.way.claim, ProxyMode::PassOn);
         let run = self.jobboard(words).run();
         assert!(self.proxy.has_sprung());
         run
@@ -62,7 +62,7 @@ impl Afar {
 }
 
 /// Requires that an error names the job that may be claimed, and that its suggestion works.
-fn suggests_release(afar: &Afar, run: &Outcome, code: i32, job: &str) {
+fn suggests_release(remote: &Remote, run: &Outcome, code: i32, job: &str) {
     run.failed(code);
     let error: Value = run.error();
     assert_eq!(error["kind"], "unknown", "{run:?}");
@@ -71,20 +71,21 @@ fn suggests_release(afar: &Afar, run: &Outcome, code: i32, job: &str) {
     assert!(error["hint"].to_string().contains(&free), "{run:?}");
     let free = ["abandon", "--force", "--yes", job];
     wait_until("it is free", || {
-        let _ = afar.stage.env.jobboard(&free).run();
-        afar.stage.env.state(job) == "UNCLAIMED"
+        let _ = remote.stage.env.jobboard(&free).run();
+        remote.stage.env.state(job) == "UNCLAIMED"
     });
 }
 
-fn manual_claim_with_a_lost_reply_is_unknown_and_named(afar: &Afar) {
+fn manual_claim_with_a_lost_reply_is_unknown_and_named(remote: &Remote) {
     for _ in 0..size(20, 1) {
-        let job = afar.stage.post("a", "true");
+        let job = remote.stage.post("a", "true");
         for claim in [&["claim", "--next"][..], &["claim", &job]] {
-            let run = afar.unheard(&[claim, &["--who", "ada", "--json"]].concat());
-            assert_eq!(afar.stage.env.show(&job)["owner"], "ada", "{run:?}");
-            suggests_release(afar, &run, 1, &job);
+            let run = remote.unheard(&[claim, &["--who", "ada", "--json"]].concat());
+            assert_eq!(remote.stage.env.show(&job)["owner"], "ada", "{run:?}");
+            suggests_release(remote, &run, 1, &job);
         }
-        afar.stage
+        remote
+            .stage
             .env
             .jobboard(&["trash", "--force", "--yes", &job])
             .run()
@@ -92,78 +93,78 @@ fn manual_claim_with_a_lost_reply_is_unknown_and_named(afar: &Afar) {
     }
 }
 
-fn kept_claim_with_a_lost_reply_is_claimed_again(afar: &Afar) {
+fn kept_claim_with_a_lost_reply_is_claimed_again(remote: &Remote) {
     for _ in 0..size(20, 1) {
         for next in [true, false] {
-            let job = afar.stage.post("a", "true");
+            let job = remote.stage.post("a", "true");
             let which = if next { "--next" } else { &job };
             let script = "echo ran $JOBBOARD_ATTEMPT >> log";
-            let run = afar.unheard(&["claim", which, "--", "sh", "-c", script]);
+            let run = remote.unheard(&["claim", which, "--", "sh", "-c", script]);
             run.succeeded();
-            assert_eq!(afar.log(), ["ran 1"]);
-            assert!(afar.stage.env.names().is_empty());
-            fs::remove_file(afar.stage.env.file("log")).unwrap();
+            assert_eq!(remote.log(), ["ran 1"]);
+            assert!(remote.stage.env.names().is_empty());
+            fs::remove_file(remote.stage.env.file("log")).unwrap();
         }
     }
 }
 
-fn held_claim_with_a_lost_reply_is_released_at_the_end(afar: &Afar) {
-    let job = afar.stage.post("a", "true");
-    afar.proxy.cut_at(afar.way.claim, Mood::PassOn);
-    let holder = afar.jobboard(&["claim", "--next", "--hold"]).spawn();
+fn held_claim_with_a_lost_reply_is_released_at_the_end(remote: &Remote) {
+    let job = remote.stage.post("a", "true");
+    remote.proxy.cut_at(remote.way.claim, ProxyMode::PassOn);
+    let holder = remote.jobboard(&["claim", "--next", "--hold"]).spawn();
     holder.prints(1);
-    assert!(afar.proxy.has_sprung());
-    assert_eq!(afar.stage.env.state(&job), "CLAIMED");
-    afar.proxy.cut_at(afar.way.settle, Mood::PassOn);
+    assert!(remote.proxy.has_sprung());
+    assert_eq!(remote.stage.env.state(&job), "CLAIMED");
+    remote.proxy.cut_at(remote.way.settle, ProxyMode::PassOn);
     holder.signal(Signal::TERM);
     holder.ended().succeeded();
-    assert_eq!(afar.stage.env.state(&job), "UNCLAIMED");
+    assert_eq!(remote.stage.env.state(&job), "UNCLAIMED");
 }
 
-fn job_posted_claimed_with_a_lost_reply_is_run(afar: &Afar) {
+fn job_posted_claimed_with_a_lost_reply_is_run(remote: &Remote) {
     for _ in 0..size(20, 1) {
-        afar.proxy.cut_at(NAME, Mood::PassOn);
+        remote.proxy.cut_at(NAME, ProxyMode::PassOn);
         let run = ["run", NAME, "--", "sh", "-c", "echo ran >> log"];
-        let run = afar.jobboard(&run).run();
+        let run = remote.jobboard(&run).run();
         run.succeeded();
-        assert!(afar.proxy.has_sprung());
-        assert_eq!(afar.log(), ["ran"]);
-        assert!(afar.stage.env.names().is_empty());
-        fs::remove_file(afar.stage.env.file("log")).unwrap();
+        assert!(remote.proxy.has_sprung());
+        assert_eq!(remote.log(), ["ran"]);
+        assert!(remote.stage.env.names().is_empty());
+        fs::remove_file(remote.stage.env.file("log")).unwrap();
     }
 }
 
-fn settlement_with_a_lost_reply_is_complete(afar: &Afar) {
+fn settlement_with_a_lost_reply_is_complete(remote: &Remote) {
     for code in [0, 3] {
-        let job = afar.stage.post("a", "true");
+        let job = remote.stage.post("a", "true");
         let script = format!("echo ran >> log; until [ -e go ]; do sleep 0.01; done; exit {code}");
         let claim = ["claim", "--next", "--", "sh", "-c", &script];
-        let running = afar.jobboard(&claim).spawn();
-        afar.stage.logged(1);
-        afar.proxy.cut_at(afar.way.settle, Mood::PassOn);
-        fs::write(afar.stage.env.file("go"), "").unwrap();
+        let running = remote.jobboard(&claim).spawn();
+        remote.stage.logged(1);
+        remote.proxy.cut_at(remote.way.settle, ProxyMode::PassOn);
+        fs::write(remote.stage.env.file("go"), "").unwrap();
         let run = running.ended();
         assert_eq!(run.code, code, "{run:?}");
-        assert!(afar.proxy.has_sprung());
+        assert!(remote.proxy.has_sprung());
         match code {
-            0 => assert!(afar.stage.env.names().is_empty()),
-            _ => assert_eq!(afar.stage.env.state(&job), "UNCLAIMED"),
+            0 => assert!(remote.stage.env.names().is_empty()),
+            _ => assert_eq!(remote.stage.env.state(&job), "UNCLAIMED"),
         }
-        fs::remove_file(afar.stage.env.file("go")).unwrap();
-        fs::remove_file(afar.stage.env.file("log")).unwrap();
+        fs::remove_file(remote.stage.env.file("go")).unwrap();
+        fs::remove_file(remote.stage.env.file("log")).unwrap();
     }
 }
 
-fn silent_board_leaves_all_unknown_and_named(afar: &Afar) {
+fn silent_board_leaves_all_unknown_and_named(remote: &Remote) {
     let kept = ["claim", "--next", "--lease", "3s", "--json", "--", "true"];
     for (claim, code) in [(&kept[..], 125), (&["claim", "--next", "--json"], 1)] {
-        let job = afar.stage.post("a", "true");
-        afar.proxy.set_at(afar.way.claim, Mood::Silent);
-        let run = afar.jobboard(claim).run();
-        afar.proxy.set(Mood::PassOn);
-        suggests_release(afar, &run, code, &job);
+        let job = remote.stage.post("a", "true");
+        remote.proxy.set_at(remote.way.claim, ProxyMode::Silent);
+        let run = remote.jobboard(claim).run();
+        remote.proxy.set(ProxyMode::PassOn);
+        suggests_release(remote, &run, code, &job);
         let consume = ["consume", "--force", "--yes", &job];
-        afar.stage.env.jobboard(&consume).run().succeeded();
+        remote.stage.env.jobboard(&consume).run().succeeded();
     }
 }
 
@@ -177,7 +178,7 @@ macro_rules! on_servers {
             #[test]
             fn $promise() {
                 if let Some(opened) = super::$server() {
-                    super::$promise(&super::Afar::open(opened));
+                    super::$promise(&super::Remote::open(opened));
                 }
             }
         )*}

@@ -11,7 +11,7 @@ use crate::{
     support::{
         env::{Running, wait_until},
         process::{Tag, no_echo},
-        proxy::{Mood, Proxy},
+        proxy::{Proxy, ProxyMode},
     },
 };
 
@@ -47,7 +47,7 @@ pub(super) fn zookeeper() -> Option<(Stage, Way)> {
 }
 
 /// Starts a conductor behind a proxy.
-pub(super) fn start_afar(stage: &Stage, words: &[&str]) -> (Running, Proxy) {
+pub(super) fn start_remote(stage: &Stage, words: &[&str]) -> (Running, Proxy) {
     let (board, proxy) = stage.through_proxy();
     let conductor = stage.start(&[&["--board", &board], words].concat());
     (conductor, proxy)
@@ -55,7 +55,7 @@ pub(super) fn start_afar(stage: &Stage, words: &[&str]) -> (Running, Proxy) {
 
 /// Starts a conductor behind a proxy, and lets it run a job.
 fn start(stage: &Stage, words: &[&str]) -> (Running, Proxy) {
-    let (conductor, proxy) = start_afar(stage, words);
+    let (conductor, proxy) = start_remote(stage, words);
     // The first claim may be refused until the server caches all scripts.
     stage.post("warm-up", "true");
     wait_until("one has been run", || stage.env.names().is_empty());
@@ -65,7 +65,7 @@ fn start(stage: &Stage, words: &[&str]) -> (Running, Proxy) {
 fn is_released_and_run(opened: Option<(Stage, Way)>) {
     need!((stage, way) = opened);
     let (conductor, proxy) = start(&stage, &[]);
-    proxy.cut_at(way.claim, Mood::PassOn);
+    proxy.cut_at(way.claim, ProxyMode::PassOn);
     stage.post("a", "echo ran $JOBBOARD_ATTEMPT >> log");
     stage.logged(1);
     assert!(proxy.has_sprung());
@@ -79,13 +79,13 @@ fn is_released_and_run(opened: Option<(Stage, Way)>) {
 fn is_released_at_the_end(opened: Option<(Stage, Way)>) {
     need!((stage, way) = opened);
     let (conductor, proxy) = start(&stage, &[]);
-    proxy.cut_at(way.claim, Mood::HangUp);
+    proxy.cut_at(way.claim, ProxyMode::HangUp);
     let job = stage.post("a", "echo ran >> log");
     stage.says(&conductor, "board_unreachable");
     wait_until("it is claimed", || stage.env.state(&job) == "CLAIMED");
     conductor.signal(Signal::TERM);
     stage.says(&conductor, "stopping");
-    proxy.set(Mood::PassOn);
+    proxy.set(ProxyMode::PassOn);
     conductor.ended().succeeded();
     let job = stage.env.show(&job);
     assert_eq!(
@@ -103,7 +103,7 @@ fn is_settled_once(opened: Option<(Stage, Way)>) {
         "echo started >> log; until [ -e go ]; do sleep 0.01; done",
     );
     stage.logged(1);
-    proxy.cut_at(way.settle, Mood::PassOn);
+    proxy.cut_at(way.settle, ProxyMode::PassOn);
     fs::write(stage.env.file("go"), "").unwrap();
     stage.says(&conductor, "board_reached");
     assert!(proxy.has_sprung());
@@ -134,7 +134,7 @@ fn post_waiting(stage: &Stage) -> String {
 fn is_taken_away(stage: &Stage, job: &str, proxy: &Proxy) {
     stage.logged(1);
     stage.env.ok(format!("abandon {job} --force --yes"));
-    proxy.cut_at(CONSUMES, Mood::PassOn);
+    proxy.cut_at(CONSUMES, ProxyMode::PassOn);
     fs::write(stage.env.file("go"), "").unwrap();
 }
 
@@ -173,7 +173,7 @@ fn claim_reports_a_forced_job_after_a_lost_refusal() {
 fn recovers_and_ends(stage: &Stage, conductor: Running, proxy: &Proxy) {
     stage.says(&conductor, "board_unreachable");
     assert!(proxy.has_sprung());
-    proxy.set(Mood::PassOn);
+    proxy.set(ProxyMode::PassOn);
     wait_until("it is done", || stage.env.names().is_empty());
     conductor.signal(Signal::TERM);
     conductor.ended().succeeded();
@@ -192,7 +192,7 @@ fn ends_without_a_reply(opened: Option<(Stage, Way)>, word: fn(&Way) -> &'static
             "10ms",
         ];
         let (conductor, proxy) = start(&stage, &words);
-        proxy.set_at(word(&way), Mood::Silent);
+        proxy.set_at(word(&way), ProxyMode::Silent);
         let script = alone(&format!("[ $JOBBOARD_ATTEMPT -gt 1 ] || exit {code}"));
         let job = stage.post("a", &script);
         recovers_and_ends(&stage, conductor, &proxy);
@@ -220,7 +220,7 @@ fn late_claim(opened: Option<(Stage, Way)>) {
     for _ in 0..size(10, 1) {
         // Longer than the test, so that it does not expire.
         let (conductor, proxy) = start(&stage, &["--lease", "60s", "--op-timeout", "1s"]);
-        proxy.set_at(way.claim, Mood::Halt);
+        proxy.set_at(way.claim, ProxyMode::Halt);
         let job = stage.post("a", &alone("true"));
         recovers_and_ends(&stage, conductor, &proxy);
         let runs = &runs(&stage)[&job];
@@ -237,7 +237,7 @@ fn second_signal_during_a_claim(opened: Option<(Stage, Way)>) {
         &format!("trap '' TERM; sleep {0}; sleep {0}", tag.text()),
     );
     wait_until("it runs", || tag.sleepers().len() == 1);
-    proxy.set_at(way.claim, Mood::Halt);
+    proxy.set_at(way.claim, ProxyMode::Halt);
     stage.post("a", "true");
     wait_until("a claim is under way", || proxy.has_sprung());
     conductor.signal(Signal::INT);
@@ -245,7 +245,7 @@ fn second_signal_during_a_claim(opened: Option<(Stage, Way)>) {
     no_echo();
     conductor.signal(Signal::INT);
     wait_until("the command is killed", || tag.commands().is_empty());
-    proxy.set(Mood::PassOn);
+    proxy.set(ProxyMode::PassOn);
     conductor.ended().succeeded();
 }
 

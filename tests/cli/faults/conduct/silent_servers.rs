@@ -4,13 +4,13 @@ use std::{fs, thread, time::Duration};
 
 use rustix::process::Signal;
 
-use super::{alone, finishes, lost_replies::start_afar, runs};
+use super::{alone, finishes, lost_replies::start_remote, runs};
 use crate::{
     conduct::Stage,
     faults::{random, size},
     support::{
         env::{Running, SOON, comes_true},
-        proxy::Mood,
+        proxy::ProxyMode,
     },
 };
 
@@ -30,13 +30,13 @@ fn no_job_stays_claimed_without_a_runner(stage: &Stage, words: &[&str]) {
         let script = alone("until [ -e may-end ]; do sleep 0.05; done");
         let jobs = stage.post_many(3, &script);
         let words = [&["-j3", "--lease", &lease], words].concat();
-        let (mut conductor, proxy) = start_afar(stage, &words);
+        let (mut conductor, proxy) = start_remote(stage, &words);
         stage.logged(3);
         // Renewals are pending at different times in each round.
         thread::sleep(Duration::from_millis(random(2_000)));
-        proxy.set(Mood::Halt);
+        proxy.set(ProxyMode::Halt);
         thread::sleep(LEASE.mul_f64(*silence));
-        proxy.set(Mood::PassOn);
+        proxy.set(ProxyMode::PassOn);
         let left_behind = |conductor: &Running| {
             let listed = stage.env.run("list").stdout;
             let text = conductor.stderr();

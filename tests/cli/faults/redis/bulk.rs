@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{DURABLE, Nap, hang_up, names_on, open_behind_proxy, open_with, uuid_in};
 use crate::support::{
     env::{Env, Outcome, wait_until},
-    proxy::Mood,
+    proxy::ProxyMode,
 };
 
 /// The number of lines before the fault, and after it.
@@ -208,7 +208,7 @@ fn long_server_pause_leaves_one_batch_unknown() {
 #[test]
 fn batch_with_a_lost_reply_is_found_and_not_posted_again() {
     need!((env, _server, proxy) = open_behind_proxy());
-    let ended = post_through(&env, &[], || proxy.set_at("EVALSHA", Mood::HangUpOnce));
+    let ended = post_through(&env, &[], || proxy.set_at("EVALSHA", ProxyMode::HangUpOnce));
     assert!(proxy.has_sprung());
     all_are_posted(&env, &ended);
 }
@@ -216,13 +216,13 @@ fn batch_with_a_lost_reply_is_found_and_not_posted_again() {
 #[test]
 fn batch_with_a_permanently_lost_reply_is_unknown_and_the_others_are_refused() {
     need!((env, _server, proxy) = open_behind_proxy());
-    let ended = post_through(&env, &[], || proxy.set_at("EVALSHA", Mood::HangUp));
+    let ended = post_through(&env, &[], || proxy.set_at("EVALSHA", ProxyMode::HangUp));
     assert!(proxy.has_sprung());
     assert_eq!(ended.code, 5, "{}", ended.stderr);
     let reports = Reports::of(&ended);
     assert_eq!(reports.posted.len(), HALF);
     assert!(!reports.unknown.is_empty());
-    proxy.set(Mood::PassOn);
+    proxy.set(ProxyMode::PassOn);
     let board = names_on(&env);
     reports.is_true_of(&board);
     // They were posted without proof.

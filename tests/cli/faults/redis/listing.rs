@@ -6,7 +6,7 @@ use std::{
 use super::{DURABLE, Nap, hang_up, open_behind_proxy, open_with};
 use crate::support::{
     env::{Env, Outcome, wait_until},
-    proxy::Mood,
+    proxy::ProxyMode,
 };
 
 /// Jobs for several pages.
@@ -113,7 +113,7 @@ fn cut_page_is_requested_again() {
     let posted = post_all(&env);
     for way in WAYS {
         for word in ["HSCAN", "MGET", "EXISTS"] {
-            proxy.set_at(word, Mood::HangUpOnce);
+            proxy.set_at(word, ProxyMode::HangUpOnce);
             let (ended, listed) = list_through(&env, way, || ());
             assert!(proxy.has_sprung(), "{word}");
             ended.succeeded();
@@ -127,12 +127,12 @@ fn repeatedly_cut_page_is_an_error() {
     need!((env, _server, proxy) = open_behind_proxy());
     post_all(&env);
     for (way, word) in WAYS.into_iter().zip(["HSCAN", "MGET"]) {
-        proxy.set_at(word, Mood::HangUp);
+        proxy.set_at(word, ProxyMode::HangUp);
         let ended = env.jobboard(&[&["list", "--json"], way].concat()).run();
         assert!(proxy.has_sprung());
         ended.failed(5);
         assert!(ended.stderr.contains("closed the connection"), "{ended}");
-        proxy.set(Mood::PassOn);
+        proxy.set(ProxyMode::PassOn);
     }
 }
 
@@ -165,12 +165,12 @@ fn long_server_pause_is_an_error() {
 fn stalled_replies_delay_a_listing_and_lose_no_script() {
     need!((env, server, proxy) = open_behind_proxy());
     let posted = post_all(&env);
-    proxy.set_at("HSCAN", Mood::Stall);
+    proxy.set_at("HSCAN", ProxyMode::Stall);
     let list = env.jobboard(&["list", "-o", "uuid"]).spawn();
     wait_until("it waits for the first page", || proxy.has_sprung());
     server.run(&["SCRIPT", "FLUSH"]);
     assert_eq!(list.stdout(), "");
-    proxy.set(Mood::PassOn);
+    proxy.set(ProxyMode::PassOn);
     let ended = list.ended();
     let listed: Vec<_> = ended.succeeded().lines().map(str::to_owned).collect();
     is_whole(&listed, &posted);

@@ -3,19 +3,19 @@
 use super::{names_on, open_behind_proxy, uuid_in};
 use crate::support::{
     env::{Env, Outcome},
-    proxy::{Mood, Proxy},
+    proxy::{Proxy, ProxyMode},
     servers::Server,
 };
 
-const LOSSES: [Mood; 2] = [Mood::Silent, Mood::HangUp];
+const LOSSES: [ProxyMode; 2] = [ProxyMode::Silent, ProxyMode::HangUp];
 
 /// Runs a command, and blocks the connection once it has requested the change.
-fn lose(env: &Env, proxy: &Proxy, mood: Mood, words: &[&str]) -> Outcome {
-    proxy.set_at("EVALSHA", mood);
+fn lose(env: &Env, proxy: &Proxy, mode: ProxyMode, words: &[&str]) -> Outcome {
+    proxy.set_at("EVALSHA", mode);
     let hasty = ["--op-timeout", "300ms", "--json"];
     let run = env.jobboard(&[words, &hasty].concat()).run();
     assert!(proxy.has_sprung(), "{run}");
-    proxy.set(Mood::PassOn);
+    proxy.set(ProxyMode::PassOn);
     run
 }
 
@@ -49,9 +49,9 @@ fn open() -> Option<(Env, Server, Proxy)> {
 #[test]
 fn post_with_a_lost_reply_happens_once() {
     need!((env, _server, proxy) = open());
-    for (number, mood) in LOSSES.into_iter().enumerate() {
+    for (number, mode) in LOSSES.into_iter().enumerate() {
         let name = format!("job-{number}");
-        let run = lose(&env, &proxy, mood, &["post", &name]);
+        let run = lose(&env, &proxy, mode, &["post", &name]);
         is_unknown(&run);
         let uuid = uuid_in(run.error()["message"].as_str().unwrap());
         assert_eq!(env.show(&uuid)["name"], name);
@@ -62,7 +62,7 @@ fn post_with_a_lost_reply_happens_once() {
 #[test]
 fn post_with_only_the_reply_lost_is_found() {
     need!((env, _server, proxy) = open());
-    let run = lose(&env, &proxy, Mood::HangUpOnce, &["post", "resize"]);
+    let run = lose(&env, &proxy, ProxyMode::HangUpOnce, &["post", "resize"]);
     assert_eq!(run.json()["done"], "posted");
     assert_eq!(env.names(), ["resize"]);
 }
@@ -71,7 +71,7 @@ fn post_with_only_the_reply_lost_is_found() {
 fn post_with_a_chosen_uuid_cannot_be_attributed() {
     need!((env, _server, proxy) = open());
     let post = ["post", "resize", "--unique", "nightly"];
-    is_unknown(&lose(&env, &proxy, Mood::HangUpOnce, &post));
+    is_unknown(&lose(&env, &proxy, ProxyMode::HangUpOnce, &post));
     let again = env.jobboard(&[&post[..], &["--json"]].concat()).run();
     assert_eq!(again.json()["done"], "exists");
     assert_eq!(env.names(), ["resize"]);
@@ -81,14 +81,14 @@ fn post_with_a_chosen_uuid_cannot_be_attributed() {
 fn claim_with_a_lost_reply_is_unknown_and_happens_once() {
     need!((env, server, proxy) = open());
     let job = env.post("resize");
-    for mood in LOSSES {
+    for mode in LOSSES {
         for claim in [["claim", &job], ["claim", "--next"]] {
             // Beyond the server's clock, so that each claim increases it by one.
             server.run(&["SET", "taskflow:fence", "5000000000000000"]);
             is_unknown(&lose(
                 &env,
                 &proxy,
-                mood,
+                mode,
                 &[&claim[..], &["--who", "ada"]].concat(),
             ));
             assert_eq!(env.show(&job)["owner"], "ada");
@@ -108,7 +108,7 @@ fn foreign_uuid_text_is_in_no_suggested_command() {
     let bytes: Vec<u8> = odd.chars().map(|byte| byte as u8).collect();
     server.run_with(&["HSET", "taskflow:listings", &job], &bytes);
     let claim = ["claim", &format!("key:{job}"), "--who", "ada"];
-    let refusal = lose(&env, &proxy, Mood::HangUpOnce, &claim).error();
+    let refusal = lose(&env, &proxy, ProxyMode::HangUpOnce, &claim).error();
     let hint = refusal["hint"].as_str().unwrap();
     assert!(!refusal.to_string().contains("touch"), "{refusal}");
     assert!(
@@ -120,13 +120,13 @@ fn foreign_uuid_text_is_in_no_suggested_command() {
 #[test]
 fn settlement_with_a_lost_reply_is_unknown_and_happens_once() {
     need!((env, server, proxy) = open());
-    for mood in LOSSES {
+    for mode in LOSSES {
         let job = env.post("resize");
         env.claim(&job, "ada");
         is_unknown(&lose(
             &env,
             &proxy,
-            mood,
+            mode,
             &["abandon", &job, "--who", "ada"],
         ));
         assert_eq!(env.state(&job), "UNCLAIMED");
@@ -134,7 +134,7 @@ fn settlement_with_a_lost_reply_is_unknown_and_happens_once() {
         is_unknown(&lose(
             &env,
             &proxy,
-            mood,
+            mode,
             &["consume", &job, "--who", "ada"],
         ));
         assert_eq!(server.run(&["HLEN", "taskflow:listings"]), "0");
@@ -147,7 +147,7 @@ fn unsent_request_has_no_effect() {
     let job = env.post("resize");
     let before = server.everything();
     // The lookup comes first, so the change is never sent.
-    proxy.set(Mood::HangUp);
+    proxy.set(ProxyMode::HangUp);
     for words in [&["post", "grow"][..], &["claim", &job], &["consume", &job]] {
         let run = env.jobboard(&[words, &["--json"]].concat()).run();
         run.failed(5);

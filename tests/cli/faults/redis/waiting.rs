@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use super::open_behind_proxy;
 use crate::support::{
     env::{Env, Running, wait_until},
-    proxy::{Mood, Proxy},
+    proxy::{Proxy, ProxyMode},
     servers::Server,
 };
 
@@ -43,7 +43,7 @@ impl Stage {
     }
 
     /// Starts to wait for a job, and posts one once it listens, with a trap in the proxy.
-    fn wait(&self, words: &[&str], trap: (&'static str, Mood)) -> (Running, String) {
+    fn wait(&self, words: &[&str], trap: (&'static str, ProxyMode)) -> (Running, String) {
         let claim = ["claim", "--next", "--who", "ada"];
         self.server.run(&["CONFIG", "RESETSTAT"]);
         let running = self.env.jobboard(&[&claim, words].concat()).spawn();
@@ -67,11 +67,11 @@ fn claim_in_progress_at_the_timeout_is_reported() {
     need!(stage = Stage::open());
     let began = Instant::now();
     let words = ["--wait", "2s", "--op-timeout", "20s", "--json"];
-    let (running, job) = stage.wait(&words, ("EVALSHA", Mood::Stall));
+    let (running, job) = stage.wait(&words, ("EVALSHA", ProxyMode::Stall));
     wait_until("the time is up", || {
         began.elapsed() > Duration::from_millis(3000)
     });
-    stage.proxy.set(Mood::PassOn);
+    stage.proxy.set(ProxyMode::PassOn);
     let report = running.ended().json();
     assert_eq!(
         (&report["done"], &report["uuid"]),
@@ -85,9 +85,9 @@ fn claim_in_progress_at_a_signal_is_released() {
     need!(stage = Stage::open());
     for (kept, code) in [(&["--", "touch", "ran"][..], 143), (&["--hold"], 0)] {
         let words = [&["--wait", "20s", "--op-timeout", "20s"], kept].concat();
-        let (running, job) = stage.wait(&words, ("EVALSHA", Mood::Stall));
+        let (running, job) = stage.wait(&words, ("EVALSHA", ProxyMode::Stall));
         running.signal(Signal::TERM);
-        stage.proxy.set(Mood::PassOn);
+        stage.proxy.set(ProxyMode::PassOn);
         let run = running.ended();
         assert_eq!(run.code, code, "{run}");
         let job = stage.direct.show(&job);
@@ -107,8 +107,8 @@ fn failed_candidate_read_is_retried() {
     need!(stage = Stage::open());
     // After the event the job is looked up; then reading the candidates fails.
     let words = ["--wait", "60s", "--op-timeout", "1s"];
-    let (running, job) = stage.wait(&words, ("HSCAN", Mood::HangUp));
+    let (running, job) = stage.wait(&words, ("HSCAN", ProxyMode::HangUp));
     running.says("retrying");
-    stage.proxy.set(Mood::PassOn);
+    stage.proxy.set(ProxyMode::PassOn);
     assert!(running.ended().succeeded().starts_with(&job));
 }

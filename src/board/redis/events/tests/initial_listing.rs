@@ -1,4 +1,4 @@
-//! The cost of subscribing with an onlooker.
+//! The cost of subscribing with an initial listing.
 
 use std::ops::ControlFlow;
 
@@ -6,20 +6,20 @@ use futures_util::TryStreamExt;
 
 use super::*;
 use crate::{
-    board::{Detail, Onlooker, Query},
+    board::{Detail, InitialListing, Query},
     job::{Entry, Shelf},
 };
 
 async fn begin(board: &Redis) -> (Events<'_>, Vec<JobKey>) {
     let mut shown = Vec::new();
-    let onlooker = Onlooker {
-        wants: &|_| false,
-        sees: &mut |entry: Entry| {
+    let listing = InitialListing {
+        needs_sidecar: &|_| false,
+        receive: &mut |entry: Entry| {
             shown.push(entry.key().clone());
             ControlFlow::Continue(())
         },
     };
-    let events = board.events_and_jobs(onlooker).await.unwrap();
+    let events = board.events_and_jobs(listing).await.unwrap();
     (events, shown)
 }
 
@@ -44,24 +44,24 @@ async fn one_walk_serves_listing_and_events_without_reading_unwanted_jobs() {
 async fn unread_job_has_the_same_events() {
     need!((board, server) = open(&[]));
     let key = fill(&board, 1).await.remove(0);
-    let beside = |what: &str| format!("taskflow:{key}.{what}");
+    let companions = |what: &str| format!("taskflow:{key}.{what}");
     // The job was claimed and released.
-    server.run::<()>(&["SET", &beside("last_modified"), "long ago"]);
+    server.run::<()>(&["SET", &companions("last_modified"), "long ago"]);
     let (mut events, shown) = begin(&board).await;
     assert_eq!(shown, std::slice::from_ref(&key));
     let before = calls(&server, "pttl");
-    server.run::<()>(&["SET", &beside("last_modified"), "long ago"]);
+    server.run::<()>(&["SET", &companions("last_modified"), "long ago"]);
     // The first read of a job is no event.
     let is_seen = until_so("it is looked at", || calls(&server, "pttl") > before);
     tokio::select! {
         event = next(&mut events) => panic!("{event:?}"),
         () = is_seen => {}
     }
-    server.run::<()>(&["SET", &beside("owned"), "bob"]);
+    server.run::<()>(&["SET", &companions("owned"), "bob"]);
     let claimed = next(&mut events).await;
     assert_eq!(claimed.kind, EventKind::Claimed);
     assert_eq!(claimed.subject.unwrap().key, key);
-    server.run::<()>(&["DEL", &beside("owned")]);
+    server.run::<()>(&["DEL", &companions("owned")]);
     assert_eq!(next(&mut events).await.kind, EventKind::Expired);
 }
 

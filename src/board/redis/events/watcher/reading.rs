@@ -165,14 +165,16 @@ fn commands_of(keys: &Keys, jobs: &[JobKey]) -> Pipeline {
             command.arg(field.as_slice());
         }
     }
-    let beside: Vec<_> = fields
+    let companions: Vec<_> = fields
         .iter()
         .map(|field| keys.sidecar_names(field))
         .collect();
     let mut sidecars = cmd("MGET");
-    beside.iter().for_each(|names| names.add_to(&mut sidecars));
+    companions
+        .iter()
+        .for_each(|names| names.add_to(&mut sidecars));
     commands.add_command(sidecars);
-    for names in &beside {
+    for names in &companions {
         commands.cmd("PTTL").arg(names.owner.as_slice());
     }
     commands
@@ -189,26 +191,27 @@ fn places(
         let list: Vec<Option<Vec<u8>>> = from_redis_value(answers.next()?).ok()?;
         Some(list.into_iter())
     };
-    let (mut board, mut trash, mut beside) = (list()?, list()?, list()?);
+    let (mut board, mut trash, mut companions) = (list()?, list()?, list()?);
     let mut places = Vec::with_capacity(jobs.len());
     for key in jobs {
         let (posting, trashed) = (board.next()?, trash.next()?);
-        let (owner, last_modified, side) = (beside.next()?, beside.next()?, beside.next()?);
+        let (owner, last_modified, side) =
+            (companions.next()?, companions.next()?, companions.next()?);
         let left: i64 = from_redis_value(answers.next()?).ok()?;
         let leaves_time = posting.is_none() && trashed.is_none() && last_modified.is_some();
         let field = field_of(key);
-        let mut beside = CompanionValues {
+        let mut companions = CompanionValues {
             last_modified,
             side,
             ..CompanionValues::default()
         };
-        let known = |shelf: Shelf, posting: &[u8], beside: CompanionValues| {
-            CachedJob::of(&read(brief(shelf), &field, posting, beside), looked)
+        let known = |shelf: Shelf, posting: &[u8], companions: CompanionValues| {
+            CachedJob::of(&read(brief(shelf), &field, posting, companions), looked)
         };
-        let trash = trashed.map(|posting| known(Shelf::Trash, &posting, beside.clone()));
+        let trash = trashed.map(|posting| known(Shelf::Trash, &posting, companions.clone()));
         // In the trash a job is never claimed.
-        beside.claim(owner, left);
-        let board = posting.map(|posting| known(Shelf::Board, &posting, beside));
+        companions.claim(owner, left);
+        let board = posting.map(|posting| known(Shelf::Board, &posting, companions));
         places.push((JobPlaces { board, trash }, leaves_time));
     }
     Some(places)

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::RedisWatcher;
 use crate::{
     board::{
-        BoardError, Detail, Onlooker, Query, Result,
+        BoardError, Detail, InitialListing, Query, Result,
         cached_job::{CachedJob, Modified, ReadTime},
         redis::{
             events::{
@@ -25,12 +25,12 @@ use crate::{
 };
 
 impl RedisWatcher<'_> {
-    /// Builds a picture of the board and shows it to an onlooker. After a loss the picture is incomplete.
-    pub(crate) async fn start(&mut self, mut onlooker: Option<Onlooker<'_>>) -> Result<()> {
+    /// Builds a picture of the board and passes it to an initial listing. After a loss the picture is incomplete.
+    pub(crate) async fn start(&mut self, mut listing: Option<InitialListing<'_>>) -> Result<()> {
         self.forget()?;
         let before = self.counts().await?.sequence;
         let mut picture = BoardPicture::default();
-        self.read(Shelf::Board, &mut picture, onlooker.as_mut())
+        self.read(Shelf::Board, &mut picture, listing.as_mut())
             .await?;
         self.read(Shelf::Trash, &mut picture, None).await?;
         let sequence = self.counts().await?.sequence;
@@ -57,27 +57,27 @@ impl RedisWatcher<'_> {
         Ok(())
     }
 
-    /// Adds a location to a picture page by page. Stops at a loss, unless an onlooker needs the rest.
+    /// Adds a location to a picture page by page. Stops at a loss, unless an initial listing needs the rest.
     async fn read(
         &mut self,
         shelf: Shelf,
         picture: &mut BoardPicture,
-        onlooker: Option<&mut Onlooker<'_>>,
+        listing: Option<&mut InitialListing<'_>>,
     ) -> Result<()> {
         let board = self.board;
-        let (detail, wants, mut sees) = match onlooker {
-            Some(onlooker) => (
+        let (detail, needs_sidecar, mut receive) = match listing {
+            Some(listing) => (
                 Detail::Whole,
-                Some(onlooker.wants),
-                Some(&mut onlooker.sees),
+                Some(listing.needs_sidecar),
+                Some(&mut listing.receive),
             ),
             None => (Detail::Brief, None, None),
         };
         let query = Query::all(shelf, detail);
         let pages = board.scanned(shelf).map(move |page| async move {
             let asked = Instant::now();
-            let page = match wants {
-                Some(wants) => board.page_wanted(query, page?, wants).await?,
+            let page = match needs_sidecar {
+                Some(needs_sidecar) => board.page_wanted(query, page?, needs_sidecar).await?,
                 None => {
                     let page = board.page(query, page?).await?;
                     page.into_iter().map(|entry| (entry, true)).collect()
@@ -87,7 +87,7 @@ impl RedisWatcher<'_> {
             Ok::<_, BoardError>((page, ReadTime { asked, answered }))
         });
         let mut pages = pin!(pages.buffered(PAGES_READ_AHEAD));
-        while sees.is_some() || !self.has_lost {
+        while receive.is_some() || !self.has_lost {
             let Some((page, looked)) = pages.try_next().await? else {
                 break;
             };
@@ -97,11 +97,11 @@ impl RedisWatcher<'_> {
                     known.modified = Modified::Unknown;
                 }
                 picture.put(shelf, entry.key(), known);
-                if let Some(sees) = &mut sees
+                if let Some(receive) = &mut receive
                     && entry.holding().is_none()
                 {
                     // Without an order, any later record may rank higher.
-                    let _ = sees(entry);
+                    let _ = receive(entry);
                 }
             }
             self.skip()?;

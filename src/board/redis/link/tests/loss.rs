@@ -10,7 +10,7 @@ use std::{
 use futures_util::TryStreamExt;
 
 use super::*;
-use crate::board::redis::testing::{Mood, Proxy, Server};
+use crate::board::redis::testing::{Proxy, ProxyMode, Server};
 
 fn increment() -> Pipeline {
     let mut commands = redis::pipe();
@@ -43,18 +43,18 @@ async fn swallowed_reply_is_lost_and_not_sent_again() {
     let client = RedisClient::new(&url, None, Duration::from_millis(500));
     let peer = format!("127.0.0.1:{}", proxy.port);
     let cases = [
-        (Mood::Silent, "did not reply within 500ms"),
-        (Mood::HangUp, "closed the connection before it replied"),
+        (ProxyMode::Silent, "did not reply within 500ms"),
+        (ProxyMode::HangUp, "closed the connection before it replied"),
     ];
-    for (mood, expected) in cases {
+    for (mode, expected) in cases {
         ping(&client).await;
         server.run::<()>(&["SET", "counter", "0"]);
-        proxy.set(mood);
+        proxy.set(mode);
         let Err(RequestFailure::Lost(error)) = client.exchange(WRITE, &increment()).await else {
-            panic!("{mood:?}: it is not lost");
+            panic!("{mode:?}: it is not lost");
         };
         assert_eq!(summary(error), format!("unreachable: {peer} {expected}"));
-        proxy.set(Mood::PassOn);
+        proxy.set(ProxyMode::PassOn);
         ping(&client).await;
         assert_eq!(server.run::<u32>(&["GET", "counter"]), 1);
     }

@@ -119,8 +119,11 @@ fn untrusted_postings_expose_a_reader_that_invents_missing_bytes() {
         found.unwrap_or(Err(RecordProblem::Truncated))
     };
     let fault = postings().fault(|input| is_a_posting(reader, input));
-    let law = fault.expect("it is found").law;
-    assert!(law.contains("its number is a part of it"), "{law}");
+    let invariant = fault.expect("it is found").invariant;
+    assert!(
+        invariant.contains("its number is a part of it"),
+        "{invariant}"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Missing replies and server refusals.
 
 use super::*;
-use crate::board::zookeeper::testing::{Mood, Proxy, Server};
+use crate::board::zookeeper::testing::{Proxy, ProxyMode, Server};
 
 #[tokio::test]
 async fn swallowed_reply_is_lost_and_not_sent_again() {
@@ -10,21 +10,21 @@ async fn swallowed_reply_is_lost_and_not_sent_again() {
     let proxy = Proxy::start(server.port());
     let peer = format!("127.0.0.1:{}", proxy.port);
     let cases = [
-        (Mood::Silent, "did not reply within 500ms"),
-        (Mood::HangUp, "closed the connection before it replied"),
+        (ProxyMode::Silent, "did not reply within 500ms"),
+        (ProxyMode::HangUp, "closed the connection before it replied"),
     ];
-    for (mood, expected) in cases {
+    for (mode, expected) in cases {
         let url = zookeeper_url(&format!("zk://{peer}"));
         let client = ZooKeeperClient::new(&url, None, Duration::from_millis(500));
         let session = ping(&client).await;
         let path = create(&session, CreateMode::Persistent).await;
-        proxy.set(mood);
+        proxy.set(mode);
         let set = session.ask("write to", session.client.set_data(&path, b"1", None));
         let Err(RequestFailure::Lost(error)) = set.await else {
-            panic!("{mood:?}: it is not lost");
+            panic!("{mode:?}: it is not lost");
         };
         assert_eq!(summary(error), format!("unreachable: {peer} {expected}"));
-        proxy.set(Mood::PassOn);
+        proxy.set(ProxyMode::PassOn);
         let other = ping(&others).await;
         let looked = other.ask("read", other.client.get_data(&path)).await;
         let (data, stat) = looked.unwrap().unwrap();
@@ -40,11 +40,11 @@ async fn idle_connection_is_checked_long_before_the_session_expires() {
     let client = ZooKeeperClient::new(&zookeeper_url(&url), None, OP_TIMEOUT);
     let session = ping(&client).await;
     proxy.cut();
-    proxy.set_at("", Mood::Silent);
+    proxy.set_at("", ProxyMode::Silent);
     while !proxy.has_swallowed() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    proxy.set(Mood::PassOn);
+    proxy.set(ProxyMode::PassOn);
     let again = tokio::time::timeout(Duration::from_secs(15), session.connected());
     assert!(again.await.is_ok_and(|session| session.is_ok()));
 }

@@ -54,6 +54,6 @@ fn is_send<T: Send>(_: &T) {}
 fn requests_are_send() {
     let client = client("zk://localhost");
     is_send(&client.session("read"));
-    is_send(&client.bearing("read", Some(Duration::from_secs(1))));
+    is_send(&client.session_for_nodes("read", Some(Duration::from_secs(1))));
     is_send(&client.close());
 }

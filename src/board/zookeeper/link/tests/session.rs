@@ -64,19 +64,28 @@ async fn session_timeout_comes_from_the_url_or_the_claims() {
     assert_eq!(usual.timeout(), USUAL);
     let old = usual.id();
     drop(usual);
-    let bearing = free.bearing("write to", Some(SHORT)).await.unwrap();
-    assert_eq!(bearing.timeout(), SHORT);
-    assert_ne!(bearing.id(), old);
-    assert_eq!(ping(&free).await.id(), bearing.id());
+    let session_for_nodes = free
+        .session_for_nodes("write to", Some(SHORT))
+        .await
+        .unwrap();
+    assert_eq!(session_for_nodes.timeout(), SHORT);
+    assert_ne!(session_for_nodes.id(), old);
+    assert_eq!(ping(&free).await.id(), session_for_nodes.id());
     // Claims in the session must survive requests for another timeout.
-    let again = free.bearing("write to", Some(SHORT * 2)).await.unwrap();
-    assert_eq!(again.id(), bearing.id());
+    let again = free
+        .session_for_nodes("write to", Some(SHORT * 2))
+        .await
+        .unwrap();
+    assert_eq!(again.id(), session_for_nodes.id());
 
     let bound = ZooKeeperClient::new(&server.url("?session=3s"), None, OP_TIMEOUT);
     let usual = ping(&bound).await;
     assert_eq!(usual.timeout(), Duration::from_secs(3));
-    let bearing = bound.bearing("write to", Some(SHORT)).await.unwrap();
-    assert_eq!(bearing.id(), usual.id());
+    let session_for_nodes = bound
+        .session_for_nodes("write to", Some(SHORT))
+        .await
+        .unwrap();
+    assert_eq!(session_for_nodes.id(), usual.id());
 
     // The servers limit the timeout.
     let long = ZooKeeperClient::new(&server.url("?session=1h"), None, OP_TIMEOUT);
@@ -87,7 +96,10 @@ async fn session_timeout_comes_from_the_url_or_the_claims() {
 async fn session_survives_a_server_restart() {
     need!(mut server = Server::start(&[]));
     let client = ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT);
-    let session = client.bearing("write to", Some(USUAL)).await.unwrap();
+    let session = client
+        .session_for_nodes("write to", Some(USUAL))
+        .await
+        .unwrap();
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
     server.stop();
     let peer = server.host();
@@ -144,7 +156,10 @@ async fn session_without_claims_is_replaced_once_the_server_returns() {
 async fn expired_session_is_replaced() {
     need!(mut server = Server::start(&[]));
     let client = ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT);
-    let session = client.bearing("write to", Some(SHORT / 2)).await.unwrap();
+    let session = client
+        .session_for_nodes("write to", Some(SHORT / 2))
+        .await
+        .unwrap();
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
     server.stop();
     wait_for(&session, SessionState::Expired).await;
@@ -167,7 +182,10 @@ async fn session_moves_on_when_the_leader_dies() {
     need!(mut ensemble = Ensemble::start());
     let hosts = ensemble.hosts();
     let client = client(&format!("zk://{hosts}?session=20s"));
-    let session = client.bearing("write to", Some(SHORT)).await.unwrap();
+    let session = client
+        .session_for_nodes("write to", Some(SHORT))
+        .await
+        .unwrap();
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
     ensemble.leader().unwrap().stop();
     wait_until("a new leader is elected", || ensemble.leader().is_some());

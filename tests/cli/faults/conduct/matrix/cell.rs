@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{conduct::Stage, support::proxy::Mood};
+use crate::{conduct::Stage, support::proxy::ProxyMode};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Board {
@@ -36,7 +36,7 @@ pub(super) enum Fault {
     Stop(Part),
     Cut,
     /// The network delays data for as long.
-    Stall(Mood),
+    Stall(ProxyMode),
     /// Each reply is slow, as from a slow disk.
     Slow,
     /// The network is silent for longer than any lease, and sessions expire.
@@ -70,9 +70,9 @@ const PROCESSES: [Fault; 7] = [
 /// Faults of servers and networks.
 const NETWORK: [Fault; 10] = [
     Fault::Cut,
-    Fault::Stall(Mood::StallRequests),
-    Fault::Stall(Mood::Stall),
-    Fault::Stall(Mood::Halt),
+    Fault::Stall(ProxyMode::StallRequests),
+    Fault::Stall(ProxyMode::Stall),
+    Fault::Stall(ProxyMode::Halt),
     Fault::Slow,
     Fault::Away,
     Fault::Swallow(Request::Any),
@@ -129,8 +129,8 @@ impl fmt::Display for Fault {
             Self::Kill(part) => write!(f, "kill-{part}"),
             Self::Stop(part) => write!(f, "stop-{part}"),
             Self::Cut => f.write_str("cut"),
-            Self::Stall(Mood::StallRequests) => f.write_str("stall-requests"),
-            Self::Stall(Mood::Stall) => f.write_str("stall-answers"),
+            Self::Stall(ProxyMode::StallRequests) => f.write_str("stall-requests"),
+            Self::Stall(ProxyMode::Stall) => f.write_str("stall-answers"),
             Self::Stall(_) => f.write_str("stall-both"),
             Self::Slow => f.write_str("slow"),
             Self::Away => f.write_str("away"),

@@ -15,7 +15,7 @@ use crate::{
     support::{
         env::{Env, wait_until},
         history::{Answer, History, What},
-        proxy::{Mood, Proxy},
+        proxy::{Proxy, ProxyMode},
         servers::Server,
     },
 };
@@ -41,7 +41,7 @@ fn promoted_stale_replica_hands_out_a_job_twice_with_a_greater_fence() {
     wait_until("the replica received the job", || {
         second.run(&["HEXISTS", "taskflow:listings", &job]) == "1"
     });
-    between.set(Mood::Halt);
+    between.set(ProxyMode::Halt);
     let won = Hand::new(&crew, "shell-ada", &other).claim(&job, Some(HOUR));
     won.succeeded();
     first.kill();

@@ -18,7 +18,7 @@ use crate::{
     conduct::Kind,
     support::{
         env::{Env, comes_true},
-        proxy::{Mood, Proxy},
+        proxy::{Proxy, ProxyMode},
     },
 };
 
@@ -60,11 +60,11 @@ impl Scene<'_> {
                 signal(&processes, Signal::CONT);
             }
             Fault::Cut => self.proxies(dice).into_iter().for_each(Proxy::cut),
-            Fault::Stall(mood) => self.stall(mood, span, dice),
-            Fault::Slow => self.stall(Mood::Slow, span, dice),
+            Fault::Stall(mode) => self.stall(mode, span, dice),
+            Fault::Slow => self.stall(ProxyMode::Slow, span, dice),
             Fault::Away => {
                 let span = dice.tenths(self.lease, 12, 25);
-                self.stall(Mood::Halt, span, dice);
+                self.stall(ProxyMode::Halt, span, dice);
             }
             Fault::Swallow(request) => self.swallow(request, span, dice),
             Fault::Restart => {
@@ -106,11 +106,13 @@ impl Scene<'_> {
         dice.some(&all).into_iter().copied().collect()
     }
 
-    fn stall(&self, mood: Mood, span: Duration, dice: &mut Dice) {
+    fn stall(&self, mode: ProxyMode, span: Duration, dice: &mut Dice) {
         let proxies = self.proxies(dice);
-        proxies.iter().for_each(|proxy| proxy.set(mood));
+        proxies.iter().for_each(|proxy| proxy.set(mode));
         thread::sleep(span);
-        proxies.iter().for_each(|proxy| proxy.set(Mood::PassOn));
+        proxies
+            .iter()
+            .for_each(|proxy| proxy.set(ProxyMode::PassOn));
     }
 
     /// Swallows replies: each with its connection, immediately or after a silence.
@@ -127,9 +129,9 @@ impl Scene<'_> {
         let proxies = self.proxies(dice);
         for proxy in &proxies {
             match (is_silent, request) {
-                (true, _) => proxy.set_at(word, Mood::Silent),
-                (false, Request::Any) => proxy.cut_after(dice.below(12) as u32, Mood::PassOn),
-                (false, _) => proxy.cut_at(word, Mood::PassOn),
+                (true, _) => proxy.set_at(word, ProxyMode::Silent),
+                (false, Request::Any) => proxy.cut_after(dice.below(12) as u32, ProxyMode::PassOn),
+                (false, _) => proxy.cut_at(word, ProxyMode::PassOn),
             }
         }
         let has_come = |proxy: &&Proxy| proxy.has_sprung();
@@ -139,7 +141,7 @@ impl Scene<'_> {
                 // Swallowed replies never arrive.
                 proxy.cut();
             }
-            proxy.set(Mood::PassOn);
+            proxy.set(ProxyMode::PassOn);
         }
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn crowded(known: Vec<Conductor>, entries: usize) -> Result<Vec<Condu
 }
 
 #[async_trait]
-pub(super) trait Registered: Send + Sync + 'static {
+pub(super) trait ConductorEntry: Send + Sync + 'static {
     /// Sets the status for the next write.
     fn set_report(&self, report: &ConductorReport);
 
@@ -47,10 +47,10 @@ pub(super) trait Registered: Send + Sync + 'static {
 }
 
 #[derive(Default)]
-pub(super) struct Registration(Mutex<Option<Arc<dyn Registered>>>);
+pub(super) struct OwnEntry(Mutex<Option<Arc<dyn ConductorEntry>>>);
 
-impl Registration {
-    pub(super) fn begin(&self, entry: impl Registered) {
+impl OwnEntry {
+    pub(super) fn begin(&self, entry: impl ConductorEntry) {
         *self.0.lock() = Some(Arc::new(entry));
     }
 
