@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::printable::judged;
 
-const LONGEST: usize = 1000;
+const MAX_WORD_BYTES: usize = 1000;
 
 /// Replaces a command with a word that cannot be typed in a shell.
 const NOT_TYPABLE: &str = ": 'a word of this command cannot be typed; --json prints it'";
@@ -55,7 +55,7 @@ impl fmt::Display for Suggestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // No argument has a NUL, and a shell drops trailing newlines of a substitution.
         let is_typable =
-            |it: &String| it.len() <= LONGEST && !it.contains('\0') && !it.ends_with('\n');
+            |it: &String| it.len() <= MAX_WORD_BYTES && !it.contains('\0') && !it.ends_with('\n');
         if !self.0.iter().all(is_typable) {
             return f.write_str(NOT_TYPABLE);
         }

@@ -11,7 +11,7 @@ use tokio::time::{self, Instant};
 use super::{Board, BoardError, Event, Result};
 use crate::backoff::Backoff;
 
-pub(super) const PAUSES: (Duration, Duration) =
+pub(super) const RECONNECT_PAUSES: (Duration, Duration) =
     (Duration::from_millis(200), Duration::from_secs(5));
 
 /// After a connection this long, the next attempt comes soon.
@@ -45,7 +45,7 @@ pub(crate) fn follow(board: &dyn Board, start: Start) -> BoxStream<'_, Result<Ne
         board,
         start,
         events: None,
-        backoff: Backoff::at_once(PAUSES),
+        backoff: Backoff::at_once(RECONNECT_PAUSES),
         was_heard: false,
         is_lost: false,
         owes_resync: false,
@@ -81,7 +81,7 @@ impl Follower<'_> {
                     Some(Ok(event)) => return Ok(News::Event(event)),
                     ended => {
                         if since.elapsed() >= STEADY {
-                            self.backoff = Backoff::at_once(PAUSES);
+                            self.backoff = Backoff::at_once(RECONNECT_PAUSES);
                         }
                         self.events = None;
                         let error = ended.and_then(Result::err);

@@ -25,7 +25,7 @@ use crate::{
     suggest::Suggestion,
 };
 
-const PATIENCE: Duration = Duration::from_secs(2);
+const RECHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 const MOST_FACTS: usize = 5;
 
@@ -226,14 +226,14 @@ async fn recheck_claim(
     if let Some(pause) = judged.pause {
         let mut recheck = Recheck::default();
         recheck.add(entry, pause);
-        let late = recheck.not_renewed(board, PATIENCE).await?;
+        let late = recheck.not_renewed(board, RECHECK_TIMEOUT).await?;
         explained.is_late = !late.is_empty();
         explained.entry = late.first().unwrap_or(entry);
         return Ok(snapshot.explain(&explained));
     }
     let mut unseen_here = None;
     if let Some(job) = entry.job().filter(|_| judged.main.code == Code::Waiting) {
-        match time::timeout(PATIENCE, count_before(board, job.rank(), snapshot)).await {
+        match time::timeout(RECHECK_TIMEOUT, count_before(board, job.rank(), snapshot)).await {
             Ok(Ok(before)) => explained.before = Some(before),
             Ok(Err(error)) if error.is_retryable() => return Err(error),
             Ok(Err(error)) => unseen_here = Some(unseen("the jobs that come first", &error)),

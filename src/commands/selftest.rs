@@ -37,9 +37,9 @@ use crate::{
 };
 
 /// The shortest test: less is too short for a claim to expire.
-const SHORTEST: Duration = Duration::from_secs(2);
+const MIN_DURATION: Duration = Duration::from_secs(2);
 
-const LONGEST: Duration = Duration::from_secs(3600);
+const MAX_DURATION: Duration = Duration::from_secs(3600);
 
 /// Test whether this server can be trusted with jobs
 ///
@@ -70,7 +70,11 @@ pub(crate) struct SelftestArgs {
 }
 
 fn bounded(text: &str) -> Result<Duration, String> {
-    duration::within(text, (SHORTEST, LONGEST), "use a duration from 2s to 1h")
+    duration::within(
+        text,
+        (MIN_DURATION, MAX_DURATION),
+        "use a duration from 2s to 1h",
+    )
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: SelftestArgs) -> anyhow::Result<()> {
@@ -79,7 +83,7 @@ pub(crate) async fn run(ctx: &mut Context, args: SelftestArgs) -> anyhow::Result
     }
     let (board, mut opener) = ctx.testable_board()?;
     // A request that waits without success takes its time from the other tests.
-    opener.patience = opener.patience.min(SHORTEST.max(args.bound / 4));
+    opener.patience = opener.patience.min(MIN_DURATION.max(args.bound / 4));
     let scratch = Scratch::new(ctx.config.board.value.url.resolved(), opener);
     if !args.clean {
         scratch.require_short_name()?;

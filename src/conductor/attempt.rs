@@ -16,7 +16,7 @@ use super::{
     policy::ExecutionPlan,
     progress::{Note, Tag},
     shared::{Shared, Shutdown, aborted, changed, ending},
-    slots::{PATIENCE, Slot},
+    slots::{RELEASE_AFTER, Slot},
 };
 use crate::{
     job::{CapturedOutput, Decision},
@@ -290,7 +290,7 @@ async fn turn<'a>(
         biased;
         () = ending(shutdown) => None,
         turn = slot.turn() => turn,
-        () = time::sleep(PATIENCE) => {
+        () = time::sleep(RELEASE_AFTER) => {
             slot.stop_claiming_ahead();
             None
         }

@@ -14,7 +14,7 @@ use crate::{
 
 /// The shortest and the longest. Work resumes within five seconds: the longest pause plus the time to connect, list
 /// and claim.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3));
+const RECONNECT_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3));
 
 /// The same for a board that answers with an error.
 const REFUSED_PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
@@ -35,7 +35,7 @@ impl Outage {
     pub(super) fn new(contact: &Arc<Contact>) -> Self {
         Self {
             contact: Arc::clone(contact),
-            backoff: Backoff::after_one(PAUSE),
+            backoff: Backoff::after_one(RECONNECT_PAUSES),
             waits: false,
             refused_since: None,
         }
@@ -57,7 +57,7 @@ impl Outage {
     }
 
     pub(super) fn is_over(&mut self) {
-        self.backoff = Backoff::after_one(PAUSE);
+        self.backoff = Backoff::after_one(RECONNECT_PAUSES);
         self.refused_since = None;
         self.wait(false);
         self.contact.make();
@@ -81,7 +81,9 @@ impl Outage {
     }
 
     pub(super) async fn pause(&mut self) {
-        let bounds = self.refused_since.map_or(PAUSE, |_| REFUSED_PAUSE);
+        let bounds = self
+            .refused_since
+            .map_or(RECONNECT_PAUSES, |_| REFUSED_PAUSE);
         self.backoff.set_bounds(bounds);
         time::sleep(self.backoff.pause()).await;
     }

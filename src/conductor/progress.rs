@@ -28,7 +28,7 @@ use crate::job::Job;
 const ROOM: usize = 1024;
 
 /// How long to wait for room where no command waits.
-const PATIENCE: Duration = Duration::from_secs(1);
+const REPORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tag {
@@ -196,7 +196,7 @@ impl Reporter {
     /// Appends to a file. Without room for some time, it counts as a missed note.
     pub(super) async fn write(&self, file: &Arc<Log>, bytes: Vec<u8>) {
         let handed = self.send(LogItem::Bytes(Arc::clone(file), bytes));
-        if time::timeout(PATIENCE, handed).await.is_err() {
+        if time::timeout(REPORT_TIMEOUT, handed).await.is_err() {
             self.missed.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -19,9 +19,9 @@ use crate::{
 };
 
 /// A dead conductor's entry is gone after this long.
-const LONGEST: Duration = Duration::from_secs(45);
+const NAME_TIMEOUT: Duration = Duration::from_secs(45);
 
-const PAUSE: Duration = Duration::from_secs(1);
+const NAME_PAUSE: Duration = Duration::from_secs(1);
 
 const MOMENT: Duration = Duration::from_secs(1);
 
@@ -117,10 +117,10 @@ pub(super) async fn register(
                     shared.status.log(taken(board, &conductor.name).await);
                 }
                 let since = *taken_since.get_or_insert_with(Instant::now);
-                if since.elapsed() > LONGEST {
+                if since.elapsed() > NAME_TIMEOUT {
                     return Err(error);
                 }
-                time::sleep(PAUSE).await;
+                time::sleep(NAME_PAUSE).await;
             }
             Err(error) if error.is_final_at_first() => return Err(error),
             Err(error) => {
@@ -139,7 +139,7 @@ async fn taken(board: &dyn Board, name: &str) -> Note {
         Some(other) => note.with("host", other.host).with("pid", other.pid),
         None => note,
     };
-    note.with("waiting", duration::exact(LONGEST))
+    note.with("waiting", duration::exact(NAME_TIMEOUT))
 }
 
 #[derive(Debug)]

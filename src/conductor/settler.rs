@@ -25,7 +25,7 @@ use crate::{
     worker::HeldJob,
 };
 
-const MOST: usize = 256;
+const MAX_SETTLEMENTS_PER_BATCH: usize = 256;
 
 /// How long due jobs wait for more.
 const MOMENT: Duration = Duration::from_millis(10);
@@ -116,7 +116,7 @@ impl Settler {
     /// Waits a moment for more, if other jobs are running: each exchange is as expensive as a job.
     async fn gather(&mut self, due: &mut Vec<DueSettlement>) {
         let end = Instant::now() + MOMENT;
-        while due.len() < MOST && self.shared.in_flight.count() > due.len() {
+        while due.len() < MAX_SETTLEMENTS_PER_BATCH && self.shared.in_flight.count() > due.len() {
             match timeout_at(end, self.finished.recv()).await {
                 Ok(Some(finished)) => due.extend(self.take(finished)),
                 Ok(None) | Err(_) => return,

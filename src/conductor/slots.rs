@@ -9,10 +9,10 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 const SHORT_JOBS: u32 = 8;
 
 /// The longest expected wait of a job that is claimed ahead.
-const LONGEST_WAIT_AHEAD: Duration = Duration::from_millis(40);
+const MAX_EXPECTED_WAIT: Duration = Duration::from_millis(40);
 
 /// A job that waits longer is released.
-pub(super) const PATIENCE: Duration = Duration::from_millis(250);
+pub(super) const RELEASE_AFTER: Duration = Duration::from_millis(250);
 
 const MOST_AHEAD: usize = 32;
 
@@ -104,11 +104,11 @@ impl SlotUsage {
     }
 
     fn ahead(&self, jobs: usize) -> usize {
-        if self.seen < SHORT_JOBS || self.pace >= LONGEST_WAIT_AHEAD {
+        if self.seen < SHORT_JOBS || self.pace >= MAX_EXPECTED_WAIT {
             return 0;
         }
         let pace = self.pace.max(Duration::from_micros(100));
-        let turns = LONGEST_WAIT_AHEAD.as_micros() / pace.as_micros();
+        let turns = MAX_EXPECTED_WAIT.as_micros() / pace.as_micros();
         usize::try_from(turns)
             .unwrap_or(MOST_AHEAD)
             .saturating_mul(jobs)

@@ -109,15 +109,15 @@ impl Password {
                 .map(Some)
                 .with_context(|| format!("cannot read the password from {}", path.display())),
             Self::Command { program, arguments } => {
-                run(Command::new(program).args(arguments), PATIENCE).map(Some)
+                run(Command::new(program).args(arguments), PROGRAM_TIMEOUT).map(Some)
             }
         }
     }
 }
 
 /// The time limit and the output limit of a program that prints the password.
-const PATIENCE: Duration = Duration::from_secs(10);
-const MOST: u64 = 64 * 1024;
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_PRINTED_BYTES: u64 = 64 * 1024;
 
 /// Runs a program for its output. No error repeats that: it may be the password.
 fn run(command: &mut Command, patience: Duration) -> anyhow::Result<Secret> {
@@ -153,7 +153,7 @@ fn run(command: &mut Command, patience: Duration) -> anyhow::Result<Secret> {
 fn printed(child: &mut Child, time: (Instant, Duration)) -> io::Result<Vec<u8>> {
     let end = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     let output = child.stdout.take().map(OwnedFd::from);
-    let printed = output.map(|output| within(output.into(), MOST, time));
+    let printed = output.map(|output| within(output.into(), MAX_PRINTED_BYTES, time));
     let printed = printed.transpose()?;
     wait_for(end, time).map(|()| printed.unwrap_or_default())
 }
@@ -174,7 +174,7 @@ mod tests {
         let script: String = names.clone().map(|name| format!("${name}")).collect();
         let mut command = shell(&format!("echo \"pw{script}\""));
         command.envs(names.map(|name| (name, "hunter2")));
-        assert_eq!(run(&mut command, PATIENCE).unwrap().expose(), "pw");
+        assert_eq!(run(&mut command, PROGRAM_TIMEOUT).unwrap().expose(), "pw");
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
                 let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
                 let end = pidfd_open(pid, PidfdFlags::empty());
                 // The init process reaps the killed child later.
-                let ended = end.map(|end| wait_for(end, (Instant::now(), PATIENCE)));
+                let ended = end.map(|end| wait_for(end, (Instant::now(), PROGRAM_TIMEOUT)));
                 assert!(
                     ended.is_err() || ended.is_ok_and(|ended| ended.is_ok()),
                     "{script}"

@@ -19,7 +19,7 @@ use crate::{
     problem::{Code, Example},
 };
 
-const MOST: usize = 3;
+const MAX_EXAMPLES: usize = 3;
 
 /// A code and what it is about: jobs with equal causes are one problem with one fix.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -131,16 +131,18 @@ impl Cases {
         self.without_command += u64::from(job.is_some_and(Job::has_no_command));
         let since = job.and_then(|job| job.trashed_on.or(job.held_since()).or(job.created_on));
         self.since = earlier(self.since, since);
-        if self.examples.len() < MOST || self.examples.last().is_some_and(|it| since < it.since) {
+        if self.examples.len() < MAX_EXAMPLES
+            || self.examples.last().is_some_and(|it| since < it.since)
+        {
             let at = self.examples.partition_point(|it| it.since <= since);
             self.examples.insert(at, example(entry, since));
-            self.examples.truncate(MOST);
+            self.examples.truncate(MAX_EXAMPLES);
         }
         if let Some(owner) = entry.holding().and_then(|it| it.owner.as_ref()) {
             let owner = owner.brief().to_string();
             let is_new = !self.owners.contains(&owner);
-            self.has_more_owners |= is_new && self.owners.len() >= MOST;
-            if is_new && self.owners.len() < MOST {
+            self.has_more_owners |= is_new && self.owners.len() >= MAX_EXAMPLES;
+            if is_new && self.owners.len() < MAX_EXAMPLES {
                 self.owners.insert(owner);
             }
         }
@@ -155,10 +157,10 @@ impl Cases {
         self.since = earlier(self.since, other.since);
         self.examples.extend(other.examples);
         self.examples.sort_by_key(|it| it.since);
-        self.examples.truncate(MOST);
+        self.examples.truncate(MAX_EXAMPLES);
         self.has_more_owners |= other.has_more_owners;
         self.owners.extend(other.owners);
-        while self.owners.len() > MOST {
+        while self.owners.len() > MAX_EXAMPLES {
             self.owners.pop_last();
             self.has_more_owners = true;
         }

@@ -21,7 +21,7 @@ const LEAST_OF_PEERS: Duration = Duration::from_millis(7500);
 /// A move on another machine counts as ended after this long: its process cannot be checked from here.
 const LONGEST_MOVE: TimeDelta = TimeDelta::minutes(10);
 
-const MOST: usize = 1000;
+const MAX_SUSPECTS: usize = 1000;
 
 const SHORTEST: Duration = Duration::from_secs(1);
 
@@ -156,7 +156,7 @@ pub(crate) fn least_left(
 impl Recheck {
     pub(crate) fn add(&mut self, entry: &Entry, pause: Duration) {
         if let Some(holding) = entry.holding()
-            && self.0.len() < MOST
+            && self.0.len() < MAX_SUSPECTS
         {
             self.0.push(Suspect {
                 job: JobRef::Key(entry.key().clone()),

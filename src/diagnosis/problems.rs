@@ -30,7 +30,7 @@ const APART: usize = 4;
 const NAMED: usize = 3;
 
 /// The longest cause in a command, in characters.
-const LONGEST: usize = 30;
+const MAX_GLOB_CHARS: usize = 30;
 
 /// A claim without expiry that is older than this is a cause for worry.
 const LONG: TimeDelta = TimeDelta::hours(1);
@@ -42,8 +42,8 @@ impl Cause {
         // Easy to type in any shell: other characters match as any one character.
         let is_plain = |it: char| it.is_alphanumeric() || " _@%+=:,./-#".contains(it);
         let plain = |it: char| if is_plain(it) { it } else { '?' };
-        let glob: String = about.chars().take(LONGEST).map(plain).collect();
-        let short = match (glob.as_str(), about.chars().nth(LONGEST)) {
+        let glob: String = about.chars().take(MAX_GLOB_CHARS).map(plain).collect();
+        let short = match (glob.as_str(), about.chars().nth(MAX_GLOB_CHARS)) {
             ("", _) => self.code.name().to_owned(),
             (_, None) => format!("{}={glob}", self.code),
             (_, Some(_)) => format!("{}={glob}*", self.code),

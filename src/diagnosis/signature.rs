@@ -17,13 +17,13 @@ use crate::{
     secret::covered_text,
 };
 
-const LONGEST: usize = 120;
+const MAX_SIGNATURE_CHARS: usize = 120;
 
 const LOOKED_AT: usize = 1024;
 
 const NAMES: usize = 5;
 
-const MOST: usize = 1000;
+const MAX_SIGNATURES: usize = 1000;
 
 const SAMPLE: usize = 2_000;
 
@@ -34,8 +34,8 @@ const SAMPLE: usize = 2_000;
 pub(crate) fn signature(failure: &Failure) -> String {
     let how = failure.how().unwrap_or_else(|| alike(&failure.reason));
     match failure.last_line() {
-        Some(line) => begin(&format!("{how}: {}", alike(&line)), LONGEST),
-        None => begin(&how, LONGEST),
+        Some(line) => begin(&format!("{how}: {}", alike(&line)), MAX_SIGNATURE_CHARS),
+        None => begin(&how, MAX_SIGNATURE_CHARS),
     }
 }
 
@@ -137,7 +137,7 @@ impl Signatures {
             self.note(signature, job, failure, is_first);
         }
         // The failures of dropped signatures are not counted.
-        self.has_dropped |= keep_most(&mut self.all, MOST, |of| of.failures);
+        self.has_dropped |= keep_most(&mut self.all, MAX_SIGNATURES, |of| of.failures);
     }
 
     fn note(&mut self, signature: String, job: &Job, failure: &Failure, is_first: bool) {
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(by_hand("exit 4"), "exit 4");
         assert_eq!(by_hand("disk 7: exit 4"), "disk #: exit #");
         let long = signature(&failure(Some(1), &"é ".repeat(5000)));
-        assert_eq!(long.chars().count(), LONGEST + 1);
+        assert_eq!(long.chars().count(), MAX_SIGNATURE_CHARS + 1);
     }
 
     #[test]
@@ -282,7 +282,7 @@ mod tests {
             job.history.failures = texts.map(|text| failure(Some(1), &text)).to_vec();
             alike.add(&job);
         }
-        assert!(alike.all.len() <= 2 * MOST);
+        assert!(alike.all.len() <= 2 * MAX_SIGNATURES);
         assert_eq!(alike.finish()[0].failures, 10_000);
     }
 }

@@ -28,7 +28,7 @@ pub(super) const WHOLE: Duration = Duration::from_secs(60);
 const MOST_OWNERS: usize = 10_000;
 
 /// How long claims are watched for a renewal.
-const PATIENCE: Duration = Duration::from_millis(1500);
+const RECHECK_TIMEOUT: Duration = Duration::from_millis(1500);
 
 #[derive(Default)]
 pub(crate) struct Survey {
@@ -168,7 +168,7 @@ impl Surveyor {
     /// Looks again at the claims that may not be renewed, and finishes the counts.
     pub(crate) async fn finish(mut self, board: &dyn Board) -> Result<Survey, BoardError> {
         for entry in std::mem::take(&mut self.recheck)
-            .not_renewed(board, PATIENCE)
+            .not_renewed(board, RECHECK_TIMEOUT)
             .await?
         {
             let cause = Cause::not_renewed(&entry);

@@ -44,13 +44,13 @@ pub(crate) enum InvalidOwner {
     Empty,
     #[error("an owner name must not contain control characters")]
     Control,
-    #[error("an owner name must not be longer than {} bytes", Owner::LONGEST)]
+    #[error("an owner name must not be longer than {} bytes", Owner::MAX_BYTES)]
     TooLong,
 }
 
 impl Owner {
     /// In bytes. A longer name on a board is unreadable.
-    pub(crate) const LONGEST: usize = 4096;
+    pub(crate) const MAX_BYTES: usize = 4096;
 
     pub(crate) fn new(name: &str) -> Result<Self, InvalidOwner> {
         if name.trim().is_empty() {
@@ -59,7 +59,7 @@ impl Owner {
         if name.chars().any(char::is_control) {
             return Err(InvalidOwner::Control);
         }
-        if name.len() > Self::LONGEST {
+        if name.len() > Self::MAX_BYTES {
             return Err(InvalidOwner::TooLong);
         }
         Ok(Self(name.as_bytes().to_vec()))

@@ -27,7 +27,7 @@ pub(crate) const MOST_PAUSES: usize = 1000;
 const GLOBS: usize = 1 << 20;
 
 /// The longest globs together, in bytes: compiling takes a few hundred times as much memory.
-const LONGEST: usize = 64 << 10;
+const MAX_GLOB_BYTES: usize = 64 << 10;
 
 impl Pause {
     pub(crate) fn new(names: String, until: Option<DateTime<Utc>>, audit: AuditEntry) -> Self {
@@ -93,7 +93,7 @@ impl Pauses {
     /// Takes the active pauses. An unreadable one or an invalid glob matches nothing.
     pub(crate) fn new(mut pauses: Vec<Pause>, now: DateTime<Utc>) -> Self {
         pauses.retain(|pause| !pause.is_unreadable);
-        let is_long = pauses.iter().map(|pause| pause.names.len()).sum::<usize>() > LONGEST;
+        let is_long = pauses.iter().map(|pause| pause.names.len()).sum::<usize>() > MAX_GLOB_BYTES;
         let lasting = pauses.into_iter().filter(|pause| !pause.is_over(now));
         let lasting = lasting.filter(|_| !is_long);
         let read = lasting.filter_map(|pause| Some((translate(&pause.names).ok()?, pause)));

@@ -52,6 +52,9 @@ impl LedgerEntry {
     fn limits(&self, ledger: &Ledger) -> Deadlines {
         let ([last, before], term) = (self.confirmed, self.claim.term);
         let since = match ledger.has_session {
+            // The server that ends sessions may not know of the last request, if the server between them has died. It
+            // knows of the request before, and of each contact that is a quarter of a session old.
+            //
             // Two requests may follow each other closely, for the sake of other claims.
             true if !planted!(CountsFromTheRequests) => before.min(last - term / 4),
             true => before,
@@ -68,8 +71,6 @@ impl LedgerEntry {
 
 impl Ledger {
     pub(super) fn of(board: &dyn Board) -> Self {
-        // The server that ends sessions may not have heard of the last request, if the server between them has died. It
-        // knows of the one before, and of each contact that is a quarter of a session old.
         let has_session = board.capabilities().has_session_leases;
         Self {
             entries: Mutex::default(),

@@ -26,7 +26,7 @@ use crate::{
 pub(crate) const USUAL_LEASE: Duration = Duration::from_secs(30);
 
 /// The shortest and the longest pause between failed renewals.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+const RENEWAL_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 /// Why a claim is no longer ours, or may be another client's at any moment.
 #[derive(Debug, Error)]
@@ -163,7 +163,8 @@ impl Drop for Closing {
 async fn keep(board: Arc<dyn Board>, closing: Closing, renewed: impl Fn(Renewal)) {
     let ledger = &*closing.0;
     let mut last = None;
-    let (mut backoff, mut not_before) = (Backoff::after_one(PAUSE), Boottime::from_nanos(0));
+    let (mut backoff, mut not_before) =
+        (Backoff::after_one(RENEWAL_PAUSES), Boottime::from_nanos(0));
     loop {
         ledger.expire(last.as_ref());
         let Some(due) = ledger.first_renewal() else {
@@ -186,7 +187,7 @@ async fn keep(board: Arc<dyn Board>, closing: Closing, renewed: impl Fn(Renewal)
             late: Boottime::now().since(due),
         });
         match round {
-            RenewalRound::Settled => (last, backoff) = (None, Backoff::after_one(PAUSE)),
+            RenewalRound::Settled => (last, backoff) = (None, Backoff::after_one(RENEWAL_PAUSES)),
             RenewalRound::Open(error) => {
                 last = error.or(last);
                 not_before = Boottime::now() + backoff.pause();

@@ -19,10 +19,10 @@ const WORDS: usize = 250;
 
 pub(super) const SHORT: usize = 64;
 
-const AT_ONCE: usize = 200;
+const UUIDS_PER_QUERY: usize = 200;
 
 /// Each uuid has at most one valid row.
-const MOST_ROWS: usize = 2 * AT_ONCE;
+const MAX_ROWS: usize = 2 * UUIDS_PER_QUERY;
 
 pub(super) const MOST_BOOKS: usize = 10_000;
 
@@ -145,7 +145,7 @@ impl Logbook {
         let uuid = self.dialect().text("uuid", NAME);
         let question =
             |places: &str| format!("SELECT {uuid} FROM logbooks WHERE uuid IN ({places}){also}");
-        let found = self.rows_of_each(uuids, question, MOST_ROWS).await?;
+        let found = self.rows_of_each(uuids, question, MAX_ROWS).await?;
         Ok(found.into_iter().flatten().flatten().collect())
     }
 
@@ -157,7 +157,7 @@ impl Logbook {
         most: usize,
     ) -> LogbookResult<Vec<TextRow>> {
         let mut found = Vec::new();
-        for uuids in uuids.chunks(AT_ONCE) {
+        for uuids in uuids.chunks(UUIDS_PER_QUERY) {
             let places = vec!["?"; uuids.len()].join(", ");
             let question = format!("{} LIMIT {most}", question(&places));
             found.extend(self.rows(&question, uuids).await?);
@@ -175,7 +175,7 @@ impl Logbook {
             format!("SELECT {book}, {balancer} FROM flowdetails WHERE parent_uuid IN ({places})")
         };
         let mut found = HashMap::new();
-        for row in self.rows_of_each(uuids, question, MOST_ROWS).await? {
+        for row in self.rows_of_each(uuids, question, MAX_ROWS).await? {
             let [book, balancer] = columns(row)?;
             found.extend(book.map(|book| (book, balancer)));
         }

@@ -8,7 +8,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Faster work shows no bar.
-const PATIENCE: Duration = Duration::from_millis(500);
+const BAR_DELAY: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -45,7 +45,7 @@ impl Progress {
 
     pub(crate) fn add(&self, done: u64) {
         self.bar.inc(done);
-        if self.is_wanted && self.bar.is_hidden() && self.start.elapsed() > PATIENCE {
+        if self.is_wanted && self.bar.is_hidden() && self.start.elapsed() > BAR_DELAY {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
     }

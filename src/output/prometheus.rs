@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 
 use super::{Text, text::ends};
 
-const LONGEST: usize = 100;
+const MAX_LABEL_CHARS: usize = 100;
 
 const FAMILIES: &str = "\
 jobboard_up gauge 1 if the board could be read, otherwise 0.
@@ -138,7 +138,7 @@ pub(crate) fn timestamp(time: DateTime<Utc>) -> f64 {
 
 /// Returns a valid label value for foreign text. Different texts may become equal.
 fn label(text: &str) -> String {
-    Text::from(ends(text, LONGEST)).to_string()
+    Text::from(ends(text, MAX_LABEL_CHARS)).to_string()
 }
 
 #[cfg(test)]
@@ -165,6 +165,6 @@ mod tests {
 
     #[test]
     fn label_length_is_limited() {
-        assert_eq!(label(&"x".repeat(10_000)).chars().count(), LONGEST);
+        assert_eq!(label(&"x".repeat(10_000)).chars().count(), MAX_LABEL_CHARS);
     }
 }

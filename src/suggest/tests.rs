@@ -156,7 +156,7 @@ fn four_shells_read_the_words_of_a_suggestion() {
 
 #[test]
 fn untypable_word_makes_a_suggestion_inert() {
-    for word in ["a\0b", "a\n", &"a".repeat(LONGEST + 1)] {
+    for word in ["a\0b", "a\n", &"a".repeat(MAX_WORD_BYTES + 1)] {
         let command = Suggestion::of("rm -rf").with([word]);
         assert_eq!(command.to_string(), NOT_TYPABLE);
     }

@@ -23,7 +23,7 @@ pub(crate) const MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The limit of a line: a multiple of the details limit plus a constant. Escapes lengthen text, and a dump includes the
 /// stored bytes.
-const LONGEST: (u64, u64) = (8, 64 * 1024);
+const LINE_LIMIT: (u64, u64) = (8, 64 * 1024);
 
 /// The memory limit of the parsed values, as a multiple of the details limit.
 const HEAVIEST: u64 = 32;
@@ -124,7 +124,7 @@ impl LineReader {
     /// Returns the next line without its end; a line that is too long is skipped with an error.
     pub(crate) async fn next(&mut self) -> anyhow::Result<Option<anyhow::Result<Vec<u8>>>> {
         let (mut line, mut length, mut is_any) = (Vec::new(), 0_u64, false);
-        let longest = self.max_details.saturating_mul(LONGEST.0) + LONGEST.1;
+        let longest = self.max_details.saturating_mul(LINE_LIMIT.0) + LINE_LIMIT.1;
         loop {
             let chunk = self
                 .reader

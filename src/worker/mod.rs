@@ -132,9 +132,9 @@ impl Worker {
 }
 
 /// How long a settlement without a reply is repeated.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-const PAUSE: Duration = Duration::from_millis(100);
+const SETTLE_PAUSE: Duration = Duration::from_millis(100);
 
 /// Settles a job, and repeats without a reply. The request names its claim, so it takes effect at most once.
 ///
@@ -144,7 +144,7 @@ pub(crate) async fn settle_leased(
     settlement: &Settlement,
     mut lease: Option<&mut KeptLease>,
 ) -> board::Result<Settled> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + SETTLE_TIMEOUT;
     let request = async || {
         let answers = board.settle(std::slice::from_ref(settlement)).await?;
         the_answer(board, answers)
@@ -154,7 +154,7 @@ pub(crate) async fn settle_leased(
         answer => return answer,
     };
     loop {
-        time::sleep(PAUSE).await;
+        time::sleep(SETTLE_PAUSE).await;
         if Instant::now() >= end {
             return Err(lost);
         }

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// How many old entries are dropped together.
-const AT_ONCE: i64 = 64;
+const ENTRIES_PER_TRIM: i64 = 64;
 
 pub(super) struct Exit<'a> {
     pub(super) departure: Departure,
@@ -53,7 +53,7 @@ impl Change<'_> {
             ],
         )?;
         let last = self.last_id();
-        if last % AT_ONCE == 0 {
+        if last % ENTRIES_PER_TRIM == 0 {
             self.run(
                 "DELETE FROM past WHERE id <= ?1",
                 [last - i64::from(self.history)],
@@ -81,7 +81,7 @@ pub(super) fn entries(view: &BoardView<'_>, most: u32) -> rusqlite::Result<Vec<E
         &format!(
             "SELECT sequence, owner FROM event
              WHERE kind = 'consumed' AND sequence IS NOT NULL AND octet_length(owner) <= {}",
-            Owner::LONGEST
+            Owner::MAX_BYTES
         ),
         [],
         |row| Ok((row.get(0)?, Owner::from_stored(row.get::<_, Vec<u8>>(1)?))),

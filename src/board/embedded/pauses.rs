@@ -71,7 +71,7 @@ pub(super) fn moves(view: &BoardView<'_>) -> rusqlite::Result<Vec<MoveRecord>> {
         &format!(
             "SELECT key, value FROM moves
              WHERE octet_length(key) + octet_length(value) <= {} LIMIT {MOST_RECORDS}",
-            MoveRecord::LONGEST
+            MoveRecord::MAX_BYTES
         ),
         [],
         |row| {

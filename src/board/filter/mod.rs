@@ -144,9 +144,9 @@ impl Condition {
 
 fn is_search(text: &str) -> bool {
     /// Names and uuids are never longer.
-    const LONGEST: usize = 200;
+    const MAX_SEARCH_BYTES: usize = 200;
 
-    text.len() <= LONGEST
+    text.len() <= MAX_SEARCH_BYTES
         && text
             .chars()
             .all(|it| it.is_alphanumeric() || "-_.:/@".contains(it))

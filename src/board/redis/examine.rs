@@ -34,7 +34,7 @@ const MOST_ENTRIES: usize = 1000;
 
 const NAMED: usize = 20;
 
-const AT_ONCE: usize = 1000;
+const NAMES_PER_REQUEST: usize = 1000;
 
 impl Redis {
     pub(super) async fn examine_part(&self, part: Part) -> Result<Examined> {
@@ -266,7 +266,7 @@ impl Redis {
         while strays.len() <= MOST_STRAYS
             && let Some(names) = pages.try_next().await?
         {
-            for names in names.chunks(AT_ONCE) {
+            for names in names.chunks(NAMES_PER_REQUEST) {
                 strays.append(&mut self.without_a_job(names).await?);
             }
             if entries.len() >= MOST_ENTRIES {

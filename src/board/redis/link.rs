@@ -47,7 +47,7 @@ pub(super) mod sentinel;
 mod tests;
 
 /// Time limit for connecting, or for Sentinels to name the server.
-const PATIENCE: Duration = Duration::from_secs(3);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The operation of a request, as error messages name it.
 #[derive(Debug, Clone, Copy)]
@@ -308,7 +308,7 @@ impl RedisClient {
     }
 
     fn patience(&self) -> Duration {
-        PATIENCE.min(self.op_timeout)
+        CONNECT_TIMEOUT.min(self.op_timeout)
     }
 
     fn endpoint(&self, place: ServerPlace) -> Endpoint {

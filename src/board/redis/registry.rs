@@ -33,7 +33,7 @@ const DOING: RequestKind = RequestKind::once("register with");
 /// Keeps or removes an entry in one step, by its token.
 const REGISTER: &str = include_str!("write/scripts/register.lua");
 
-const AT_ONCE: usize = 100;
+const ENTRIES_PER_REQUEST: usize = 100;
 
 pub(super) struct RedisEntry {
     client: Arc<RedisClient>,
@@ -135,7 +135,7 @@ impl Redis {
             };
             let entries: Vec<_> = named(self.keys.conductor("")).collect();
             count += entries.len();
-            for names in entries.chunks(AT_ONCE) {
+            for names in entries.chunks(ENTRIES_PER_REQUEST) {
                 if found.len() < MOST_CONDUCTORS {
                     found.extend(self.conductors_named(names).await?);
                 }
@@ -148,7 +148,7 @@ impl Redis {
             let left = copies.into_iter().filter(|name| !found.contains_key(name));
             let room = MOST_CONDUCTORS.saturating_sub(found.len());
             let left: Vec<_> = left.take(room).collect();
-            for names in left.chunks(AT_ONCE) {
+            for names in left.chunks(ENTRIES_PER_REQUEST) {
                 found.extend(self.conductors_named(names).await?);
             }
         }
@@ -170,7 +170,7 @@ impl Redis {
         };
         let keys: Vec<_> = keys.iter().filter(is_entry).collect();
         let mut unreadable = Vec::new();
-        for keys in keys.chunks(AT_ONCE) {
+        for keys in keys.chunks(ENTRIES_PER_REQUEST) {
             let (mut texts, mut types) = (cmd("MGET"), Pipeline::new());
             for key in keys {
                 texts.arg(key);

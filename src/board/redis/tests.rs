@@ -35,7 +35,7 @@ mod permission;
 mod restart;
 mod unnamed_claims;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const OP_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn open() -> Option<(Subject, Server)> {
     let server = Server::start(&[])?;
@@ -45,7 +45,7 @@ fn open() -> Option<(Subject, Server)> {
 fn board_of(server: &Server, user: Option<&str>) -> Subject {
     let user = user.map_or_else(String::new, |user| format!("{user}@"));
     let url = super::testing::redis_url(&format!("redis://{user}127.0.0.1:{}", server.port()));
-    Arc::new(Redis::new(&url, None, PATIENCE, Limit::USUAL, HISTORY))
+    Arc::new(Redis::new(&url, None, OP_TIMEOUT, Limit::USUAL, HISTORY))
 }
 
 keeps_its_promises!(open, |server: &Server| board_of(server, None));

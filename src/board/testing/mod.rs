@@ -32,7 +32,7 @@ pub(super) use self::{
 
 use super::BoardError;
 
-const PATIENCE: Duration = Duration::from_secs(90);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Requires that a value matches a pattern, and prints any other value.
 macro_rules! assert_matches {
@@ -42,7 +42,7 @@ macro_rules! assert_matches {
 }
 
 pub(super) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + WAIT_TIMEOUT;
     while !is_so() {
         assert!(Instant::now() < end, "timed out waiting until {what}");
         thread::sleep(Duration::from_millis(10));

@@ -19,7 +19,7 @@ use super::{
     Board, BoardError, BoardExt, Detail, Event, EventKind, JobRef, Query, Result,
     ext::Candidates,
     filter::Filters,
-    follow::{News, PAUSES, Start, follow},
+    follow::{News, RECONNECT_PAUSES, Start, follow},
 };
 use crate::{
     backoff::Backoff,
@@ -35,7 +35,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Maximum delay of the event after a job ends.
 const LATEST_WORD: Duration = Duration::from_secs(30);
 
-const AT_ONCE: usize = 1000;
+const MAX_PENDING_REFERENCES: usize = 1000;
 
 pub(crate) struct Waiter<'a> {
     board: &'a dyn Board,
@@ -230,7 +230,7 @@ impl<'a> Waiter<'a> {
     }
 
     async fn patiently<T>(&mut self, look: impl AsyncFn(&dyn Board) -> Result<T>) -> Result<T> {
-        let mut backoff = Backoff::after_one(PAUSES);
+        let mut backoff = Backoff::after_one(RECONNECT_PAUSES);
         loop {
             match look(self.board).await {
                 Err(error) if error.is_retryable() => self.pause(error, backoff.pause()).await?,
@@ -241,7 +241,10 @@ impl<'a> Waiter<'a> {
 
     pub(crate) async fn recover(&mut self, error: BoardError) -> Result<()> {
         match error.is_retryable() {
-            true => self.pause(error, Backoff::after_one(PAUSES).pause()).await,
+            true => {
+                self.pause(error, Backoff::after_one(RECONNECT_PAUSES).pause())
+                    .await
+            }
             false => Err(error),
         }
     }
@@ -250,7 +253,7 @@ impl<'a> Waiter<'a> {
         self.note(&News::Lost(error));
         let end = Instant::now() + pause;
         // The board keeps later events as long as it can.
-        while self.pending.len() < AT_ONCE {
+        while self.pending.len() < MAX_PENDING_REFERENCES {
             match time::timeout_at(end, self.news()).await {
                 Err(_) => return Ok(()),
                 Ok(news) => match news? {
@@ -276,7 +279,7 @@ impl<'a> Waiter<'a> {
     }
 
     fn arrived(&mut self) -> Result<Vec<Event>> {
-        while self.pending.len() < AT_ONCE
+        while self.pending.len() < MAX_PENDING_REFERENCES
             && let Some(news) = self.news().now_or_never()
         {
             self.pending.extend(event_of(news?));

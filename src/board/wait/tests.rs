@@ -6,10 +6,10 @@ use super::*;
 use crate::board::testing::scripted::{Scripted, event};
 use crate::job::{Departure, End, Entry};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 async fn soon<T>(future: impl Future<Output = T>) -> T {
-    time::timeout(PATIENCE, future).await.unwrap()
+    time::timeout(WAIT_TIMEOUT, future).await.unwrap()
 }
 
 #[tokio::test]

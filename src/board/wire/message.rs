@@ -16,7 +16,7 @@ use crate::{
 const DEEPEST: usize = 32;
 
 /// Maximum length of a message: its events take many times the memory.
-const LONGEST: usize = 1 << 20;
+const MAX_MESSAGE_BYTES: usize = 1 << 20;
 
 /// An event, as the scripts and [`PostedMessage`] write it.
 #[derive(Debug, Deserialize)]
@@ -38,7 +38,7 @@ pub(crate) struct Message {
 
 /// Returns `None` for a message of another program.
 pub(crate) fn read(message: &[u8]) -> Option<Vec<Message>> {
-    if message.len() > LONGEST {
+    if message.len() > MAX_MESSAGE_BYTES {
         return None;
     }
     let mut reader = rmp_serde::Deserializer::from_read_ref(message);

@@ -9,7 +9,7 @@ use crate::{
 
 impl MoveRecord {
     /// The longest record in bytes: an owner's name and the address of a board.
-    pub(crate) const LONGEST: usize = Owner::LONGEST + 1024;
+    pub(crate) const MAX_BYTES: usize = Owner::MAX_BYTES + 1024;
 
     pub(crate) fn key(&self) -> String {
         match &self.stage {
@@ -27,7 +27,7 @@ impl MoveRecord {
 
     /// Ignores a record that is longer than the address of a board.
     pub(crate) fn read(key: &str, value: &str) -> Option<Self> {
-        if key.len() + value.len() > Self::LONGEST {
+        if key.len() + value.len() > Self::MAX_BYTES {
             return None;
         }
         if key.starts_with(MOVER) {

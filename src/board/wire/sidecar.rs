@@ -12,7 +12,7 @@ use crate::job::{
 
 const VERSION: u32 = 1;
 
-const LONGEST: usize = LONGEST_RECORD;
+const MAX_SIDECAR_BYTES: usize = LONGEST_RECORD;
 
 pub(in crate::board) const MEMBERS: [&str; 14] = [
     "v",
@@ -112,7 +112,7 @@ impl Sidecar {
         };
         let side = match bytes.len() {
             0 => Err("the sidecar is empty or not text".to_owned()),
-            1..=LONGEST => {
+            1..=MAX_SIDECAR_BYTES => {
                 let side = from_json::<Self>(bytes);
                 // Unknown members are skipped unread, but the scripts on Redis refuse half a surrogate pair in them.
                 let is_surrogate = |it: &[u8]| matches!(it, [b'\\', b'u', b'd' | b'D']);

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use zookeeper_client::{CreateMode, Error};
 
 use super::{
-    AT_ONCE,
+    JOBS_PER_BATCH,
     link::{
         ZooKeeperClient,
         nodes::READING,
@@ -128,7 +128,7 @@ impl BoardSession<'_> {
 
     /// Deletes nodes that nobody needs. A node in use again has another version and stays.
     pub(super) async fn delete_unused(&self, nodes: &[(String, Option<i32>)]) -> Result<()> {
-        for nodes in nodes.chunks(AT_ONCE) {
+        for nodes in nodes.chunks(JOBS_PER_BATCH) {
             let gone = nodes.iter().map(|(path, version)| {
                 let delete = self.session.client.delete(path, *version);
                 self.session.ask(WRITING, delete)

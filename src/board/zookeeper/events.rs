@@ -27,7 +27,7 @@ use crate::{
     job::Shelf,
 };
 
-const MOST: usize = 10_000;
+const MAX_UNREAD_CHANGES: usize = 10_000;
 
 /// How often to read a job again that changes during the read.
 const TRIES: usize = 4;
@@ -144,7 +144,7 @@ impl NodeWatcher<'_> {
     }
 
     fn must_start_over(&self) -> bool {
-        self.is_reconnected || self.picture.changes.len() > MOST
+        self.is_reconnected || self.picture.changes.len() > MAX_UNREAD_CHANGES
     }
 
     fn receive_all(&mut self) -> Result<()> {

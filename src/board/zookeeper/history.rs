@@ -10,7 +10,7 @@ use zookeeper_client::{CreateMode, Error};
 use super::{
     board_session::{BoardSession, Root},
     link::{
-        nodes::{MOST, Node, ReadLimit},
+        nodes::{MAX_NODES_PER_EXCHANGE, Node, ReadLimit},
         transaction::{RefusedStep, Transaction},
     },
     paths::{JOB, NodeKind},
@@ -32,7 +32,7 @@ use crate::{
 /// One in this many ends triggers the removal of old entries.
 const RARELY: f64 = 512.0;
 
-const LONGEST: Duration = Duration::from_secs(1);
+const TRIM_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Serialize, Deserialize)]
 struct HistoryNode {
@@ -92,7 +92,7 @@ impl BoardSession<'_> {
 
     pub(super) async fn history_page(&self, paths: &mut Vec<String>) -> Result<Vec<Entry>> {
         let read = |path: &str, node: Option<Node>| Some(read(path, &node?.data));
-        let first = &paths[..paths.len().min(MOST)];
+        let first = &paths[..paths.len().min(MAX_NODES_PER_EXCHANGE)];
         let entries = self
             .session
             .read_as(first, &mut ReadLimit::PAGE.clone(), read)
@@ -163,7 +163,7 @@ impl HistoryTrimmer {
     pub(super) async fn finish(&self) {
         let task = std::mem::take(&mut *self.0.lock());
         // A short command ends soon, but its removal may be due.
-        let _ = time::timeout(LONGEST, task.join_all()).await;
+        let _ = time::timeout(TRIM_TIMEOUT, task.join_all()).await;
     }
 }
 

@@ -41,7 +41,7 @@ mod tests;
 pub(super) mod tls;
 pub(super) mod transaction;
 
-const PATIENCE: Duration = Duration::from_secs(3);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -196,7 +196,7 @@ impl ZooKeeperClient {
     }
 
     fn deadline(&self) -> Deadline {
-        Deadline::after(PATIENCE.min(self.about.op_timeout))
+        Deadline::after(CONNECT_TIMEOUT.min(self.about.op_timeout))
     }
 
     async fn lock(

@@ -53,7 +53,7 @@ use crate::{
 const TRIES: usize = 16;
 
 /// Jobs changed together: few enough that the last one's read is still fresh.
-const AT_ONCE: usize = 256;
+const JOBS_PER_BATCH: usize = 256;
 
 pub(crate) struct ZooKeeper {
     root: Root,

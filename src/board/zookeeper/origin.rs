@@ -6,7 +6,7 @@
 use futures_util::future::join_all;
 
 use super::{
-    AT_ONCE,
+    JOBS_PER_BATCH,
     board_session::BoardSession,
     link::nodes::{Node, ReadLimit},
     paths::Paths,
@@ -57,7 +57,7 @@ impl BoardSession<'_> {
             return Ok((keys.len() as u64, 0));
         }
         let (mut here, mut siblings) = (0, 0);
-        for keys in keys.chunks(AT_ONCE) {
+        for keys in keys.chunks(JOBS_PER_BATCH) {
             let stats = keys.iter().map(async |key| {
                 let path = self.paths.job(Shelf::Trash, key);
                 self.session.stat(&path).await

@@ -26,7 +26,7 @@ use crate::{
 
 pub(super) const SWEEP: Duration = Duration::from_secs(3600);
 
-const PAUSE: Duration = Duration::from_secs(1);
+const REENTRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// The entry of this process. Once dropped, it ends with its session.
 pub(super) struct HeldEntry {
@@ -114,7 +114,7 @@ impl ZooKeeperEntry {
             if let Ok(states) = self.enter().await {
                 return states;
             }
-            time::sleep(PAUSE).await;
+            time::sleep(REENTRY_PAUSE).await;
         }
     }
 

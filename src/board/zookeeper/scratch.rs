@@ -6,7 +6,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, future::ready, stream};
 use zookeeper_client::{CreateMode, Error, MultiWriteError};
 
 use super::{
-    AT_ONCE, TRIES, ZooKeeper,
+    JOBS_PER_BATCH, TRIES, ZooKeeper,
     board_session::BoardSession,
     link::{nodes::READING, transaction::WRITING},
 };
@@ -117,13 +117,13 @@ impl Testable for ZooKeeper {
                 let paths = names.iter().map(|name| format!("{path}/{name}"));
                 Ok::<Vec<_>, BoardError>(paths.collect())
             });
-            let below = below.buffer_unordered(AT_ONCE).try_concat().await?;
+            let below = below.buffer_unordered(JOBS_PER_BATCH).try_concat().await?;
             levels.push(below);
         }
         for level in levels.into_iter().rev() {
             let gone = stream::iter(level);
             let gone = gone.map(async |path: String| board.delete(&path).await);
-            let gone = gone.buffer_unordered(AT_ONCE);
+            let gone = gone.buffer_unordered(JOBS_PER_BATCH);
             gone.try_for_each(|_| ready(Ok(()))).await?;
         }
         board.delete_above(top).await

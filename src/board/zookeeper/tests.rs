@@ -43,7 +43,7 @@ use crate::{
     },
 };
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const OP_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn open() -> Option<(Subject, Site)> {
     let site = Site::new()?;
@@ -52,7 +52,7 @@ fn open() -> Option<(Subject, Site)> {
 
 fn board_at(port: u16, path: &str) -> Subject {
     let url = zookeeper_url(&format!("zk://127.0.0.1:{port}{path}"));
-    Arc::new(ZooKeeper::new(&url, None, PATIENCE, HISTORY))
+    Arc::new(ZooKeeper::new(&url, None, OP_TIMEOUT, HISTORY))
 }
 
 keeps_its_promises!(open, Site::board);

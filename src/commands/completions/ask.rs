@@ -22,9 +22,9 @@ use crate::{
     output::{Text, short},
 };
 
-const PATIENCE: Duration = Duration::from_millis(300);
+const COMPLETION_TIMEOUT: Duration = Duration::from_millis(300);
 
-const MOST: usize = 50;
+const MAX_OFFERS: usize = 50;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum BoardValue {
@@ -69,7 +69,7 @@ impl JobRange {
 }
 
 pub(super) fn ask(wanted: BoardValue, typed: &str) -> Vec<CompletionCandidate> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + COMPLETION_TIMEOUT;
     let (sender, found) = mpsc::channel();
     let named = match wanted {
         // A job on the command line is not offered twice.
@@ -103,12 +103,13 @@ fn look(wanted: BoardValue, mut offer: Offer) -> anyhow::Result<()> {
         history: config.history.value,
     };
     let url = &config.board.value.url;
-    let board = open(url, PATIENCE, config.password_at_hand(), bounds)?;
+    let board = open(url, COMPLETION_TIMEOUT, config.password_at_hand(), bounds)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let gathered = tokio::time::timeout(PATIENCE, gather(wanted, &*board, &mut offer)).await;
+        let gathered =
+            tokio::time::timeout(COMPLETION_TIMEOUT, gather(wanted, &*board, &mut offer)).await;
         board.close().await;
         Ok(gathered??)
     })
@@ -139,7 +140,7 @@ async fn gather(wanted: BoardValue, board: &dyn Board, offer: &mut Offer) -> boa
             detail: Detail::Brief,
         });
         while let Some(entry) = entries.try_next().await?
-            && offer.seen.len() < MOST
+            && offer.seen.len() < MAX_OFFERS
         {
             let owner = entry.holding().and_then(|holding| holding.owner.as_ref());
             match (wanted, &entry, owner) {

@@ -19,15 +19,15 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-const MOST_CLIENTS: usize = 16;
+const MAX_CLIENTS: usize = 16;
 
-const LONGEST: usize = 8 * 1024;
+const MAX_REQUEST_BYTES: usize = 8 * 1024;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 const LONGEST_LOOK: Duration = Duration::from_secs(60);
 
-const PAUSE: Duration = Duration::from_secs(1);
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) enum MetricsListener {
@@ -119,7 +119,7 @@ impl MetricsListener {
             };
             while clients.try_join_next().is_some() {}
             there.retain(|(client, _)| !client.is_finished());
-            if clients.len() >= MOST_CLIENTS {
+            if clients.len() >= MAX_CLIENTS {
                 let mut idle = there.iter().filter(|(_, is_busy)| !is_busy.load(Relaxed));
                 idle.next().inspect(|(client, _)| client.abort());
                 clients.join_next().await;
@@ -138,7 +138,7 @@ impl MetricsListener {
                     there.push((client, is_busy));
                 }
                 // File descriptors may be exhausted for a while.
-                Err(_) => sleep(PAUSE).await,
+                Err(_) => sleep(ACCEPT_PAUSE).await,
             }
         }
     }
@@ -155,7 +155,7 @@ async fn attend<C: AsyncRead + AsyncWrite + Unpin>(
     site: &impl Site,
     is_busy: &AtomicBool,
 ) -> io::Result<()> {
-    let asked = timeout(PATIENCE, request(&mut client)).await;
+    let asked = timeout(CLIENT_TIMEOUT, request(&mut client)).await;
     is_busy.store(true, Relaxed);
     let (answer, wants_text) = match asked {
         Err(_) => (HttpAnswer::refusal("408 Request Timeout"), true),
@@ -174,13 +174,13 @@ async fn attend<C: AsyncRead + AsyncWrite + Unpin>(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
         Allow: GET, HEAD\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
     );
-    timeout(PATIENCE, async {
+    timeout(CLIENT_TIMEOUT, async {
         client.write_all(answer.as_bytes()).await?;
         client.shutdown().await?;
         is_busy.store(false, Relaxed);
         // Unread input would reset the connection and lose the answer.
         let mut rest = [0; 4096];
-        for _ in 0..LONGEST {
+        for _ in 0..MAX_REQUEST_BYTES {
             if client.read(&mut rest).await? == 0 {
                 break;
             }
@@ -204,7 +204,7 @@ async fn request(client: &mut (impl AsyncRead + Unpin)) -> Result<HttpRequest, H
             Ok(0) | Err(_) => return Err(HttpAnswer::refusal("400 Bad Request")),
             Ok(length) => request.extend(&piece[..length]),
         }
-        if request.len() > LONGEST {
+        if request.len() > MAX_REQUEST_BYTES {
             return Err(HttpAnswer::refusal("431 Request Header Fields Too Large"));
         }
     }
@@ -271,9 +271,9 @@ mod tests {
             ("\0\u{1b}[2J\r\n\r\n", "400"),
             ("GET /metrics SPDY/3\r\n\r\n", "400"),
             ("GET /met", "400"),
-            (&"x".repeat(3 * LONGEST), "431"),
+            (&"x".repeat(3 * MAX_REQUEST_BYTES), "431"),
         ] {
-            let (mut here, there) = tokio::io::duplex(4 * LONGEST);
+            let (mut here, there) = tokio::io::duplex(4 * MAX_REQUEST_BYTES);
             let attending =
                 tokio::spawn(async move { attend(there, &Nothing, &AtomicBool::default()).await });
             here.write_all(request.as_bytes()).await.unwrap();
@@ -303,7 +303,7 @@ mod tests {
         };
         let asking = async {
             let mut all = Vec::new();
-            for _ in 0..4 * MOST_CLIENTS {
+            for _ in 0..4 * MAX_CLIENTS {
                 all.push(idle(b"").await);
                 all.push(idle(b"GET /met").await);
                 all.push(idle(b"GET /metrics HTTP/1.1\r\n\r\n").await);
@@ -314,7 +314,7 @@ mod tests {
             answer
         };
         let serving = listener.serve(Arc::new(Nothing));
-        let asked = timeout(PATIENCE / 2, asking);
+        let asked = timeout(CLIENT_TIMEOUT / 2, asking);
         let answer = tokio::select! {
             () = serving => unreachable!(),
             answer = asked => answer.expect("nobody has to wait for those who ask nothing"),

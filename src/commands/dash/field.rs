@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::board::filter::{Filter, Filters};
 
-const LONGEST: usize = 2000;
+const MAX_FIELD_CHARS: usize = 2000;
 
 const SHOWN: usize = 12;
 
@@ -35,7 +35,7 @@ impl Field {
     }
 
     pub(super) fn add(&mut self, typed: impl Iterator<Item = char>) {
-        let room = LONGEST.saturating_sub(self.text.chars().count());
+        let room = MAX_FIELD_CHARS.saturating_sub(self.text.chars().count());
         self.text.extend(typed.take(room));
         self.check();
     }

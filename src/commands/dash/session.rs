@@ -40,10 +40,10 @@ const FRAME: Duration = Duration::from_millis(33);
 
 const LOOK: Duration = Duration::from_millis(40);
 
-const MOST: usize = 500;
+const MAX_READ_JOBS: usize = 500;
 
 /// A task pauses for this multiple of its duration.
-const PAUSE: u32 = 20;
+const PAUSE_FACTOR: u32 = 20;
 
 /// The lines that a step of the mouse wheel moves.
 const WHEEL: isize = 3;
@@ -228,7 +228,7 @@ impl<'a> DashSession<'a> {
 
     fn finish_reading(&mut self) {
         if let Some((_, start)) = self.reading.take() {
-            self.due.may_read = Instant::now() + start.elapsed() * PAUSE;
+            self.due.may_read = Instant::now() + start.elapsed() * PAUSE_FACTOR;
             // Requests from meanwhile wait as well.
             self.due.read = self.due.read.map(|read| read.max(self.due.may_read));
         }
@@ -255,7 +255,7 @@ impl<'a> DashSession<'a> {
         }
         if self.due_look().is_some_and(|look| look <= now) {
             self.due.may_look = now + LOOK;
-            let places = self.state.picture.ask(MOST);
+            let places = self.state.picture.ask(MAX_READ_JOBS);
             self.ask(DashEffect::Find(places));
         }
         if self.due.tick <= now {
@@ -288,7 +288,7 @@ impl<'a> DashSession<'a> {
         if state.summary.version != Some(state.picture.version) {
             if self.due.may_count <= now {
                 state.update_summary();
-                self.due.may_count = now + now.elapsed() * PAUSE;
+                self.due.may_count = now + now.elapsed() * PAUSE_FACTOR;
             } else {
                 self.due.frame = Some(self.due.may_count.max(now + FRAME));
             }

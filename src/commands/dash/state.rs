@@ -33,7 +33,7 @@ const FORMER: usize = 200;
 const WIDE: u16 = 140;
 
 /// The silence after which the board is pinged, at first and at most.
-pub(super) const PATIENCE: (TimeDelta, TimeDelta) =
+pub(super) const PING_DELAYS: (TimeDelta, TimeDelta) =
     (TimeDelta::seconds(10), TimeDelta::seconds(60));
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -170,7 +170,7 @@ impl DashState {
             now,
             size: (80, 24),
             heard: now,
-            patience: PATIENCE.0,
+            patience: PING_DELAYS.0,
             picture: Picture::new(filters, snapshot),
             surroundings_read: now,
             view: view.unwrap_or_default(),

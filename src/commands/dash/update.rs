@@ -12,7 +12,7 @@ use super::{
     press::{click, follow, press, read},
     rates::Rate,
     row::RowPlace,
-    state::{DashState, Link, Overlay, PATIENCE},
+    state::{DashState, Link, Overlay, PING_DELAYS},
 };
 use crate::{
     board::{Event, EventKind, JobRef},
@@ -103,7 +103,7 @@ fn taken(state: &mut DashState, input: DashInput) -> Vec<DashEffect> {
         }
         DashInput::Pinged(answer) => return pinged(state, answer),
         DashInput::Event(event) => {
-            (state.heard, state.patience) = (now, PATIENCE.0);
+            (state.heard, state.patience) = (now, PING_DELAYS.0);
             return hear(state, &event);
         }
         answer => return answered(state, answer),
@@ -192,14 +192,14 @@ fn pinged(state: &mut DashState, answer: Result<(), String>) -> Vec<DashEffect> 
             if !was_silent {
                 state.link = Link::Away(now);
             }
-            state.patience = PATIENCE.0;
+            state.patience = PING_DELAYS.0;
             state.say(Tone::Bad, why);
         }
         Ok(()) if was_silent => {
             state.link = Link::Live;
             return vec![DashEffect::ReadNow];
         }
-        Ok(()) => state.patience = (state.patience * 2).min(PATIENCE.1),
+        Ok(()) => state.patience = (state.patience * 2).min(PING_DELAYS.1),
     }
     Vec::new()
 }

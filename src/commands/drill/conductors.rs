@@ -19,7 +19,7 @@ const IDLE: &str = "2m";
 
 /// How long conductors may take to release their jobs at the end.
 const RELEASE: Duration = Duration::from_secs(5);
-const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+const END_PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 
 pub(super) struct Conductors<'a> {
     /// The words that open the board.
@@ -98,7 +98,7 @@ impl<'a> Conductors<'a> {
             let _ = kill_process(Pid::from_child(child), Signal::TERM);
             let _ = kill_process(Pid::from_child(child), Signal::CONT);
         }
-        let (deadline, mut pauses) = (Instant::now() + RELEASE, Backoff::after_one(PAUSES));
+        let (deadline, mut pauses) = (Instant::now() + RELEASE, Backoff::after_one(END_PAUSES));
         let is_there = |child: &mut Child| matches!(child.try_wait(), Ok(None));
         while self.children.iter_mut().any(is_there) && Instant::now() < deadline {
             time::sleep(pauses.exact_pause()).await;

@@ -41,7 +41,7 @@ use crate::{
 const SLOTS: usize = 3;
 
 /// How often the board is read while the drill waits for it.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
+const READ_PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
 
 /// How much longer than the lease each command runs, so that the stopped conductor cannot finish in time.
 const BEYOND: Duration = Duration::from_secs(1);
@@ -218,7 +218,7 @@ impl Drill<'_> {
     }
 
     async fn await_registered(&self, names: &[&str]) -> anyhow::Result<()> {
-        let (deadline, mut pauses) = (self.deadline(), Backoff::after_one(PAUSES));
+        let (deadline, mut pauses) = (self.deadline(), Backoff::after_one(READ_PAUSES));
         loop {
             let there = self.board.conductors().await?;
             let is_there = |name: &&str| there.iter().any(|it| it.name == **name && !is_silent(it));
@@ -292,7 +292,7 @@ impl Drill<'_> {
     async fn refusals(&self, stopped: &DrillConductor, all: u64) -> Option<u64> {
         let (deadline, mut pauses) = (
             Instant::now() + self.args.lease * 2,
-            Backoff::after_one(PAUSES),
+            Backoff::after_one(READ_PAUSES),
         );
         loop {
             let there = self.board.conductors().await.ok()?;

@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// How often the status is read while waiting.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
+const STATUS_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
 /// How long a killed repair may leave its record on the board.
 const RECORDING: Duration = Duration::from_secs(10);
@@ -328,7 +328,7 @@ impl BalancerRepair<'_> {
             duration::brief(limit)
         ));
         let deadline = Instant::now() + limit;
-        let mut pauses = Backoff::at_once(PAUSES);
+        let mut pauses = Backoff::at_once(STATUS_PAUSES);
         loop {
             time::sleep_until(deadline.min(Instant::now() + pauses.exact_pause())).await;
             match sources.row(ctx, id).await? {

@@ -106,7 +106,7 @@ impl AboutArgs {
     }
 }
 
-const LONGEST: Duration = Duration::from_secs(3600);
+const MAX_CLAIM: Duration = Duration::from_secs(3600);
 
 pub(crate) fn warn_of_workers(ctx: &Context) {
     if ctx.config.board.value.is_of_octavia() {
@@ -121,7 +121,7 @@ pub(crate) fn refuse_to_hold(
     time: Option<Duration>,
     hint: &'static str,
 ) -> anyhow::Result<()> {
-    match time.is_none_or(|time| time > LONGEST) {
+    match time.is_none_or(|time| time > MAX_CLAIM) {
         true => refuse(ctx, "hold a claim for more than an hour", IN_THE_WAY, hint),
         false => Ok(()),
     }

@@ -10,9 +10,9 @@ use crate::{
     job::{Aftermath, Claimant, Claimed, Entry, Fence, Job, JobKey, Owner, Shelf, Term},
 };
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
 
-const PAUSE: Duration = Duration::from_millis(100);
+const CONFIRM_PAUSE: Duration = Duration::from_millis(100);
 
 /// The number of new claims after one that failed or was released.
 const TRIES: usize = 3;
@@ -89,7 +89,7 @@ async fn release_until_answered(
     owner: &Owner,
     aftermath: &Aftermath,
 ) -> bool {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + CONFIRM_TIMEOUT;
     let jobs: Vec<_> = keys
         .iter()
         .map(|key| (key.clone(), aftermath.clone()))
@@ -100,7 +100,7 @@ async fn release_until_answered(
             if answers.is_ok_and(|answers| answers.iter().all(|(_, answer)| answer.is_ok())) {
                 return;
             }
-            time::sleep(PAUSE).await;
+            time::sleep(CONFIRM_PAUSE).await;
         }
     };
     time::timeout_at(end, given_back).await.is_ok()
@@ -143,12 +143,12 @@ pub(crate) async fn posted_claim(
     let found = async {
         loop {
             match board.resolve_one(Shelf::Board, &wanted).await {
-                Err(error) if error.is_retryable() => time::sleep(PAUSE).await,
+                Err(error) if error.is_retryable() => time::sleep(CONFIRM_PAUSE).await,
                 found => return found.ok(),
             }
         }
     };
-    let found: Option<Entry> = time::timeout(PATIENCE, found).await.ok().flatten();
+    let found: Option<Entry> = time::timeout(CONFIRM_TIMEOUT, found).await.ok().flatten();
     let entry = found.filter(|entry| entry.is_owned_by(owner))?;
     let fence = entry.holding()?.fence.clone()?;
     Some((entry.key().clone(), fence))

@@ -26,7 +26,7 @@ use crate::{
 
 const COUNTED_NAMES: usize = 10_000;
 
-const MOST: usize = 50;
+const MAX_TABLE_ROWS: usize = 50;
 
 const MOST_FAILURES: usize = 20;
 
@@ -281,16 +281,16 @@ impl ReportFacts {
         Self {
             sound: wrong == 0,
             wrong,
-            more_problems: Remainder::than(&mut problems, MOST, false),
+            more_problems: Remainder::than(&mut problems, MAX_TABLE_ROWS, false),
             problems,
             conductors: snapshot.sees_conductors.then(|| snapshot.alive().count()),
             silent: survey.silent(),
-            more_names: Remainder::than(&mut survey.names, MOST, has_names),
+            more_names: Remainder::than(&mut survey.names, MAX_TABLE_ROWS, has_names),
             names: survey.names,
-            more_owners: Remainder::than(&mut survey.owners, MOST, has_owners),
+            more_owners: Remainder::than(&mut survey.owners, MAX_TABLE_ROWS, has_owners),
             owners: survey.owners,
             figures: survey.figures,
-            more_pauses: Remainder::than(&mut self.pauses, MOST, false),
+            more_pauses: Remainder::than(&mut self.pauses, MAX_TABLE_ROWS, false),
             ..self
         }
     }

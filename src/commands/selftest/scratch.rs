@@ -24,13 +24,13 @@ const CLEANING: Duration = Duration::from_secs(10);
 const FAREWELL: Duration = Duration::from_secs(3);
 
 /// How often the clean-up checks whether other threads are done.
-const PAUSE: Duration = Duration::from_millis(5);
+const CLEANUP_PAUSE: Duration = Duration::from_millis(5);
 
 /// The age at which an unused board counts as a leftover: a younger one may just have been created.
 const YOUNG: TimeDelta = TimeDelta::seconds(60);
 
 /// The longest file name to which SQLite can add its suffix.
-const LONGEST: usize = 255 - "-journal".len();
+const MAX_FILE_NAME_BYTES: usize = 255 - "-journal".len();
 
 pub(in crate::commands) struct Scratch {
     pub(in crate::commands) url: BoardUrl,
@@ -58,7 +58,7 @@ impl Scratch {
             .file()
             .and_then(Path::file_name)
             .unwrap_or_default();
-        match name.len().saturating_sub(LONGEST) {
+        match name.len().saturating_sub(MAX_FILE_NAME_BYTES) {
             0 => Ok(()),
             over => Err(CommandError::usage(format!(
                 "cannot test the board {}: the file name is {over} characters too long for a test \
@@ -164,7 +164,7 @@ impl Scratch {
             let _ = time::timeout(FAREWELL, closed).await;
             // A remaining user could write to the board again.
             while Arc::strong_count(&self.others) > 1 {
-                time::sleep(PAUSE).await;
+                time::sleep(CLEANUP_PAUSE).await;
             }
             let board = self.opener.open(&self.url)?;
             // Requests that were cut off may still arrive.

@@ -35,8 +35,8 @@ const TERM: Duration = Duration::from_secs(4);
 const WATCHED: usize = 16;
 
 /// How long a board may be away, for example during a restart, and how often it is tried.
-const AWAY: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(50);
+const OUTAGE_TIMEOUT: Duration = Duration::from_secs(10);
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) struct Trial<'a> {
     pub(super) scratch: &'a Scratch,
@@ -184,10 +184,10 @@ impl<'a> Trial<'a> {
     async fn is_back(&self, until: Instant) -> bool {
         let back = async {
             while (self.bob.health().await.err()).is_some_and(|error| is_unanswered(&error)) {
-                time::sleep(PAUSE).await;
+                time::sleep(RETRY_PAUSE).await;
             }
         };
-        let until = until.min(Instant::now() + AWAY);
+        let until = until.min(Instant::now() + OUTAGE_TIMEOUT);
         let is_back = time::timeout_at(until, back).await.is_ok();
         self.is_gone.set(self.is_gone.get() || !is_back);
         is_back

@@ -14,7 +14,7 @@ use crate::{
     suggest::Suggestion,
 };
 
-const MOST: usize = 10;
+const MAX_LISTED: usize = 10;
 
 const LEAST: usize = 3;
 
@@ -216,7 +216,7 @@ pub(crate) fn ended(history: &Departures) -> String {
 }
 
 fn shares(left: Option<usize>, names: usize, owners: usize) -> (usize, usize) {
-    let (names, owners) = (names.min(MOST), owners.min(MOST));
+    let (names, owners) = (names.min(MAX_LISTED), owners.min(MAX_LISTED));
     // Each table has an empty line, a title, and a line for the remaining rows.
     let left = left.unwrap_or(usize::MAX).saturating_sub(6);
     let names = names.min(LEAST.max(left - owners.min(left / 2)));

@@ -88,13 +88,13 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "remains of earlier attempts are ended",
         "process/guard/leftover.rs",
         &["end", "end_left_over", "left_over"],
-        "79ab81ad",
+        "d0ed3bcd",
     ),
     (
         "the guard ends a command",
         "process/guard/helper.rs",
         &["enforce", "end_all"],
-        "3f10d7e0",
+        "dfd40e3d",
     ),
     (
         "a conductor settles",

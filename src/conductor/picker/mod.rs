@@ -40,7 +40,7 @@ use crate::{
 /// How many extra candidates to try, since other conductors claim them too.
 const SPARE: usize = 16;
 
-const MOST: usize = 64;
+const MAX_CLAIMS_PER_BATCH: usize = 64;
 
 /// A busy conductor reads events in batches, this far apart.
 const EVENT_PAUSE: Duration = Duration::from_millis(25);
@@ -136,7 +136,8 @@ impl Picker<'_> {
         let until = self.shared.settings.until;
         let (mut jobs_left, is_to_end) = (until.jobs.unwrap_or(u64::MAX), until.has_end());
         while jobs_left > 0 && self.may_claim(shutdown).await {
-            let most = MOST.min(usize::try_from(jobs_left).unwrap_or(MOST));
+            let most = MAX_CLAIMS_PER_BATCH
+                .min(usize::try_from(jobs_left).unwrap_or(MAX_CLAIMS_PER_BATCH));
             // Every branch can be dropped at any point.
             let chance = tokio::select! {
                 biased;

@@ -67,7 +67,7 @@ pub(crate) struct ProgramCache(Arc<Mutex<HashMap<OsString, PathBuf>>>);
 
 impl ProgramCache {
     /// The most cached programs; postings may name any number.
-    const MOST: usize = 64;
+    const MAX_PROGRAMS: usize = 64;
 
     fn find(&self, name: &OsStr, search: &[PathBuf]) -> Result<PathBuf, NotRun> {
         let mut known = self.0.lock();
@@ -77,7 +77,7 @@ impl ProgramCache {
             return Ok(path.clone());
         }
         let found = find(name, search)?;
-        if known.len() >= Self::MOST {
+        if known.len() >= Self::MAX_PROGRAMS {
             known.clear();
         }
         known.insert(name.to_owned(), found.clone());
@@ -128,10 +128,10 @@ pub(crate) enum Forbidden {
 }
 
 /// The longest posted text that a reason repeats, in characters.
-const LONGEST: usize = 200;
+const MAX_EXCERPT_CHARS: usize = 200;
 
 pub(super) fn excerpt(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_EXCERPT_CHARS) {
         None => text.into(),
         Some((end, _)) => format!("{}...", &text[..end]).into(),
     }
@@ -170,10 +170,12 @@ impl Forbidden {
             format!("restart the conductor with {option}")
         };
         let fixed = match self {
-            Self::NotAllowed(it) if it.starts_with('/') && it.len() <= LONGEST => {
+            Self::NotAllowed(it) if it.starts_with('/') && it.len() <= MAX_EXCERPT_CHARS => {
                 return restart("--allow", it) + any_program(it);
             }
-            Self::Variable(it) if it.len() <= LONGEST => return restart("--allow-env", it),
+            Self::Variable(it) if it.len() <= MAX_EXCERPT_CHARS => {
+                return restart("--allow-env", it);
+            }
             Self::NotAllowed(_) => "restart the conductor with --allow PROGRAM",
             Self::Variable(_) => "restart the conductor with --allow-env NAME",
             Self::NotHandled => "add a handler, or restart the conductor with --allow PROGRAM",

@@ -13,9 +13,9 @@ use crate::{
 };
 
 /// The shortest and the longest pause before a retry, doubled each time.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
+const SETTLE_PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Kept until they succeed or the claims are lost.
 #[derive(Default)]
@@ -48,7 +48,7 @@ impl RefusedSettlements {
             name: due.attempt.tag.name.clone(),
             reason,
         };
-        let first = || (now, Backoff::after_one(PAUSE));
+        let first = || (now, Backoff::after_one(SETTLE_PAUSES));
         let (since, mut backoff) = former.map_or_else(first, |it| (it.since, it.backoff));
         let refusal = RefusedSettlement {
             due: Some(due),
@@ -69,7 +69,7 @@ impl RefusedSettlements {
         let moments = self.jobs.values().filter(|job| job.due.is_some());
         let moments = moments.flat_map(|job| {
             // The end of the wait needs attention too.
-            let end = Some(job.since + PATIENCE).filter(|end| *end > now);
+            let end = Some(job.since + SETTLE_TIMEOUT).filter(|end| *end > now);
             [Some(job.again_at), end].into_iter().flatten()
         });
         match moments.min() {
@@ -88,7 +88,7 @@ impl RefusedSettlements {
     fn overdue(&self) -> impl Iterator<Item = &JobKey> {
         let overdue = self.jobs.iter();
         overdue
-            .filter(|(_, job)| job.since.elapsed() >= PATIENCE)
+            .filter(|(_, job)| job.since.elapsed() >= SETTLE_TIMEOUT)
             .map(|(key, _)| key)
     }
 

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The most load balancers of one look: each takes several queries.
-const MOST: usize = 500;
+const MAX_BALANCERS: usize = 500;
 
 const NO_LOGBOOKS: &str = "the logbooks cannot be read";
 
@@ -154,8 +154,8 @@ impl OctaviaReader {
         seen: &mut Examined,
     ) -> Option<BalancerReport> {
         let mut rows = self.rows(asked, seen).await?;
-        let left_out = rows.len().saturating_sub(MOST);
-        rows.truncate(MOST);
+        let left_out = rows.len().saturating_sub(MAX_BALANCERS);
+        rows.truncate(MAX_BALANCERS);
         if rows.is_empty() {
             return Some(BalancerReport::default());
         }

@@ -23,7 +23,7 @@ use rustix::{
 use super::{
     GRACE, NAME,
     line::GuardLine,
-    schedule::{KillSchedule, KillStep, PAUSE, PERSISTENCE},
+    schedule::{CHECK_PAUSE, KILL_TIMEOUT, KillSchedule, KillStep},
 };
 use crate::process::{
     clock::{Boottime, Timer},
@@ -76,7 +76,7 @@ pub(crate) fn main() -> io::Result<()> {
     }
     let mut sweep = Sweep::begin();
     while !watch.end_all(&mut sweep, Processes::now) {
-        thread::sleep(PAUSE);
+        thread::sleep(CHECK_PAUSE);
     }
     Ok(())
 }
@@ -309,7 +309,7 @@ impl WatchedCommands {
         let bearers = processes.bearers(|label| label.conductor() == conductor);
         let is_over = bearers.is_empty() && died + SWEEP <= now;
         // Counted from the first kill: on a busy machine that may come late.
-        let is_unkillable = (sweep.killed).is_some_and(|at| at + SWEEP + PERSISTENCE <= now);
+        let is_unkillable = (sweep.killed).is_some_and(|at| at + SWEEP + KILL_TIMEOUT <= now);
         if is_over || is_unkillable {
             return true;
         }

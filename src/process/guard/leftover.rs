@@ -7,7 +7,7 @@ use tokio::{sync::Mutex, time};
 
 use super::{
     GRACE, WORD,
-    schedule::{PAUSE, PERSISTENCE},
+    schedule::{CHECK_PAUSE, KILL_TIMEOUT},
 };
 #[cfg(test)]
 use crate::process::simulation;
@@ -94,7 +94,7 @@ async fn end_left_over(job: u32) {
             true => Some(begin),
             false => killed,
         };
-        if left.is_empty() || since.is_some_and(|it: Boottime| (it + PERSISTENCE).is_past()) {
+        if left.is_empty() || since.is_some_and(|it: Boottime| (it + KILL_TIMEOUT).is_past()) {
             return;
         }
         for (process, is_guarded) in left {
@@ -109,7 +109,7 @@ async fn end_left_over(job: u32) {
                 process.terminate();
             }
         }
-        time::sleep(PAUSE).await;
+        time::sleep(CHECK_PAUSE).await;
     }
 }
 

@@ -6,10 +6,10 @@ use super::{Deadlines, GuardedCommand};
 use crate::process::{clock::Boottime, group::ProcessGroup, lineage::CommandOrigin};
 
 /// The pause of a guard before it checks for remains again.
-pub(super) const PAUSE: Duration = Duration::from_millis(25);
+pub(super) const CHECK_PAUSE: Duration = Duration::from_millis(25);
 
 /// The guard gives up on killed processes after this long: the kernel holds them.
-pub(super) const PERSISTENCE: Duration = Duration::from_secs(2);
+pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KillSchedule {
@@ -52,7 +52,7 @@ impl KillSchedule {
                 KillStep::Terminate
             }
             _ => {
-                self.next = Some((KillStep::Kill, now + PAUSE));
+                self.next = Some((KillStep::Kill, now + CHECK_PAUSE));
                 KillStep::Kill
             }
         })
@@ -60,7 +60,7 @@ impl KillSchedule {
 
     /// Ends the schedule once a killed command has no remains, or does not end.
     pub(super) fn conclude(&mut self, is_anything_left: bool, now: Boottime) {
-        if !is_anything_left || self.command.limits.kill + PERSISTENCE <= now {
+        if !is_anything_left || self.command.limits.kill + KILL_TIMEOUT <= now {
             self.next = None;
         }
     }
@@ -100,7 +100,7 @@ mod tests {
         for now in [at(200), at(300)] {
             assert_eq!(schedule.step(now), Some(KillStep::Kill));
             schedule.conclude(true, now);
-            assert_eq!(schedule.due(), Some(now + PAUSE));
+            assert_eq!(schedule.due(), Some(now + CHECK_PAUSE));
         }
         schedule.conclude(false, at(300));
         assert_eq!(schedule.due(), None);
@@ -110,7 +110,7 @@ mod tests {
     fn late_enforcement_kills_immediately() {
         let mut schedule = schedule();
         assert_eq!(schedule.step(at(250)), Some(KillStep::Kill));
-        schedule.conclude(true, at(200) + PERSISTENCE);
+        schedule.conclude(true, at(200) + KILL_TIMEOUT);
         assert_eq!(schedule.due(), None);
     }
 }

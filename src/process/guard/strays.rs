@@ -15,7 +15,7 @@ use nix::sys::prctl::set_child_subreaper;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, waitid};
 use tokio::time::{self, Instant};
 
-use super::{Guard, GuardState, Helper, schedule::PERSISTENCE};
+use super::{Guard, GuardState, Helper, schedule::KILL_TIMEOUT};
 #[cfg(test)]
 use crate::process::simulation;
 use crate::process::{
@@ -72,7 +72,7 @@ impl Guard {
 
     /// Returns once no process of it remains. The leader of its group must not be reaped yet.
     pub(crate) async fn clear_away(&self, group: ProcessGroup) {
-        let (until, mut before) = (Boottime::now() + PERSISTENCE, None);
+        let (until, mut before) = (Boottime::now() + KILL_TIMEOUT, None);
         let mut empty_scans = 0;
         loop {
             let orphans = self.orphans(group);

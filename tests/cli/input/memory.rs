@@ -6,7 +6,7 @@ use super::*;
 use crate::support::{env::Invocation, needs};
 
 /// The memory limit in MiB.
-const MOST: u64 = 143;
+const MAX_MEMORY_MIB: u64 = 143;
 
 /// The longest printed value, with its surroundings.
 const PRINTED: usize = 4096;
@@ -17,7 +17,7 @@ fn weighs_little(what: &str, run: Invocation) -> Outcome {
     let (run, used) = run.run_weighed();
     eprintln!("memory: {what}: {used} MiB, code {}", run.code);
     let printed = run.stdout.len() + run.stderr.len();
-    assert!(used <= MOST, "{what}: {used} MiB");
+    assert!(used <= MAX_MEMORY_MIB, "{what}: {used} MiB");
     assert!(printed <= PRINTED, "{what}: {printed} bytes");
     run
 }

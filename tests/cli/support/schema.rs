@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path, sync::LazyLock};
 use serde_json::{Map, Value, json};
 
 /// The number of values checked per listing.
-const MOST: usize = 200;
+const MAX_VALUES: usize = 200;
 
 pub(crate) static SCHEMAS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
@@ -64,12 +64,12 @@ fn kinds_of(command: &str) -> Vec<&'static str> {
 fn check_values(text: &str, kinds: &[&str], arguments: &[String]) {
     let values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     // A killed run prints less; its test notices that.
-    for value in values.map_while(Result::ok).take(MOST) {
+    for value in values.map_while(Result::ok).take(MAX_VALUES) {
         let parts = match &value {
             Value::Array(parts) => parts.as_slice(),
             _ => std::slice::from_ref(&value),
         };
-        for part in parts.iter().take(MOST) {
+        for part in parts.iter().take(MAX_VALUES) {
             let wrong: Vec<_> = kinds
                 .iter()
                 .map_while(|kind| mismatch(kind, part).err())

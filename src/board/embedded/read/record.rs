@@ -298,7 +298,7 @@ fn holding(row: &Row<'_>, view: &BoardView<'_>) -> rusqlite::Result<Option<Holdi
         _ => None,
     };
     // An unreadable owner has no name.
-    let owner = owner.filter(|owner| (1..=Owner::LONGEST).contains(&owner.len()));
+    let owner = owner.filter(|owner| (1..=Owner::MAX_BYTES).contains(&owner.len()));
     let left = row
         .get::<_, Option<i64>>(12)?
         .map(|deadline| deadline.saturating_sub(view.deadline()));
@@ -334,7 +334,7 @@ pub(crate) fn text_or_none(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<
 pub(crate) fn bytes_or_none(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Vec<u8>>> {
     Ok(match row.get_ref(at)? {
         ValueRef::Null => None,
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) if bytes.len() <= Owner::LONGEST => {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) if bytes.len() <= Owner::MAX_BYTES => {
             Some(bytes.to_vec())
         }
         other => Some(format!("({} bytes)", length_of(other)).into()),

@@ -25,7 +25,7 @@ use super::{
 const ATTRIBUTE: &str = "user.jobboard.name";
 
 /// The longest path, and the numbers before it.
-const LONGEST: usize = 8192;
+const MAX_NAME_BYTES: usize = 8192;
 
 /// A file or directory: device and inode.
 type Id = [u64; 2];
@@ -89,7 +89,7 @@ pub(super) fn confirm(path: &Path, file: &Connection) -> Result<(), OpenError> {
 
 fn read_names(path: &Path) -> Result<(FileName, Option<FileName>), OpenError> {
     let name = FileName::of(path).map_err(OpenError::at(path))?;
-    let mut buffer = [0; LONGEST];
+    let mut buffer = [0; MAX_NAME_BYTES];
     // Boards on file systems without extended attributes are not protected.
     let length = getxattr(&name.path, ATTRIBUTE, &mut buffer).unwrap_or_default();
     let kept = FileName::read(&buffer[..length]);

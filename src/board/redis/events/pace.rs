@@ -9,7 +9,7 @@ const REST: u32 = 20;
 const IDLE_CREDIT: Duration = Duration::from_millis(50);
 
 /// The shortest and the longest pause between reads of a board without pushed events.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+const READ_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
 const SAMPLES: usize = 4;
 
@@ -72,8 +72,8 @@ pub(super) struct PollPace {
 impl PollPace {
     pub(super) fn new() -> Self {
         Self {
-            pause: PAUSES.0,
-            next: Instant::now() + PAUSES.0,
+            pause: READ_PAUSES.0,
+            next: Instant::now() + READ_PAUSES.0,
         }
     }
 
@@ -82,7 +82,7 @@ impl PollPace {
     }
 
     pub(super) fn done(&mut self, began: Instant, found: usize) {
-        let (shortest, longest) = PAUSES;
+        let (shortest, longest) = READ_PAUSES;
         self.pause = match found {
             0 => (self.pause * 2).min(longest),
             _ => shortest,
@@ -142,8 +142,8 @@ mod tests {
         for _ in 0..10 {
             round.done(Instant::now(), 0);
         }
-        assert_eq!(round.pause, PAUSES.1);
+        assert_eq!(round.pause, READ_PAUSES.1);
         round.done(Instant::now(), 1);
-        assert_eq!(round.pause, PAUSES.0);
+        assert_eq!(round.pause, READ_PAUSES.0);
     }
 }

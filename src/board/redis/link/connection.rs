@@ -29,7 +29,7 @@ use crate::board::net::{
     connect::Deadline,
 };
 
-const AT_ONCE: usize = 64;
+const REQUESTS_PER_WRITE: usize = 64;
 
 /// Number of steps in which the reply timeout elapses.
 const PARTS: u32 = 10;
@@ -186,7 +186,7 @@ async fn drive(
     let (sent, mut asked) = mpsc::unbounded_channel();
     let send = async {
         let mut waiting = Vec::new();
-        while questions.recv_many(&mut waiting, AT_ONCE).await > 0 {
+        while questions.recv_many(&mut waiting, REQUESTS_PER_WRITE).await > 0 {
             let mut bytes = Vec::new();
             for mut question in waiting.drain(..) {
                 // A cancelled exchange is not sent any more.

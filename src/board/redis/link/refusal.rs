@@ -5,7 +5,7 @@ use redis::ServerError;
 use crate::board::net::cause::ServerCause;
 
 /// The most characters that are shown of a message.
-const LONGEST: usize = 500;
+const MAX_DETAIL_CHARS: usize = 500;
 
 /// Codes that scripts on servers older than 7 wrap into an `ERR` of their own.
 const WRAPPED: [&str; 7] = [
@@ -114,7 +114,7 @@ fn forbidden(details: &str, user: Option<&str>) -> ServerCause {
 fn one_line(code: &str, details: &str) -> String {
     let details = details.split(" script: ").next().unwrap_or_default();
     let details = details.trim().trim_end_matches(['.', ',']);
-    let end = details.char_indices().nth(LONGEST);
+    let end = details.char_indices().nth(MAX_DETAIL_CHARS);
     let details = end.map_or(details, |(at, _)| &details[..at]);
     format!("{code} {details}").trim().to_owned()
 }

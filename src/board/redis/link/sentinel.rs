@@ -23,7 +23,7 @@ use crate::{
 /// How long to wait for a Sentinel before also asking the next.
 const HEAD_START: Duration = Duration::from_millis(300);
 
-const LONGEST: usize = 255;
+const MAX_MASTER_BYTES: usize = 255;
 
 /// Asks Sentinels in their order; a silent one delays the others only briefly. `None` if all servers that they name
 /// are in `tried`.
@@ -82,7 +82,7 @@ fn endpoint(sentinel: &Sentinel, server: &Server, password: Option<&Secret>) -> 
         tls: sentinel.tls.clone(),
         user: sentinel.user.clone(),
         password: password.cloned(),
-        most: LONGEST,
+        most: MAX_MASTER_BYTES,
     }
 }
 

@@ -85,7 +85,7 @@ pub(crate) fn complete(entry: &mut Entry, companions: CompanionValues) {
 fn holding(companions: &CompanionValues, side: &Sidecar) -> Option<Holding> {
     let name = companions.owner.as_deref()?;
     let owner = Some(name)
-        .filter(|name| (1..=Owner::LONGEST).contains(&name.len()) && size_unread(name).is_none())
+        .filter(|name| (1..=Owner::MAX_BYTES).contains(&name.len()) && size_unread(name).is_none())
         .map(Owner::from_stored);
     // The sidecar's claim data describe our claims, not a peer's.
     let is_ours = owner

@@ -262,7 +262,7 @@ async fn failed_release_is_not_hidden_by_a_bad_sidecar() {
     let remote: Subject = Arc::new(Redis::new(
         &url,
         None,
-        PATIENCE,
+        OP_TIMEOUT,
         Limit::USUAL,
         crate::job::HISTORY,
     ));
@@ -273,7 +273,7 @@ async fn failed_release_is_not_hidden_by_a_bad_sidecar() {
     });
     let start = Instant::now();
     while server.run::<u32>(&["EXISTS", "taskflow:bad.owned"]) == 0 {
-        assert!(start.elapsed() < PATIENCE, "it is not claimed");
+        assert!(start.elapsed() < OP_TIMEOUT, "it is not claimed");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     server.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]);

@@ -10,7 +10,7 @@ use crate::board::conformance::{
 async fn old_history_entries_are_deleted() {
     need!(server = Server::start(&[]));
     let url = server.url("");
-    let board: Subject = Arc::new(Redis::new(&url, None, PATIENCE, Limit::USUAL, ended::FEW));
+    let board: Subject = Arc::new(Redis::new(&url, None, OP_TIMEOUT, Limit::USUAL, ended::FEW));
     ended::history_is_limited_to_the_configured_length(&board).await;
 }
 

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// How long a client waits for a reply.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A client may send `MOST_REQUESTS` in this time, and `MOST_PER_CHANGE` more for each change of the board.
 const WINDOW: Duration = Duration::from_secs(10);
@@ -232,7 +232,7 @@ impl Server {
                 return Err(away());
             }
             Delivery::Lost => {
-                time::sleep(PATIENCE).await;
+                time::sleep(REPLY_TIMEOUT).await;
                 return Err(unheard());
             }
             Delivery::Answered(there, back) => (there, Some(back)),
@@ -278,7 +278,7 @@ impl Server {
             }
             Some(answer)
         };
-        match time::timeout(PATIENCE, answer).await {
+        match time::timeout(REPLY_TIMEOUT, answer).await {
             Ok(Some(answer)) => answer,
             Ok(None) | Err(_) => Err(unheard()),
         }

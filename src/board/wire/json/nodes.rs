@@ -54,7 +54,7 @@ fn owner(bytes: &[u8]) -> Result<Lock, RecordProblem> {
     Ok(match owner.head {
         _ if is_nothing(owner)? => Lock::Vacant(Flaw::Nobody),
         JsonToken::Text(text) => match text.read() {
-            name if name.len() > Owner::LONGEST => Lock::Unreadable(Flaw::TooLong(name.len())),
+            name if name.len() > Owner::MAX_BYTES => Lock::Unreadable(Flaw::TooLong(name.len())),
             name => Lock::Owned(Owner::from_stored(name.into_owned())),
         },
         other => Lock::Unreadable(Flaw::NotText(other.kind())),

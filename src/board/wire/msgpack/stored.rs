@@ -114,8 +114,8 @@ fn payload(code: i8, text: &str) -> Option<Vec<u8>> {
 }
 
 fn moment(text: &str) -> Option<Vec<u8>> {
-    const LONGEST: usize = "2024-02-29T13:05:09.123456".len();
-    let (clock, zone) = text.split_at_checked(LONGEST)?;
+    const CLOCK_LENGTH: usize = "2024-02-29T13:05:09.123456".len();
+    let (clock, zone) = text.split_at_checked(CLOCK_LENGTH)?;
     let clock: NaiveDateTime = clock.parse().ok()?;
     let zone = match zone {
         "" => None,

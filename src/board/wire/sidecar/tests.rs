@@ -79,7 +79,7 @@ fn unsupported_sidecar_reports_only_the_reason() {
         let problem = problem.unwrap();
         assert!(problem.contains(expected), "{text}: {problem}");
     }
-    let long = format!("{{\"v\":1,\"x\":\"{}\"}}", "x".repeat(LONGEST));
+    let long = format!("{{\"v\":1,\"x\":\"{}\"}}", "x".repeat(MAX_SIDECAR_BYTES));
     assert!(Sidecar::read(Some(long.as_bytes())).1.is_some());
 }
 
@@ -99,7 +99,7 @@ fn failures_of_earlier_versions_are_read() {
         side.add_failure(&longest);
     }
     let written = side.write();
-    assert!(written.len() < LONGEST / 2);
+    assert!(written.len() < MAX_SIDECAR_BYTES / 2);
     assert_eq!(Sidecar::read(Some(&written)), (side, None));
 }
 

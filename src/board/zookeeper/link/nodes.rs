@@ -12,12 +12,12 @@ use crate::{
 pub(crate) const READING: &str = "read";
 
 /// Maximum nodes per exchange: more would delay other clients.
-pub(crate) const MOST: usize = 1000;
+pub(crate) const MAX_NODES_PER_EXCHANGE: usize = 1000;
 
 const FIRST: usize = 16;
 
 /// Maximum request size: the server hangs up at 1 MiB.
-const MOST_BYTES: usize = 512 * 1024;
+const MAX_REQUEST_BYTES: usize = 512 * 1024;
 
 /// Bytes of a request beyond its path.
 const OVERHEAD: usize = 16;
@@ -117,7 +117,7 @@ impl Session {
             let sizes = nodes.iter().flatten().flatten().map(|node| node.data.len());
             let bytes: usize = sizes.sum();
             let most = 8 * room.at_once.max(FIRST);
-            room.at_once = next_page(some.len(), bytes, MOST).clamp(LEAST, most);
+            room.at_once = next_page(some.len(), bytes, MAX_NODES_PER_EXCHANGE).clamp(LEAST, most);
             left = left.saturating_sub(bytes);
             let nodes = some.iter().zip(nodes.into_iter().flatten());
             read.extend(nodes.map(|(path, node)| of(path, node)));
@@ -188,9 +188,9 @@ fn exchanges(paths: &[String], depth: usize) -> Vec<&[String]> {
     let mut rest = paths;
     while !rest.is_empty() {
         let mut bytes = 0;
-        let fitting = rest.iter().take(MOST).take_while(|path| {
+        let fitting = rest.iter().take(MAX_NODES_PER_EXCHANGE).take_while(|path| {
             bytes += path.len() + depth + OVERHEAD;
-            bytes <= MOST_BYTES
+            bytes <= MAX_REQUEST_BYTES
         });
         let (exchange, others) = rest.split_at(fitting.count().max(1));
         exchanges.push(exchange);

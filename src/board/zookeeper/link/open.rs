@@ -6,7 +6,7 @@ use tokio::time;
 use zookeeper_client::{Connector, Error};
 
 use super::{
-    PATIENCE, ZooKeeperClient,
+    CONNECT_TIMEOUT, ZooKeeperClient,
     probe::{examine, most_informative},
     session::Session,
     tls::Tls,
@@ -95,7 +95,7 @@ impl ZooKeeperClient {
             .with_session_timeout(timeout)
             // A starting server may accept a connection and never serve it. The client's own limit is two fifths of
             // the session timeout.
-            .with_connection_timeout(PATIENCE.min(timeout * 2 / 5))
+            .with_connection_timeout(CONNECT_TIMEOUT.min(timeout * 2 / 5))
             .with_fail_eagerly();
         let Some(user) = &self.url.user else {
             return connector;

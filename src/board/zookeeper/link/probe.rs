@@ -19,7 +19,7 @@ use crate::board::{
 };
 
 /// How long to wait for a reply before probing further.
-const PAUSE: Duration = Duration::from_secs(1);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long to collect more working servers after the first.
 const GATHERING: Duration = Duration::from_millis(100);
@@ -91,7 +91,7 @@ async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result
     stream.write_all(&request()).await?;
     stream.flush().await?;
     let mut reading = (&mut stream).take(ANSWER as u64);
-    let Ok(read) = time::timeout(PAUSE, reading.read_to_end(&mut answer)).await else {
+    let Ok(read) = time::timeout(REPLY_TIMEOUT, reading.read_to_end(&mut answer)).await else {
         if answer.is_empty() {
             stream.write_all(b"\r\n\r\n").await?;
             stream.flush().await?;

@@ -19,7 +19,7 @@ use crate::{
     job::{Entry, JobKey, Rank, Shelf},
 };
 
-pub(crate) const PAGE: (usize, usize) = (128, nodes::MOST);
+pub(crate) const PAGE: (usize, usize) = (128, nodes::MAX_NODES_PER_EXCHANGE);
 
 /// Bytes of postings kept after they were read for ranking.
 const KEPT_BYTES: usize = 64 * 1024 * 1024;

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use super::needs::{has, is_there, may_start_servers};
 
-const PATIENCE: Duration = Duration::from_secs(90);
+const SERVER_TIMEOUT: Duration = Duration::from_secs(90);
 
 const JAR: &str = "/usr/share/java/zookeeper.jar";
 
@@ -137,7 +137,7 @@ impl Process {
     }
 
     pub(crate) fn asked(&self, word: &str) -> String {
-        ask(self.port, word, PATIENCE).unwrap_or_default()
+        ask(self.port, word, SERVER_TIMEOUT).unwrap_or_default()
     }
 }
 
@@ -265,7 +265,7 @@ fn spawn(directory: &Path) -> Child {
 
 /// Waits until a server serves and has opened a session; `false` if it exits instead.
 fn serves(port: u16, child: &mut Child) -> bool {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + SERVER_TIMEOUT;
     while child.try_wait().unwrap().is_none() {
         // A starting server may accept a connection and never serve it.
         let soon = Duration::from_millis(200);
@@ -283,7 +283,7 @@ fn serves(port: u16, child: &mut Child) -> bool {
 
 fn open_session(port: u16) -> io::Result<()> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(SERVER_TIMEOUT))?;
     let mut request = [0; 48];
     // Length, timeout in milliseconds, and length of the empty password.
     request[3] = 44;

@@ -176,7 +176,7 @@ async fn acknowledged_changes_survive_the_death_of_the_leader() {
     need!(mut ensemble = Ensemble::start());
     let url = zookeeper_url(&format!("zk://{}/load/jobs", ensemble.hosts()));
     let open =
-        || -> Subject { Arc::new(ZooKeeper::new(&url, None, PATIENCE, crate::job::HISTORY)) };
+        || -> Subject { Arc::new(ZooKeeper::new(&url, None, OP_TIMEOUT, crate::job::HISTORY)) };
     let end = tokio::time::Instant::now() + Duration::from_secs(size(10, 3) as u64);
     let workers: Vec<_> = (0..4)
         .map(|number| tokio::spawn(work(open(), format!("worker-{number}"), end)))

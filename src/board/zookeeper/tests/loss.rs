@@ -7,7 +7,7 @@ use super::*;
 /// A request that takes several steps, the first of which deletes a node.
 const DELETES: &str = "\0\0\0\u{e}\0\0\0\u{2}\0";
 
-const IMPATIENCE: Duration = Duration::from_millis(700);
+const SHORT_OP_TIMEOUT: Duration = Duration::from_millis(700);
 
 /// A board behind a proxy, which loses the reply to the next request with such bytes.
 struct Lossy {
@@ -21,7 +21,12 @@ impl Lossy {
         let site = Site::new()?;
         let proxy = Proxy::start(site.port);
         let url = zookeeper_url(&format!("zk://127.0.0.1:{}{}", proxy.port, site.path));
-        let board: Subject = Arc::new(ZooKeeper::new(&url, None, IMPATIENCE, crate::job::HISTORY));
+        let board: Subject = Arc::new(ZooKeeper::new(
+            &url,
+            None,
+            SHORT_OP_TIMEOUT,
+            crate::job::HISTORY,
+        ));
         // This also creates the parent nodes, which would cause another attempt.
         let key = post(&board, chosen("folders", Uuid::new_v4())).await;
         claim_one(&board, &key, &ada()).await.unwrap();

@@ -84,7 +84,7 @@ async fn session_replaced_between_two_pages_does_not_break_a_listing() {
     let board: Subject = Arc::new(ZooKeeper::new(
         &zookeeper_url(&url),
         None,
-        PATIENCE,
+        OP_TIMEOUT,
         crate::job::HISTORY,
     ));
     let drafts: Vec<_> = (0..600).map(|_| draft("many")).collect();

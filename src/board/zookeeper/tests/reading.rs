@@ -29,7 +29,7 @@ async fn reading_creates_no_node() {
     let inside: Subject = Arc::new(ZooKeeper::new(
         &zookeeper_url(&url),
         None,
-        PATIENCE,
+        OP_TIMEOUT,
         crate::job::HISTORY,
     ));
     for board in [plain.board(), inside] {
@@ -157,7 +157,7 @@ async fn acl_option_decides_who_can_read_the_nodes() {
         let board: Subject = Arc::new(ZooKeeper::new(
             &zookeeper_url(&url),
             password,
-            PATIENCE,
+            OP_TIMEOUT,
             crate::job::HISTORY,
         ));
         let key = trashed(&board, chosen("one", Uuid::new_v4())).await;

@@ -186,7 +186,7 @@ async fn closing_is_fast() {
     let client = ZooKeeperClient::new(
         &zookeeper_url(&format!("zk://127.0.0.1:{}", site.port)),
         None,
-        PATIENCE,
+        OP_TIMEOUT,
     );
     client.session("read").await.unwrap();
     let start = std::time::Instant::now();

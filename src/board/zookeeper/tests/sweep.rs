@@ -123,7 +123,7 @@ async fn old_history_entries_are_swept() {
         "zk://127.0.0.1:{}{}",
         site.port, &site.paths.board
     ));
-    let board: Subject = Arc::new(ZooKeeper::new(&url, None, PATIENCE, ended::FEW));
+    let board: Subject = Arc::new(ZooKeeper::new(&url, None, OP_TIMEOUT, ended::FEW));
     ended::history_is_limited_to_the_configured_length(&board).await;
     board.register(&conductor("worker")).await.unwrap();
     let kept = site

@@ -11,7 +11,7 @@ use crate::{
         rules::{ClaimRequest, permit_owner},
         wire::{json, sidecar::Sidecar},
         zookeeper::{
-            AT_ONCE, TRIES,
+            JOBS_PER_BATCH, TRIES,
             board_session::BoardSession,
             link::{
                 nodes::{Node, READING},
@@ -57,7 +57,10 @@ impl BoardSession<'_> {
         while won < most {
             // Try as many jobs together as are still wanted, the first ones first. After a lost job, one that was to
             // wait may begin immediately, and never the other way round.
-            let wave = open.by_ref().take((most - won).min(AT_ONCE)).zip(won..);
+            let wave = open
+                .by_ref()
+                .take((most - won).min(JOBS_PER_BATCH))
+                .zip(won..);
             let tries = wave.map(|((key, found), place)| {
                 self.claim_one(key, found, ClaimRequest::after(place, by, rules))
             });

@@ -12,7 +12,7 @@ use crate::{
         rules::permit_settlement,
         wire::history::HistoryRecord,
         zookeeper::{
-            AT_ONCE, TRIES,
+            JOBS_PER_BATCH, TRIES,
             board_session::BoardSession,
             link::transaction::{RefusedStep, Transaction},
             paths::{NodeKind, number_of},
@@ -25,7 +25,7 @@ use crate::{
 impl BoardSession<'_> {
     pub(crate) async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
         let mut answers = Vec::with_capacity(settlements.len());
-        for settlements in settlements.chunks(AT_ONCE) {
+        for settlements in settlements.chunks(JOBS_PER_BATCH) {
             let keys: Vec<_> = settlements.iter().map(|one| one.key.clone()).collect();
             let found = match self.records(Shelf::Board, &keys).await {
                 Ok(found) => found,

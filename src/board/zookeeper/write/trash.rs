@@ -10,7 +10,7 @@ use crate::{
         BoardError, Detail, Result, Settled,
         wire::{history::HistoryRecord, json, posting::Limit},
         zookeeper::{
-            AT_ONCE, TRIES,
+            JOBS_PER_BATCH, TRIES,
             board_session::BoardSession,
             link::transaction::RefusedStep,
             paths::{NodeKind, is_numbered},
@@ -23,7 +23,7 @@ use crate::{
 impl BoardSession<'_> {
     pub(crate) async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
         let mut answers = Vec::with_capacity(jobs.len());
-        for jobs in jobs.chunks(AT_ONCE) {
+        for jobs in jobs.chunks(JOBS_PER_BATCH) {
             answers.extend(join_all(jobs.iter().map(|one| self.restore_one(one))).await);
         }
         Ok(answers)
@@ -31,7 +31,7 @@ impl BoardSession<'_> {
 
     pub(crate) async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
         let mut answers = Vec::with_capacity(purges.len());
-        for purges in purges.chunks(AT_ONCE) {
+        for purges in purges.chunks(JOBS_PER_BATCH) {
             answers.extend(join_all(purges.iter().map(|one| self.purge_one(one))).await);
         }
         Ok(answers)

@@ -2,7 +2,7 @@
 
 use tokio::{sync::mpsc::UnboundedReceiver, time};
 
-use super::{Boottime, PAUSE, Processes, Sweep, WatchedCommands};
+use super::{Boottime, CHECK_PAUSE, Processes, Sweep, WatchedCommands};
 use crate::process::clock;
 
 pub(in crate::process::guard) async fn simulate(mut lines: UnboundedReceiver<String>) {
@@ -36,7 +36,7 @@ pub(in crate::process::guard) async fn simulate(mut lines: UnboundedReceiver<Str
     }
     let mut sweep = Sweep::begin();
     while !watch.end_all(&mut sweep, Processes::now) {
-        time::sleep(PAUSE).await;
+        time::sleep(CHECK_PAUSE).await;
     }
 }
 

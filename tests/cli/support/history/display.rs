@@ -8,7 +8,7 @@ use super::{
 };
 
 /// The number of acts printed on either side of the inconsistency.
-const MOST: usize = 6;
+const NEARBY_ACTS: usize = 6;
 
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -16,7 +16,7 @@ impl fmt::Display for Wrong {
             job, before, next, ..
         } = self;
         writeln!(f, "{job}: no order of its acts is consistent")?;
-        let left_out = before.len().saturating_sub(MOST);
+        let left_out = before.len().saturating_sub(NEARBY_ACTS);
         if left_out > 0 {
             writeln!(f, "  ... {left_out} acts that can be true")?;
         }
@@ -29,10 +29,10 @@ impl fmt::Display for Wrong {
             "  so it is {state} from {} on, and then none of these can be next:",
             Time(*since)
         )?;
-        for act in next.iter().take(MOST) {
+        for act in next.iter().take(NEARBY_ACTS) {
             writeln!(f, "  {act}")?;
         }
-        match next.len().saturating_sub(MOST) {
+        match next.len().saturating_sub(NEARBY_ACTS) {
             0 => Ok(()),
             more => writeln!(f, "  ... or one of {more} others"),
         }

@@ -16,7 +16,7 @@ use std::{
 use super::{Act, Answer, What, job::Job};
 
 /// The limit of searched states per job; beyond it the job is undecided.
-const MOST: usize = 30_000;
+const MAX_STATES: usize = 30_000;
 
 /// A history without a valid order.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ impl Search<'_> {
                 most = count;
                 best = self.wrong(job, &steps);
             }
-            if self.met.len() > MOST {
+            if self.met.len() > MAX_STATES {
                 return Found::Nothing;
             }
         }

@@ -8,7 +8,7 @@ const JOBS: usize = 2000;
 
 /// Drives a start until part of the board was read and more is requested.
 async fn until_within<F: Future>(start: &mut Pin<&mut F>, server: &Server) {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + EVENT_TIMEOUT;
     while calls(server, "hscan") < 2 {
         assert!(Instant::now() < end, "no page is asked for");
         tokio::select! {

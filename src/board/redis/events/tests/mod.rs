@@ -22,14 +22,14 @@ use crate::{
     job::JobKey,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const EVENT_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn open(arguments: &[&str]) -> Option<(Arc<Redis>, Server)> {
     let server = Server::start(arguments)?;
     let board = Redis::new(
         &server.url(""),
         None,
-        PATIENCE,
+        EVENT_TIMEOUT,
         Limit::USUAL,
         crate::job::HISTORY,
     );
@@ -52,7 +52,7 @@ async fn mark(board: &Arc<Redis>) -> JobKey {
 }
 
 async fn in_time<T>(work: impl Future<Output = T>) -> T {
-    let done = tokio::time::timeout(PATIENCE, work).await;
+    let done = tokio::time::timeout(EVENT_TIMEOUT, work).await;
     done.expect("the exchange ends")
 }
 
@@ -79,7 +79,7 @@ fn calls(server: &Server, command: &str) -> u32 {
 }
 
 async fn until_so(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + EVENT_TIMEOUT;
     while !is_so() {
         assert!(Instant::now() < end, "timed out waiting until {what}");
         tokio::task::yield_now().await;

@@ -24,11 +24,11 @@ use crate::{
 };
 
 /// Maximum jobs per read: few enough to keep no server busy.
-const AT_ONCE: usize = 200;
+const JOBS_PER_READ: usize = 200;
 
 impl RedisWatcher<'_> {
     pub(super) async fn read_changed(&mut self) -> Result<()> {
-        let (some, traces): (Vec<_>, Vec<_>) = self.recheck.take(AT_ONCE).into_iter().unzip();
+        let (some, traces): (Vec<_>, Vec<_>) = self.recheck.take(JOBS_PER_READ).into_iter().unzip();
         if some.is_empty() {
             return Ok(());
         }
