@@ -9,7 +9,7 @@ use futures_util::TryStreamExt;
 use super::{Board, BoardError, ClaimRules, JobRef, Posted, Query, Result, filter::Filters};
 use crate::job::{
     Aftermath, Authority, Claimant, Claimed, Decision, Draft, Entry, ExpectedState, Job, JobKey,
-    Owner, Pauses, Settlement, Shelf,
+    Location, Owner, Pauses, Settlement,
 };
 
 #[derive(Debug, Default)]
@@ -50,8 +50,8 @@ impl Candidates {
 
 #[async_trait]
 pub(crate) trait BoardExt: Board {
-    async fn resolve(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Result<Entry>>> {
-        let found = self.find(shelf, wanted).await?;
+    async fn resolve(&self, location: Location, wanted: &[JobRef]) -> Result<Vec<Result<Entry>>> {
+        let found = self.find(location, wanted).await?;
         Ok(wanted
             .iter()
             .zip(found)
@@ -60,14 +60,18 @@ pub(crate) trait BoardExt: Board {
     }
 
     /// Returns the one record that each reference means, from the first of these locations with a match.
-    async fn resolve_on(&self, shelves: &[Shelf], wanted: &[JobRef]) -> Result<Vec<Result<Entry>>> {
+    async fn resolve_on(
+        &self,
+        locations: &[Location],
+        wanted: &[JobRef],
+    ) -> Result<Vec<Result<Entry>>> {
         let is_missing = |entry: &Result<Entry>| matches!(entry, Err(BoardError::NoSuchJob));
         let mut found: Vec<_> = wanted.iter().map(|_| Err(BoardError::NoSuchJob)).collect();
-        for shelf in shelves {
+        for location in locations {
             if !found.iter().any(is_missing) {
                 break;
             }
-            let there = self.resolve(*shelf, wanted).await?;
+            let there = self.resolve(*location, wanted).await?;
             let places = found.iter_mut().zip(there);
             places
                 .filter(|(place, _)| is_missing(place))
@@ -76,8 +80,8 @@ pub(crate) trait BoardExt: Board {
         Ok(found)
     }
 
-    async fn resolve_one(&self, shelf: Shelf, wanted: &JobRef) -> Result<Entry> {
-        let found = self.find(shelf, std::slice::from_ref(wanted)).await?;
+    async fn resolve_one(&self, location: Location, wanted: &JobRef) -> Result<Entry> {
+        let found = self.find(location, std::slice::from_ref(wanted)).await?;
         only(wanted, found.into_iter().next().unwrap_or_default())
     }
 
@@ -115,7 +119,7 @@ pub(crate) trait BoardExt: Board {
     ) -> Result<Vec<(JobKey, Result<Option<Job>>)>> {
         let keys = jobs.iter().map(|(key, _)| key.clone());
         let wanted: Vec<_> = keys.map(JobRef::Key).collect();
-        let found = self.find(Shelf::Board, &wanted).await?;
+        let found = self.find(Location::Board, &wanted).await?;
         let (mut answers, mut settlements, mut ours) = (Vec::new(), Vec::new(), Vec::new());
         for ((key, aftermath), mut found) in jobs.into_iter().zip(found) {
             match found.pop() {

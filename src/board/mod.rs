@@ -51,7 +51,7 @@ pub(crate) use self::{
 };
 use crate::job::{
     AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, Fence, JobKey,
-    MoveRecord, Pause, Purge, Restore, Settlement, Shelf, Term,
+    Location, MoveRecord, Pause, Purge, Restore, Settlement, Term,
 };
 
 pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
@@ -184,7 +184,7 @@ pub(crate) trait Board: Send + Sync {
     /// Returns the whole records that each reference could mean, and none if it means no record.
     ///
     /// A few candidates suffice for an ambiguous reference. Sees every change that any client knew of before.
-    async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>>;
+    async fn find(&self, location: Location, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>>;
 
     /// Claims the first `most` of these jobs that are unclaimed, in this order, in as few exchanges as possible.
     ///

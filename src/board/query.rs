@@ -1,20 +1,20 @@
 //! The queries of listings.
 
 use super::wire::posting::Limit;
-use crate::job::Shelf;
+use crate::job::Location;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Query {
-    pub(crate) shelf: Shelf,
+    pub(crate) location: Location,
     pub(crate) which: Which,
     pub(crate) order: Order,
     pub(crate) detail: Detail,
 }
 
 impl Query {
-    pub(crate) fn all(shelf: Shelf, detail: Detail) -> Self {
+    pub(crate) fn all(location: Location, detail: Detail) -> Self {
         Self {
-            shelf,
+            location,
             which: Which::All,
             order: Order::Any,
             detail,
@@ -24,7 +24,7 @@ impl Query {
     /// The unclaimed records of the board, the best first.
     pub(crate) fn unclaimed(detail: Detail) -> Self {
         Self {
-            shelf: Shelf::Board,
+            location: Location::Board,
             which: Which::Unclaimed,
             order: Order::Rank,
             detail,

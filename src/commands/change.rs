@@ -142,14 +142,14 @@ pub(crate) async fn run(ctx: &mut Context, args: ChangeArgs) -> anyhow::Result<(
             .note("only handlers accept a string as `command`; `-- COMMAND` sets a command");
     }
     let board = args.preview.board(ctx)?;
-    let (verb, shelves) = action.scope();
+    let (verb, locations) = action.scope();
     let scope = Scope {
         verb,
-        shelves,
+        locations,
         has_name_option: false,
     };
     let wanted = references(ctx, &*board, scope, &args.jobs).await?;
-    let mut jobs = named(ctx, &*board, shelves, &wanted).await?;
+    let mut jobs = named(ctx, &*board, locations, &wanted).await?;
     if let Action::Change(edit) = &action {
         for named in &mut jobs {
             let details = named.entry.as_ref().ok().and_then(|it| it.job()?.details());

@@ -25,7 +25,7 @@ use crate::{
     diagnosis::{Snapshot, Surveyor, octavia_expiry},
     duration,
     exit::{CommandError, PluginState},
-    job::{Entry, Origin, Shelf},
+    job::{Entry, Location, Origin},
     output::{answer, answer_json},
     problem::{Code, Group, Problem},
     suggest::Suggestion,
@@ -124,12 +124,12 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
     let names_failed = |all: &[Threshold]| all.iter().any(|it| it.metric == Metric::Failed);
     let is_usual = args.warn.is_empty() && args.crit.is_empty();
     let reads_trash = is_usual || names_failed(&args.warn) || names_failed(&args.crit);
-    for shelf in [Shelf::Board]
+    for location in [Location::Board]
         .into_iter()
-        .chain(reads_trash.then_some(Shelf::Trash))
+        .chain(reads_trash.then_some(Location::Trash))
     {
         let admitted = |it: Entry| filters.matches(&it, now).then_some(it);
-        let read = surveyor.read(board, shelf, admitted);
+        let read = surveyor.read(board, location, admitted);
         read.await.with_context(trying)?;
     }
     let trashed = match filters.is_empty() {
@@ -222,7 +222,7 @@ async fn trashed(
     filters: &Filters,
     now: chrono::DateTime<Utc>,
 ) -> Result<u64, crate::board::BoardError> {
-    let mut entries = board.entries(Query::all(Shelf::Trash, filters.detail()));
+    let mut entries = board.entries(Query::all(Location::Trash, filters.detail()));
     let mut count = 0;
     while let Some(entry) = entries.try_next().await? {
         let is_ours = !matches!(entry.origin(), Origin::Beside(_));

@@ -27,7 +27,7 @@ use crate::{
     context::Context,
     duration,
     exit::{CommandError, NO_JOB},
-    job::{Aftermath, Authority, Claimant, Claimed, Decision, Settlement, Shelf, Term},
+    job::{Aftermath, Authority, Claimant, Claimed, Decision, Location, Settlement, Term},
     lease::{Keeper, USUAL_LEASE},
     process::{clock::Boottime, signal::Signals},
     retry::RetryPolicy,
@@ -317,7 +317,7 @@ async fn win_named(
     mut limits: WaitLimits<'_>,
 ) -> anyhow::Result<WonJob> {
     let wanted = reference(ctx, board, Scope::board("claim"), wanted).await?;
-    let found = find(board, &[Shelf::Board], std::slice::from_ref(&wanted));
+    let found = find(board, &[Location::Board], std::slice::from_ref(&wanted));
     let entry = match limits.bound(found).await {
         Ok(mut found) => found
             .pop()

@@ -14,7 +14,7 @@ use crate::{
     diagnosis::{has_stopped, is_silent},
     duration,
     exit::CommandError,
-    job::{Conductor, Course, PublishedPolicy, Shelf},
+    job::{Conductor, Course, Location, PublishedPolicy},
     output::{ABSENT, Cell, Column, Fit, Page, Report, Row, Tone, rfc3339, short},
 };
 
@@ -265,7 +265,7 @@ async fn drop_departed(board: &dyn Board, conductors: &mut Vec<Conductor>) -> bo
     if without.is_empty() {
         return Ok(());
     }
-    let mut entries = board.entries(Query::all(Shelf::Board, Detail::Brief));
+    let mut entries = board.entries(Query::all(Location::Board, Detail::Brief));
     while let Some(entry) = entries.try_next().await? {
         if let Some(owner) = entry.holding().and_then(|it| it.owner.as_ref()) {
             without.remove(owner);

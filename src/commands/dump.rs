@@ -14,7 +14,7 @@ use crate::{
     },
     context::Context,
     exit::CommandError,
-    job::{Entry, Shelf},
+    job::{Entry, Location},
     output::JobView,
     transfer::{
         dump::{DumpHeader, DumpLine},
@@ -70,10 +70,10 @@ pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()>
         .progress("dumping", Some(health.jobs + health.trashed));
     let (mut trailer, mut seen, mut unread) = (Trailer::default(), 0, 0);
     let now = Utc::now();
-    for shelf in Shelf::LIVE {
+    for location in Location::LIVE {
         let mut entries = board.entries(Query {
             order: Order::Posted,
-            ..Query::all(shelf, Detail::Stored)
+            ..Query::all(location, Detail::Stored)
         });
         while let Some(entry) = entries
             .try_next()
@@ -94,7 +94,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()>
                 continue;
             }
             let view = JobView::of(&entry, now);
-            writer.line(&mut ctx.out, &DumpLine::new(shelf, view))?;
+            writer.line(&mut ctx.out, &DumpLine::new(location, view))?;
             trailer.count(&entry);
         }
     }

@@ -9,7 +9,7 @@ use futures_util::TryStreamExt;
 use tokio::time;
 
 use super::{
-    bulk::references::{EVERY_SHELF, NONE_PREFERRED, references_or_names},
+    bulk::references::{EVERY_LOCATION, NONE_PREFERRED, references_or_names},
     doctor::{self, DoctorArgs},
     parts::{logbook::LogbookArgs, octavia::AboutArgs, problems},
     show::ended_later,
@@ -19,7 +19,7 @@ use crate::{
     context::Context,
     diagnosis::{ExplainedJob, Explanation, Recheck, Snapshot, surroundings},
     exit::{CommandError, chain},
-    job::{Entry, Rank, Shelf},
+    job::{Entry, Location, Rank},
     output::{Page, Report, Tone, rfc3339},
     problem::{Code, Fix, Problem, Severity},
     suggest::Suggestion,
@@ -64,7 +64,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
         ctx,
         &*board,
         "explain",
-        EVERY_SHELF,
+        EVERY_LOCATION,
         NONE_PREFERRED,
         &args.jobs,
     )
@@ -125,24 +125,25 @@ async fn explain(
     wanted: &JobRef,
 ) -> Result<Explanation, BoardError> {
     let mut hidden = Vec::new();
-    for (shelf, name) in [
-        (Shelf::Board, "the board"),
-        (Shelf::Trash, "the trash"),
-        (Shelf::History, "the history"),
+    for (location, name) in [
+        (Location::Board, "the board"),
+        (Location::Trash, "the trash"),
+        (Location::History, "the history"),
     ] {
-        match board.resolve_one(shelf, wanted).await {
+        match board.resolve_one(location, wanted).await {
             Ok(entry) => {
-                let (mut entry, shelf) = match shelf {
-                    Shelf::Trash => last_run(board, wanted, entry).await?,
-                    Shelf::Board | Shelf::History => (entry, shelf),
+                let (mut entry, location) = match location {
+                    Location::Trash => last_run(board, wanted, entry).await?,
+                    Location::Board | Location::History => (entry, location),
                 };
                 if let Entry::Job(job) = &mut entry
-                    && let (false, Ok(uuid)) = (shelf == Shelf::History, job.reference().parse())
+                    && let (false, Ok(uuid)) =
+                        (location == Location::History, job.reference().parse())
                 {
-                    let alike = board.find(shelf, &[uuid]).await?;
+                    let alike = board.find(location, &[uuid]).await?;
                     job.is_misnamed |= alike.concat().len() > 1;
                 }
-                let mut explanation = recheck_claim(board, snapshot, &entry, shelf).await?;
+                let mut explanation = recheck_claim(board, snapshot, &entry, location).await?;
                 explanation.unseen.append(&mut hidden);
                 return Ok(explanation);
             }
@@ -186,17 +187,17 @@ async fn last_run(
     board: &dyn Board,
     wanted: &JobRef,
     trashed: Entry,
-) -> Result<(Entry, Shelf), BoardError> {
-    match board.resolve_one(Shelf::History, wanted).await {
-        Ok(past) if ended_later(&past, &trashed) => Ok((past, Shelf::History)),
+) -> Result<(Entry, Location), BoardError> {
+    match board.resolve_one(Location::History, wanted).await {
+        Ok(past) if ended_later(&past, &trashed) => Ok((past, Location::History)),
         Err(error) if error.is_retryable() => Err(error),
-        _ => Ok((trashed, Shelf::Trash)),
+        _ => Ok((trashed, Location::Trash)),
     }
 }
 
 async fn suggest_key(board: &dyn Board, start: &str) -> Result<Option<Suggestion>, BoardError> {
-    for shelf in Shelf::LIVE {
-        let mut entries = board.entries(Query::all(shelf, Detail::Brief));
+    for location in Location::LIVE {
+        let mut entries = board.entries(Query::all(location, Detail::Brief));
         while let Some(entry) = entries.try_next().await? {
             if entry.key().text().starts_with(start) {
                 return Ok(Some(Suggestion::of("explain").with([entry.reference()])));
@@ -211,16 +212,16 @@ async fn recheck_claim(
     board: &dyn Board,
     snapshot: &Snapshot,
     entry: &Entry,
-    shelf: Shelf,
+    location: Location,
 ) -> Result<Explanation, BoardError> {
     let mut explained = ExplainedJob {
         entry,
-        shelf,
+        location,
         is_late: false,
         before: None,
     };
     let judged = snapshot.judge(entry);
-    if shelf != Shelf::Board {
+    if location != Location::Board {
         return Ok(snapshot.explain(&explained));
     }
     if let Some(pause) = judged.pause {
@@ -254,7 +255,7 @@ async fn count_before(
     snapshot: &Snapshot,
 ) -> Result<u64, BoardError> {
     let mut entries = board.entries(Query {
-        shelf: Shelf::Board,
+        location: Location::Board,
         which: Which::Unclaimed,
         order: Order::Any,
         detail: Detail::Whole,

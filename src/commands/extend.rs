@@ -15,7 +15,7 @@ use crate::{
     board::BoardError,
     context::{Consent, Context},
     exit::CommandError,
-    job::{Claim, Entry, Shelf},
+    job::{Claim, Entry, Location},
 };
 
 /// Set a new expiry on claims
@@ -54,7 +54,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExtendArgs) -> anyhow::Result<(
     let wanted = references(ctx, &*board, Scope::board("extend"), &args.jobs).await?;
     refuse_to_hold(ctx, Some(args.expiry), "use an --expiry of at most 1h")?;
     let chosen = Chosen {
-        jobs: named(ctx, &*board, &[Shelf::Board], &wanted).await?,
+        jobs: named(ctx, &*board, &[Location::Board], &wanted).await?,
         choice: Choice::Named,
     };
     let verb = Verb {

@@ -26,7 +26,7 @@ use crate::{
     context::Context,
     diagnosis::{ProblemSelector, Snapshot, signature, surroundings},
     exit::{CommandError, Trying},
-    job::{Entry, Pauses, Shelf, State},
+    job::{Entry, Location, Pauses, State},
     output::{ColumnChange, Format, JobColumns, JobView},
     problem::Code,
 };
@@ -145,29 +145,29 @@ pub(crate) struct ListArgs {
 }
 
 impl ListArgs {
-    fn shelf(&self) -> Shelf {
+    fn location(&self) -> Location {
         // The failed jobs are in the trash.
         let is_failed = (self.problem.as_ref()).is_some_and(|it| it.code == Code::Failed);
         match self.state {
-            _ if self.history => Shelf::History,
-            Some(State::Complete) => Shelf::History,
-            Some(State::Trashed) => Shelf::Trash,
-            _ if self.trash || is_failed => Shelf::Trash,
-            _ => Shelf::Board,
+            _ if self.history => Location::History,
+            Some(State::Complete) => Location::History,
+            Some(State::Trashed) => Location::Trash,
+            _ if self.trash || is_failed => Location::Trash,
+            _ => Location::Board,
         }
     }
 
-    fn shelves(&self) -> Vec<Shelf> {
+    fn locations(&self) -> Vec<Location> {
         match self.failed {
-            true => Shelf::LIVE.to_vec(),
-            false => vec![self.shelf()],
+            true => Location::LIVE.to_vec(),
+            false => vec![self.location()],
         }
     }
 
     fn columns(&self) -> JobColumns {
         let columns = match self.failed {
             true => JobColumns::of("uuid name state attempts reason"),
-            false => JobColumns::usual(self.shelf()),
+            false => JobColumns::usual(self.location()),
         };
         columns.but(&self.columns)
     }
@@ -187,12 +187,12 @@ impl ListArgs {
         let is_narrow = is_named || self.problem.is_some() || self.about.is_given();
         let is_all = self.filter.is_empty() && !is_narrow;
         let is_any = is_all && self.state.is_none() && !self.unclaimed;
-        match (is_any, self.shelf()) {
+        match (is_any, self.location()) {
             (true, _) if self.failed => "no job has failed",
             (false, _) => "no job matches",
-            (true, Shelf::Trash) => "the trash is empty",
-            (true, Shelf::History) => "the history is empty",
-            (true, Shelf::Board) => "no jobs",
+            (true, Location::Trash) => "the trash is empty",
+            (true, Location::History) => "the history is empty",
+            (true, Location::Board) => "no jobs",
         }
     }
 }
@@ -220,7 +220,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
         let note = format!("{hidden} more of other boards not shown (--shared)");
         ctx.out.note(note);
     }
-    if args.shelf() == Shelf::History {
+    if args.location() == Location::History {
         notes::note_peers_at_terminal(ctx, &*board);
     }
     if seen > 0 {
@@ -230,7 +230,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
     if let Some(guess) = named.and_then(|word| answer_option("list", &word, None)) {
         ctx.out.note(guess.to_string());
     }
-    let is_of_board = args.shelf() == Shelf::Board && args.state.is_none();
+    let is_of_board = args.location() == Location::Board && args.state.is_none();
     let skips_trash = is_of_board && !args.failed && !args.unclaimed;
     notes::note_empty(ctx, &*board, args.nothing(), skips_trash).await
 }
@@ -283,7 +283,7 @@ fn query(ctx: &Context, args: &ListArgs, filter: &ListFilter) -> Query {
     let shows_details = (ctx.out.is_json() || is_table) && !args.count;
     let needs_details = args.sort.needs_details() || args.by.iter().any(FieldPath::needs_details);
     Query {
-        shelf: args.shelf(),
+        location: args.location(),
         which: match args.unclaimed || args.state == Some(State::Unclaimed) {
             true => Which::Unclaimed,
             false => Which::All,
@@ -306,20 +306,20 @@ async fn entries<'a>(
     filter: &'a ListFilter,
 ) -> anyhow::Result<LocalBoxStream<'a, board::Result<Entry>>> {
     let query = query(ctx, args, filter);
-    let matching = |shelf| {
-        let entries = board.entries(Query { shelf, ..query });
+    let matching = |location| {
+        let entries = board.entries(Query { location, ..query });
         entries.try_filter(|entry| std::future::ready(filter.admits(entry)))
     };
     if args.sort.is_native() && !args.reverse && !args.failed {
-        return Ok(matching(query.shelf).boxed_local());
+        return Ok(matching(query.location).boxed_local());
     }
     let mut found: Vec<Entry> = Vec::new();
-    for shelf in args.shelves() {
-        let entries = matching(shelf).map_ok(Entry::with_brief_owner);
+    for location in args.locations() {
+        let entries = matching(location).map_ok(Entry::with_brief_owner);
         let entries: Vec<_> = (entries.try_collect().await).with_context(|| trying(ctx))?;
         found.extend(entries);
     }
-    let is_by_end = args.shelf() == Shelf::History && args.sort.is_native();
+    let is_by_end = args.location() == Location::History && args.sort.is_native();
     if !matches!(args.sort, ListOrder::None) && !is_by_end {
         found = args
             .sort
@@ -344,8 +344,8 @@ async fn print(
     let tried = trying(ctx);
     let limit = args.limit.map_or(u64::MAX, |limit| limit as u64);
     // A failure to read the pauses does not stop the listing.
-    let pauses = match (ctx.out.format(), args.shelf()) {
-        (Format::Table | Format::Tsv, Shelf::Board) => {
+    let pauses = match (ctx.out.format(), args.location()) {
+        (Format::Table | Format::Tsv, Location::Board) => {
             board.lasting_pauses(Utc::now()).await.unwrap_or_default()
         }
         _ => Pauses::default(),

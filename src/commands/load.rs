@@ -11,7 +11,7 @@ use crate::{
     },
     context::{Consent, Context, Creation},
     exit::CommandError,
-    job::{Entry, Shelf},
+    job::{Entry, Location},
     output::count_jobs,
     transfer::{
         batches::{Batches, NextRecord, RecordSource, Unusable},
@@ -114,17 +114,17 @@ struct LoadCounts {
 
 impl LoadCounts {
     fn add(&mut self, record: &Loadable, loaded: Loaded) {
-        match (loaded, record.draft.shelf()) {
-            (Loaded::Posted { .. }, shelf) => {
+        match (loaded, record.draft.location()) {
+            (Loaded::Posted { .. }, location) => {
                 self.were_claimed += u64::from(record.was_claimed);
-                *match shelf {
-                    Shelf::Trash => &mut self.trashed,
-                    Shelf::Board | Shelf::History => &mut self.posted,
+                *match location {
+                    Location::Trash => &mut self.trashed,
+                    Location::Board | Location::History => &mut self.posted,
                 } += 1;
             }
             (Loaded::Exists, _) => self.exist += 1,
             (Loaded::Ended, _) => self.ended += 1,
-            (Loaded::Conflict | Loaded::Shelved, _) => {}
+            (Loaded::Conflict | Loaded::OtherLocation, _) => {}
         }
     }
 

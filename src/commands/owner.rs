@@ -12,7 +12,7 @@ use crate::{
     board::BoardError,
     context::Context,
     exit::CommandError,
-    job::{Conductor, Entry, Shelf},
+    job::{Conductor, Entry, Location},
     output::{Page, Report, Tone},
 };
 
@@ -68,10 +68,10 @@ impl Report for Ownership {
 
 pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()> {
     let board = ctx.board()?;
-    let shelves = &[Shelf::Board];
+    let locations = &[Location::Board];
     let (wanted, mut failed) =
-        references_or_names(ctx, &*board, "owner", shelves, NONE_PREFERRED, &args.jobs).await?;
-    let found = named(ctx, &*board, shelves, &wanted).await?;
+        references_or_names(ctx, &*board, "owner", locations, NONE_PREFERRED, &args.jobs).await?;
+    let found = named(ctx, &*board, locations, &wanted).await?;
     let total = found.len() + failed;
     // Their names do not contain the host.
     let workers = match ctx.config.board.value.is_of_octavia() {

@@ -13,7 +13,7 @@ use crate::{
     duration,
     exit::CommandError,
     glob::{InvalidGlob, literal, translate},
-    job::{Entry, LONGEST_TEXT, Pause, Shelf},
+    job::{Entry, LONGEST_TEXT, Location, Pause},
     output::{Page, Report},
     suggest::Hint,
 };
@@ -88,7 +88,7 @@ async fn refuse_reference(ctx: &Context, board: &dyn Board, names: &str) -> anyh
         Ok(wanted @ JobRef::Uuid(_)) if names.len() >= 8 => wanted,
         _ => return Ok(()),
     };
-    let found = board.resolve_one(Shelf::Board, &wanted).await;
+    let found = board.resolve_one(Location::Board, &wanted).await;
     match found {
         Ok(Entry::Job(job)) if job.name != names => {
             let message = format!(

@@ -25,7 +25,7 @@ use crate::{
     diagnosis::is_silent,
     duration,
     exit::CommandError,
-    job::{Book, Draft, Entry, Priority, Shelf},
+    job::{Book, Draft, Entry, Location, Priority},
     output::{Page, Report, short},
     secret::have_secret,
     suggest::Hint,
@@ -307,7 +307,7 @@ async fn note_namesake(ctx: &Context, board: &dyn Board, report: &PostReport) {
     }
     let wanted = JobRef::Uuid(report.uuid.clone());
     // A trash that cannot be read is no reason to fail: the job is posted.
-    if let Ok(Entry::Job(trashed)) = board.resolve_one(Shelf::Trash, &wanted).await {
+    if let Ok(Entry::Job(trashed)) = board.resolve_one(Location::Trash, &wanted).await {
         let failure = trashed.history.failures.last();
         let failure = failure.map_or_else(String::new, |it| format!(" ({})", it.headline()));
         ctx.out.note(format!(

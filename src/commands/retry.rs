@@ -9,7 +9,7 @@ use super::bulk::{act::Pace, action::Action, args::RevivalArgs, settle::require_
 use crate::{
     board::BoardError,
     context::Context,
-    job::{Entry, Shelf},
+    job::{Entry, Location},
     suggest::Suggestion,
 };
 
@@ -88,7 +88,7 @@ pub(super) fn judge(
     }
     match entry {
         Entry::Malformed(record) => Err(record.into()),
-        Entry::Job(job) if job.shelf == Shelf::Trash => Ok(()),
+        Entry::Job(job) if job.location == Location::Trash => Ok(()),
         Entry::Job(job) if job.history.is_in_the_way(now, keeps_attempts) => Ok(()),
         Entry::Job(_) => Err(BoardError::NotHeldBack),
     }

@@ -15,7 +15,8 @@ use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Posted},
     context::{Context, Creation},
     job::{
-        ClaimEnd, Claimant, Claimed, Decision, Draft, Fence, History, Holding, Job, JobKey, Shelf,
+        ClaimEnd, Claimant, Claimed, Decision, Draft, Fence, History, Holding, Job, JobKey,
+        Location,
     },
     process::clock::Boottime,
     retry::RetryPolicy,
@@ -178,7 +179,7 @@ async fn claim_left(
     by: &Claimant,
 ) -> anyhow::Result<Option<WonJob>> {
     let wanted = JobRef::Uuid(uuid.to_owned());
-    let entry = board.resolve_one(Shelf::Board, &wanted).await?;
+    let entry = board.resolve_one(Location::Board, &wanted).await?;
     let rules = ClaimRules {
         is_attempt: true,
         ..ClaimRules::BY_HAND

@@ -4,14 +4,14 @@ use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 
 use super::{
-    bulk::references::{EVERY_SHELF, NONE_PREFERRED, references_or_names},
+    bulk::references::{EVERY_LOCATION, NONE_PREFERRED, references_or_names},
     parts::{notes, octavia::AboutArgs},
 };
 use crate::{
     board::{Board, BoardError, BoardExt, JobRef},
     context::Context,
     exit::CommandError,
-    job::{Entry, Pauses, Shelf, State},
+    job::{Entry, Location, Pauses, State},
     output::JobView,
 };
 
@@ -47,7 +47,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
         false => NONE_PREFERRED,
     };
     let (named, unnamed) =
-        references_or_names(ctx, &*board, "show", EVERY_SHELF, preferred, &args.jobs).await?;
+        references_or_names(ctx, &*board, "show", EVERY_LOCATION, preferred, &args.jobs).await?;
     let wanted = match args.about.is_given() {
         true => args.about.jobs(ctx, &*board).await?,
         false => named,
@@ -62,7 +62,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
         .iter()
         .flatten()
         .filter_map(Entry::job)
-        .any(|it| it.shelf == Shelf::History)
+        .any(|it| it.location == Location::History)
     {
         notes::note_peers_at_terminal(ctx, &*board);
     }
@@ -119,8 +119,8 @@ pub(crate) async fn find_everywhere(
     board: &dyn Board,
     wanted: &[JobRef],
 ) -> Result<Vec<Result<Entry, BoardError>>, BoardError> {
-    let shelves = Shelf::LIVE;
-    let mut found = board.resolve_on(&shelves, wanted).await?;
+    let locations = Location::LIVE;
+    let mut found = board.resolve_on(&locations, wanted).await?;
     // A job in the trash may have been posted again under its uuid, and have ended since.
     let may_have_ended = |entry: &Result<Entry, _>| match entry {
         Ok(entry) => trashed_on(entry).is_some(),
@@ -129,7 +129,7 @@ pub(crate) async fn find_everywhere(
     if !found.iter().any(may_have_ended) {
         return Ok(found);
     }
-    let history = match board.resolve(Shelf::History, wanted).await {
+    let history = match board.resolve(Location::History, wanted).await {
         Ok(history) => history,
         // Without the right to read the history, the other results still count.
         Err(error) if !error.is_retryable() => return Ok(found),
@@ -158,6 +158,6 @@ pub(crate) fn ended_later(ended: &Entry, trashed: &Entry) -> bool {
 fn trashed_on(entry: &Entry) -> Option<DateTime<Utc>> {
     entry
         .job()
-        .filter(|it| it.shelf == Shelf::Trash)?
+        .filter(|it| it.location == Location::Trash)?
         .trashed_on
 }

@@ -15,7 +15,7 @@ use crate::{
     board::{Board, BoardError, Detail, Query},
     context::Context,
     diagnosis::{Departures, Survey, apart, surroundings},
-    job::Shelf,
+    job::Location,
 };
 
 /// Show the board at a glance
@@ -64,7 +64,7 @@ async fn departures(
     history: u32,
 ) -> Result<Departures, BoardError> {
     let mut ended = Departures::lately(now);
-    let mut entries = board.entries(Query::all(Shelf::History, Detail::Brief));
+    let mut entries = board.entries(Query::all(Location::History, Detail::Brief));
     while let Some(entry) = entries.try_next().await? {
         if !ended.add(&entry) {
             return Ok(ended);

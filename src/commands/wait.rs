@@ -27,7 +27,7 @@ use crate::{
     context::Context,
     duration,
     exit::{CommandError, chain},
-    job::{Entry, JobKey, Shelf},
+    job::{Entry, JobKey, Location},
     output::{Page, Report},
 };
 
@@ -69,7 +69,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     let limit = args.timeout.map(Deadline::after);
     let board = ctx.board()?;
     let scope = Scope {
-        shelves: &Shelf::LIVE,
+        locations: &Location::LIVE,
         ..Scope::board("wait")
     };
     let wanted = references(ctx, &*board, scope, &args.jobs).await?;
@@ -170,7 +170,7 @@ pub(crate) async fn awaited_by_uuid(
     at: DateTime<Utc>,
 ) -> board::Result<Awaited> {
     let wanted = [JobRef::Uuid(uuid.to_owned())];
-    let found = board.resolve_on(&Shelf::LIVE, &wanted);
+    let found = board.resolve_on(&Location::LIVE, &wanted);
     match found.await?.into_iter().next() {
         // The history entry of this uuid may belong to an earlier job.
         None | Some(Err(BoardError::NoSuchJob)) => Ok(Awaited {

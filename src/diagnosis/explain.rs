@@ -11,7 +11,7 @@ use super::{
 use crate::{
     conductor::policy::any_program,
     duration,
-    job::{ClaimEnd, Entry, Holding, Job, Shelf, octavia},
+    job::{ClaimEnd, Entry, Holding, Job, Location, octavia},
     output::{Text, titled},
     problem::{Code, Fix, Problem},
     secret::covered_text,
@@ -25,7 +25,7 @@ pub(super) const OCTAVIA: &str = "octavia-task-flow-conductor-";
 
 pub(crate) struct ExplainedJob<'a> {
     pub(crate) entry: &'a Entry,
-    pub(crate) shelf: Shelf,
+    pub(crate) location: Location,
     /// Set if a second look found the claim not renewed.
     pub(crate) is_late: bool,
     /// The counted jobs ahead of it.
@@ -79,7 +79,7 @@ impl Snapshot {
 
     fn describe(&self, explained: &ExplainedJob<'_>, cause: &Cause) -> Problem {
         let reference = explained.entry.reference();
-        let target = FixTarget::Job(&reference, explained.shelf);
+        let target = FixTarget::Job(&reference, explained.location);
         let problem = match explained.entry {
             Entry::Malformed(record) => Problem::new(
                 cause.code,
@@ -87,12 +87,12 @@ impl Snapshot {
             )
             .seen("size", format!("{} bytes", record.size))
             .seen_if(
-                explained.shelf == Shelf::Trash,
+                explained.location == Location::Trash,
                 "place",
                 "in the trash, where it does no harm",
             )
             .seen_if(
-                self.peers.is_some() && explained.shelf == Shelf::Board,
+                self.peers.is_some() && explained.location == Location::Board,
                 "Python",
                 "services fail on the record or delete it",
             ),
@@ -156,7 +156,9 @@ impl Snapshot {
         };
         let problem = match &job.holding {
             Some(holding) => self.with_claim(problem, job, holding),
-            None if job.shelf == Shelf::Trash => problem.at("trashed", job.trashed_on, self.now),
+            None if job.location == Location::Trash => {
+                problem.at("trashed", job.trashed_on, self.now)
+            }
             None if job.ended.is_some() => {
                 problem.at("ended", job.ended.as_ref().map(|it| it.on), self.now)
             }
@@ -166,7 +168,7 @@ impl Snapshot {
             }
         };
         let problem = match &job.history.audit {
-            Some(audit) if job.shelf != Shelf::Board => problem.seen("by", &audit.by),
+            Some(audit) if job.location != Location::Board => problem.seen("by", &audit.by),
             _ => problem,
         };
         self.with_attempts(problem, job)

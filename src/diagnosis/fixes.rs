@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     board::url::BoardUrl,
-    job::Shelf,
+    job::Location,
     problem::{Code, Fix, Repair, Risk},
     secret::is_covered,
     suggest::Suggestion,
@@ -16,7 +16,7 @@ use crate::{
 /// The jobs that a command is for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FixTarget<'a> {
-    Job(&'a str, Shelf),
+    Job(&'a str, Location),
     All {
         /// The value of `--problem`.
         selector: &'a str,
@@ -145,7 +145,7 @@ pub(super) fn resume_process(pid: u32) -> Fix {
 fn fix_of_record(cause: &Cause, target: FixTarget<'_>) -> Fix {
     match (&cause.about, target) {
         (about, _) if about.is(CLAIMED) => target.list().because("the owner may be working on it"),
-        (_, FixTarget::Job(reference, Shelf::Trash)) => {
+        (_, FixTarget::Job(reference, Location::Trash)) => {
             let mut purge = Fix::look(Suggestion::of("purge").with([reference]));
             purge.risk = Some(Risk::Destructive);
             purge.because("remove the record")

@@ -10,7 +10,7 @@ use super::runner::Runner;
 use crate::{
     board::{Board, BoardError, JobRef},
     config::Expiry,
-    job::{ClaimEnd, Entry, Holding, MOVER, Owner, Shelf},
+    job::{ClaimEnd, Entry, Holding, Location, MOVER, Owner},
     lease::USUAL_LEASE,
     process::group::has_ended,
 };
@@ -179,7 +179,7 @@ impl Recheck {
         };
         time::sleep(pause).await;
         let references: Vec<_> = self.0.iter().map(|it| it.job.clone()).collect();
-        let found = board.find(Shelf::Board, &references).await?;
+        let found = board.find(Location::Board, &references).await?;
         let pairs = self.0.iter().zip(found);
         let late = pairs.filter_map(|(before, mut found)| {
             let entry = found.pop()?;

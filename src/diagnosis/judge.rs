@@ -17,7 +17,7 @@ use crate::{
         policy::ExecutionPolicy,
     },
     config::Expiry,
-    job::{ClaimEnd, Departure, Entry, Holding, Job, MOST_RUNS, Malformed, Shelf},
+    job::{ClaimEnd, Departure, Entry, Holding, Job, Location, MOST_RUNS, Malformed},
     problem::Code,
     retry::MAX_ATTEMPTS,
 };
@@ -107,18 +107,18 @@ impl Snapshot {
         let (main, will_run) = match entry {
             Entry::Malformed(record) if record.is_denied => (Cause::of(Code::Unavailable), false),
             Entry::Malformed(record) => (unreadable(record), false),
-            Entry::Job(job) => match (job.shelf, &job.holding) {
-                (Shelf::Trash, _) => (trashed(job), false),
-                (Shelf::History, _) => {
+            Entry::Job(job) => match (job.location, &job.holding) {
+                (Location::Trash, _) => (trashed(job), false),
+                (Location::History, _) => {
                     let is_well =
                         (job.ended.as_ref()).is_none_or(|it| it.departure != Departure::Failed);
                     (Cause::of(Code::Ended), is_well)
                 }
-                (Shelf::Board, Some(holding)) => self.held(job, holding),
-                (Shelf::Board, None) => self.waiting(entry, job),
+                (Location::Board, Some(holding)) => self.held(job, holding),
+                (Location::Board, None) => self.waiting(entry, job),
             },
         };
-        let on_board = entry.job().filter(|job| job.shelf == Shelf::Board);
+        let on_board = entry.job().filter(|job| job.location == Location::Board);
         let also = on_board.map(|job| self.further_problems(job, &main));
         let pause = entry.holding().filter(|_| main.code == Code::Running);
         Judged {

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     board::{Board, BoardError, Detail, Query},
-    job::{ClaimEnd, Conductor, Entry, Holding, Job, Origin, Owner, Shelf, State},
+    job::{ClaimEnd, Conductor, Entry, Holding, Job, Location, Origin, Owner, State},
     problem::Code,
 };
 
@@ -102,7 +102,7 @@ impl Surveyor {
 
     fn count(&mut self, entry: &Entry) {
         let Some(job) = entry.job() else { return };
-        if job.shelf != Shelf::Board {
+        if job.location != Location::Board {
             let since = self.survey.snapshot.now - LATELY;
             let is_late = job.trashed_on.is_some_and(|on| on >= since);
             self.survey.figures.trashed_lately += u64::from(is_late);
@@ -232,8 +232,8 @@ impl Survey {
 
     pub(crate) async fn take(board: &dyn Board, snapshot: Snapshot) -> Result<Self, BoardError> {
         let mut surveyor = Surveyor::new(snapshot);
-        for shelf in Shelf::LIVE {
-            surveyor.read(board, shelf, Some).await?;
+        for location in Location::LIVE {
+            surveyor.read(board, location, Some).await?;
         }
         surveyor.finish(board).await
     }
@@ -244,20 +244,20 @@ impl Surveyor {
     pub(crate) async fn read(
         &mut self,
         board: &dyn Board,
-        shelf: Shelf,
+        location: Location,
         mut take: impl FnMut(Entry) -> Option<Entry>,
     ) -> Result<(), BoardError> {
-        let detail = match shelf {
-            Shelf::Board => Detail::Whole,
-            Shelf::Trash | Shelf::History => Detail::Brief,
+        let detail = match location {
+            Location::Board => Detail::Whole,
+            Location::Trash | Location::History => Detail::Brief,
         };
-        let mut entries = board.entries(Query::all(shelf, detail));
+        let mut entries = board.entries(Query::all(location, detail));
         while let Some(entry) = entries.try_next().await? {
             if matches!(entry.origin(), Origin::Beside(_)) {
                 continue;
             }
             // An unreadable record in the trash is out of the way.
-            let is_here = |it: &Entry| shelf == Shelf::Board || it.job().is_some();
+            let is_here = |it: &Entry| location == Location::Board || it.job().is_some();
             if let Some(entry) = take(entry).filter(is_here) {
                 self.add(&entry);
             }

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::{
     board::{BoardError, chain, url::error::InvalidUrl},
-    job::{Owner, Shelf},
+    job::{Location, Owner},
     suggest::Hint,
     trust::Untrusted,
 };
@@ -56,7 +56,7 @@ pub(crate) enum CommandError {
         job: Option<String>,
     },
     #[error("the job {}", place(*.0))]
-    Elsewhere(Shelf),
+    Elsewhere(Location),
     #[error("no running conductor's name starts with {0}")]
     NoConductor(String),
     #[error("no job on {board} has the uuid or name {name}")]
@@ -90,11 +90,11 @@ pub(crate) enum CommandError {
     OwnError(anyhow::Error),
 }
 
-fn place(shelf: Shelf) -> &'static str {
-    match shelf {
-        Shelf::Board => "is on the board, not in the trash",
-        Shelf::Trash => "is in the trash",
-        Shelf::History => "has already ended",
+fn place(location: Location) -> &'static str {
+    match location {
+        Location::Board => "is on the board, not in the trash",
+        Location::Trash => "is in the trash",
+        Location::History => "has already ended",
     }
 }
 

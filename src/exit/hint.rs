@@ -5,7 +5,7 @@
 use super::{CommandError, Trying};
 use crate::{
     board::{BoardError, JobRef},
-    job::Shelf,
+    job::Location,
     logbook::LogbookError,
     output::can_ask,
     suggest::Hint,
@@ -56,7 +56,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         }
         CommandError::NoConductor(_) => "`jobboard conductors` lists the running conductors".into(),
         CommandError::NoSuchName { .. } => LIST.into(),
-        CommandError::Elsewhere(shelf) => elsewhere(*shelf, verb(trying)).into(),
+        CommandError::Elsewhere(location) => elsewhere(*location, verb(trying)).into(),
         CommandError::Namesakes {
             verb, name, first, ..
         } => {
@@ -113,19 +113,19 @@ fn not_all_done(has_failed: bool) -> &'static str {
     }
 }
 
-fn elsewhere(shelf: Shelf, verb: &str) -> &'static str {
-    match (shelf, verb) {
-        (Shelf::Board, "purge") => "`jobboard trash --force JOB` moves it to the trash",
-        (Shelf::Board, _) => "nothing changed; `jobboard show JOB` shows the job",
-        (Shelf::Trash, "trash" | "trash --force") => {
+fn elsewhere(location: Location, verb: &str) -> &'static str {
+    match (location, verb) {
+        (Location::Board, "purge") => "`jobboard trash --force JOB` moves it to the trash",
+        (Location::Board, _) => "nothing changed; `jobboard show JOB` shows the job",
+        (Location::Trash, "trash" | "trash --force") => {
             "`jobboard purge JOB` deletes it for good; `jobboard restore JOB` puts it back"
         }
-        (Shelf::Trash, "change") => {
+        (Location::Trash, "change") => {
             "to change it before it runs, pause its name, then `jobboard restore JOB`, change it, \
              and resume the name"
         }
-        (Shelf::Trash, _) => "`jobboard restore JOB` puts it back on the board",
-        (Shelf::History, _) => "`jobboard show JOB` shows how it ended",
+        (Location::Trash, _) => "`jobboard restore JOB` puts it back on the board",
+        (Location::History, _) => "`jobboard show JOB` shows how it ended",
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{Book, Details, History, Job, JobKey, Priority, Shelf};
+use super::{Book, Details, History, Job, JobKey, Location, Priority};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Draft {
@@ -25,7 +25,7 @@ pub(crate) struct Draft {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Former {
     /// Where it belongs: on the board, or in the trash.
-    pub(crate) shelf: Shelf,
+    pub(crate) location: Location,
     /// Its posting in the target board's format; empty to write a new one.
     pub(crate) raw: Vec<u8>,
     /// The key of an unreadable record, which has no known uuid.
@@ -51,10 +51,10 @@ impl Draft {
         }
     }
 
-    pub(crate) fn shelf(&self) -> Shelf {
+    pub(crate) fn location(&self) -> Location {
         self.former
             .as_ref()
-            .map_or(Shelf::Board, |former| former.shelf)
+            .map_or(Location::Board, |former| former.location)
     }
 
     pub(crate) fn with_former(&self) -> Option<(&Self, &Former)> {
@@ -68,7 +68,7 @@ impl Former {
 
     pub(crate) fn of(job: &Job, raw: Vec<u8>) -> Self {
         Self {
-            shelf: job.shelf,
+            location: job.location,
             raw,
             malformed: None,
             sequence: job

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{AuditEntry, Book, Failure, Job, Owner, Priority, Shelf, shortened};
+use super::{AuditEntry, Book, Failure, Job, Location, Owner, Priority, shortened};
 use crate::{names::named, secret::covered_text};
 
 pub(crate) const HISTORY: u32 = 10_000;
@@ -76,11 +76,14 @@ pub(crate) struct End {
 impl Job {
     /// Returns the audit entry of the intervention that ended or trashed it.
     pub(crate) fn sent_by(&self) -> Option<&AuditEntry> {
-        let action = match (self.shelf, self.ended.as_ref().map(|ended| ended.departure)) {
-            (Shelf::History, Some(Departure::Purged)) => "purged",
-            (Shelf::History, _) => "consumed",
-            (Shelf::Trash, _) => "trashed",
-            (Shelf::Board, _) => return None,
+        let action = match (
+            self.location,
+            self.ended.as_ref().map(|ended| ended.departure),
+        ) {
+            (Location::History, Some(Departure::Purged)) => "purged",
+            (Location::History, _) => "consumed",
+            (Location::Trash, _) => "trashed",
+            (Location::Board, _) => return None,
         };
         let audit = self.history.audit.as_ref();
         audit.filter(|audit| audit.is_of(action) || self.is_moved())
@@ -114,7 +117,7 @@ impl Job {
             .history
             .failures
             .last()
-            .filter(|_| self.shelf == Shelf::Trash)?;
+            .filter(|_| self.location == Location::Trash)?;
         // An operator's reason outweighs an earlier failure.
         let is_reason = |it: &AuditEntry| it.reason.as_deref() == Some(&last.reason);
         self.sent_by().is_none_or(is_reason).then_some(last)

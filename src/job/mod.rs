@@ -72,15 +72,15 @@ named! {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Shelf {
+pub(crate) enum Location {
     Board,
     Trash,
     /// The history: jobs that left the board.
     History,
 }
 
-impl Shelf {
-    /// The places of jobs that have not ended.
+impl Location {
+    /// The locations of jobs that have not ended.
     pub(crate) const LIVE: [Self; 2] = [Self::Board, Self::Trash];
 }
 
@@ -126,7 +126,7 @@ pub(crate) struct Job {
     pub(crate) raw: Vec<u8>,
     pub(crate) trashed_on: Option<DateTime<Utc>>,
     pub(crate) ended: Option<End>,
-    pub(crate) shelf: Shelf,
+    pub(crate) location: Location,
     pub(crate) origin: Origin,
     pub(crate) book: Option<Book>,
     pub(crate) details: Option<Details>,
@@ -153,7 +153,7 @@ impl Job {
             raw: Vec::new(),
             trashed_on: None,
             ended: None,
-            shelf: Shelf::Board,
+            location: Location::Board,
             origin: Origin::Here,
             book: None,
             details: None,
@@ -170,11 +170,11 @@ impl Job {
     }
 
     pub(crate) fn state(&self) -> State {
-        match (self.shelf, &self.holding) {
-            (Shelf::Trash, _) => State::Trashed,
-            (Shelf::History, _) => State::Complete,
-            (Shelf::Board, Some(_)) => State::Claimed,
-            (Shelf::Board, None) => State::Unclaimed,
+        match (self.location, &self.holding) {
+            (Location::Trash, _) => State::Trashed,
+            (Location::History, _) => State::Complete,
+            (Location::Board, Some(_)) => State::Claimed,
+            (Location::Board, None) => State::Unclaimed,
         }
     }
 

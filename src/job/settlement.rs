@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 
 use super::{
-    AuditEntry, Departure, Edit, Entry, Failure, Fence, Identity, Job, JobKey, MoveRecord, Owner,
-    Shelf,
+    AuditEntry, Departure, Edit, Entry, Failure, Fence, Identity, Job, JobKey, Location,
+    MoveRecord, Owner,
 };
 
 /// The result of an attempt, recorded on a job when it is released.
@@ -124,7 +124,7 @@ impl ExpectedState {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Restore {
     pub(crate) key: JobKey,
-    pub(crate) shelf: Shelf,
+    pub(crate) location: Location,
     pub(crate) keeps_attempts: bool,
     pub(crate) audit: Option<AuditEntry>,
     /// The change of a posting, which keeps its place, attempts and failures.
@@ -135,7 +135,7 @@ impl Restore {
     pub(crate) fn from_trash(key: JobKey, audit: Option<AuditEntry>) -> Self {
         Self {
             key,
-            shelf: Shelf::Trash,
+            location: Location::Trash,
             keeps_attempts: false,
             audit,
             edit: None,

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     exit::CommandError,
-    job::{Book, Draft, Entry, Job, JobKey, Priority, Shelf, shortened},
+    job::{Book, Draft, Entry, Job, JobKey, Location, Priority, shortened},
     output::JobView,
     trace,
 };
@@ -39,7 +39,7 @@ fn listed_members() -> Map<String, Value> {
         ..Job::new(JobKey::new(""), String::new(), String::new())
     };
     let entry = Entry::Job(Box::new(job));
-    let line = DumpLine::new(Shelf::Board, JobView::of(&entry, DateTime::default()));
+    let line = DumpLine::new(Location::Board, JobView::of(&entry, DateTime::default()));
     match serde_json::to_value(line) {
         Ok(Value::Object(members)) => members,
         _ => Map::new(),

@@ -7,7 +7,7 @@ use super::lines::MARK;
 use crate::{
     board::{filter::Filter, url::BoardKind},
     exit::CommandError,
-    job::{Shelf, shortened},
+    job::{Location, shortened},
     output::{JobView, rfc3339},
 };
 
@@ -58,10 +58,10 @@ pub(crate) struct DumpLine<'a> {
 pub(crate) const TRASH: &str = "trash";
 
 impl<'a> DumpLine<'a> {
-    pub(crate) fn new(shelf: Shelf, view: JobView<'a>) -> Self {
-        let kind = match shelf {
-            Shelf::Trash => TRASH,
-            Shelf::Board | Shelf::History => "job",
+    pub(crate) fn new(location: Location, view: JobView<'a>) -> Self {
+        let kind = match location {
+            Location::Trash => TRASH,
+            Location::Board | Location::History => "job",
         };
         let view = JobView {
             is_dump: true,

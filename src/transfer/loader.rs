@@ -11,11 +11,11 @@ use uuid::Uuid;
 use crate::{
     board::{self, Board, BoardError, BoardExt, Detail, JobRef, Query},
     exit::CommandError,
-    job::{Departure, Draft, Entry, Job, JobKey, Origin, Shelf},
+    job::{Departure, Draft, Entry, Job, JobKey, Location, Origin},
     suggest::Hint,
 };
 
-type StoredJob = (u64, Shelf);
+type StoredJob = (u64, Location);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loaded {
@@ -26,21 +26,23 @@ pub(crate) enum Loaded {
     /// The job was here and ended, as the history shows.
     Ended,
     /// The same job exists, but in the trash instead of on the board, or the reverse.
-    Shelved,
+    OtherLocation,
     Conflict,
 }
 
 impl Loaded {
     /// Returns this word for a posted record, `exists`, or the reason for skipping a record.
     pub(crate) fn done(self, posted: &'static str, entry: &Entry) -> anyhow::Result<&'static str> {
-        let message = match (self, entry.job().map(|job| job.shelf)) {
+        let message = match (self, entry.job().map(|job| job.location)) {
             (Self::Posted { .. }, _) => return Ok(posted),
             (Self::Exists, _) => return Ok("exists"),
             (Self::Ended, _) => return Ok("ended"),
-            (Self::Shelved, Some(Shelf::Trash)) => {
+            (Self::OtherLocation, Some(Location::Trash)) => {
                 "the job is on the board already, not in the trash; skipped"
             }
-            (Self::Shelved, _) => "the job is in the trash already, not on the board; skipped",
+            (Self::OtherLocation, _) => {
+                "the job is in the trash already, not on the board; skipped"
+            }
             (Self::Conflict, _) => "the board has a different job with this uuid; skipped",
         };
         let hint = Hint::new(
@@ -96,7 +98,7 @@ impl<'a> Loader<'a> {
                     if let Entry::Job(job) = entry
                         && let Ok(uuid) = Uuid::try_parse(&job.uuid)
                     {
-                        index.insert(uuid, ((fingerprint(&job), job.shelf), job.key));
+                        index.insert(uuid, ((fingerprint(&job), job.location), job.key));
                     }
                 })
                 .await?;
@@ -106,8 +108,8 @@ impl<'a> Loader<'a> {
     }
 
     async fn each(&self, detail: Detail, mut see: impl FnMut(Entry)) -> board::Result<()> {
-        for shelf in Shelf::LIVE {
-            let mut entries = self.board.entries(Query::all(shelf, detail));
+        for location in Location::LIVE {
+            let mut entries = self.board.entries(Query::all(location, detail));
             while let Some(entry) = entries.try_next().await? {
                 // A sibling board may have put it into the shared trash.
                 if !matches!(entry.origin(), Origin::Beside(_)) {
@@ -148,7 +150,10 @@ impl<'a> Loader<'a> {
                     let sequence = posted.sequence;
                     answers[at] = Ok(Loaded::Posted { sequence });
                     if let (Some(index), Entry::Job(job)) = (&mut self.index, entry) {
-                        index.insert(draft.uuid, ((fingerprint(job), draft.shelf()), posted.key));
+                        index.insert(
+                            draft.uuid,
+                            ((fingerprint(job), draft.location()), posted.key),
+                        );
                     }
                 }
                 Err(error) => {
@@ -183,7 +188,7 @@ impl<'a> Loader<'a> {
         if wanted.is_empty() {
             return Ok(());
         }
-        let found = self.board.find(Shelf::History, &wanted).await?;
+        let found = self.board.find(Location::History, &wanted).await?;
         let has_run = |entry: &Entry| {
             let ended = entry.job().and_then(|job| job.ended.as_ref());
             // A purged job was given up, and a dump brings it back.
@@ -227,12 +232,12 @@ impl<'a> Loader<'a> {
             .iter()
             .map(|(_, draft)| JobRef::Uuid(draft.uuid.to_string()))
             .collect();
-        let found = self.board.resolve_on(&Shelf::LIVE, &wanted).await?;
+        let found = self.board.resolve_on(&Location::LIVE, &wanted).await?;
         let stored = found.into_iter().map(|found| match found {
-            Ok(Entry::Job(job)) => Ok(Some((fingerprint(&job), job.shelf))),
+            Ok(Entry::Job(job)) => Ok(Some((fingerprint(&job), job.location))),
             // Any record takes the name.
             Ok(Entry::Malformed(_)) | Err(BoardError::Ambiguous { .. }) => {
-                Ok(Some((0, Shelf::Board)))
+                Ok(Some((0, Location::Board)))
             }
             Err(BoardError::NoSuchJob) => Ok(None),
             Err(error) => Err(error),
@@ -258,7 +263,7 @@ impl<'a> Loader<'a> {
         let wanted: Vec<_> = keys.iter().flatten().cloned().collect();
         let mut found = self
             .board
-            .resolve_on(&Shelf::LIVE, &wanted)
+            .resolve_on(&Location::LIVE, &wanted)
             .await?
             .into_iter();
         let found = keys.iter().map(|key| {
@@ -286,9 +291,9 @@ impl<'a> Loader<'a> {
 }
 
 fn compared((entry, draft): (&Entry, &Draft), there: Option<StoredJob>) -> Option<Loaded> {
-    there.map(|(there, shelf)| match entry {
+    there.map(|(there, location)| match entry {
         Entry::Job(job) if fingerprint(job) != there => Loaded::Conflict,
-        Entry::Job(_) if draft.shelf() != shelf => Loaded::Shelved,
+        Entry::Job(_) if draft.location() != location => Loaded::OtherLocation,
         Entry::Job(_) => Loaded::Exists,
         Entry::Malformed(_) => Loaded::Conflict,
     })

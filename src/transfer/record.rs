@@ -10,8 +10,8 @@ use super::{dump::TRASH, json, limits::check_length};
 use crate::{
     board::{contradiction, url::BoardKind},
     job::{
-        AuditEntry, Book, Details, Draft, Entry, Failure, Former, History, Job, JobKey, Malformed,
-        Priority, Shelf, shortened,
+        AuditEntry, Book, Details, Draft, Entry, Failure, Former, History, Job, JobKey, Location,
+        Malformed, Priority, shortened,
     },
     secret,
 };
@@ -123,10 +123,10 @@ fn loadable(line: &[u8], conversion: Conversion) -> Result<Loadable, String> {
     if line.key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
         return Err(format!("the key is longer than {LONGEST_KEY} bytes"));
     }
-    let shelf = match (line.kind.as_deref(), line.state.as_deref()) {
+    let location = match (line.kind.as_deref(), line.state.as_deref()) {
         (_, Some("COMPLETE")) => return Err(NO_DETAILS.to_owned()),
-        (Some(TRASH), _) | (None, Some("TRASHED")) => Shelf::Trash,
-        _ => Shelf::Board,
+        (Some(TRASH), _) | (None, Some("TRASHED")) => Location::Trash,
+        _ => Location::Board,
     };
     // A listing may cut the bytes.
     let raw = match (&line.raw, conversion.from) {
@@ -137,9 +137,9 @@ fn loadable(line: &[u8], conversion: Conversion) -> Result<Loadable, String> {
     };
     let was_claimed = line.owner.as_ref().is_some_and(|owner| !owner.is_null());
     let (entry, draft) = match line.state.as_deref() {
-        Some("MALFORMED") => malformed(line, shelf, raw),
+        Some("MALFORMED") => malformed(line, location, raw),
         _ => {
-            let job = job(line, shelf)?;
+            let job = job(line, location)?;
             let draft = draft(&job, raw, conversion)?;
             (Entry::Job(Box::new(job)), draft)
         }
@@ -187,7 +187,7 @@ pub(crate) fn draft(job: &Job, raw: Vec<u8>, conversion: Conversion) -> Result<D
     }
 }
 
-fn job(line: ListedJob, shelf: Shelf) -> Result<Job, String> {
+fn job(line: ListedJob, location: Location) -> Result<Job, String> {
     let uuid = line.uuid.ok_or("the record has no uuid")?;
     let name = line.name.ok_or("the record has no name")?;
     let waited = line.waited.and_then(|waited| {
@@ -208,7 +208,7 @@ fn job(line: ListedJob, shelf: Shelf) -> Result<Job, String> {
         sequence: line.sequence,
         created_on: line.created_on,
         trashed_on: line.trashed_on,
-        shelf,
+        location,
         book: line.book,
         details: Some(line.details)
             .filter(|it| !it.is_null())
@@ -226,10 +226,10 @@ fn job(line: ListedJob, shelf: Shelf) -> Result<Job, String> {
     })
 }
 
-fn malformed(line: ListedJob, shelf: Shelf, raw: Vec<u8>) -> (Entry, Draft) {
+fn malformed(line: ListedJob, location: Location, raw: Vec<u8>) -> (Entry, Draft) {
     let key = JobKey::new(line.key.unwrap_or_default());
     let former = Former {
-        shelf,
+        location,
         raw: raw.clone(),
         malformed: Some(key.clone()),
         sequence: None,
@@ -312,7 +312,7 @@ mod tests {
 
     fn dumped(loaded: &Loadable) -> Vec<u8> {
         let view = JobView::of(&loaded.entry, DateTime::default());
-        serde_json::to_vec(&DumpLine::new(loaded.draft.shelf(), view)).unwrap()
+        serde_json::to_vec(&DumpLine::new(loaded.draft.location(), view)).unwrap()
     }
 
     #[test]

@@ -337,8 +337,8 @@ fn different_job_with_the_same_uuid_is_kept_and_reported() {
                 .run(&other, &["post", "a", "--uuid", uuid, "n:=2"])
                 .succeeded();
             boards.run(&one, &["dump", "it"]).succeeded();
-            for shelf in ["board", "trash"] {
-                if shelf == "trash" {
+            for location in ["board", "trash"] {
+                if location == "trash" {
                     boards
                         .run(&other, &["trash", uuid, "--force", "--yes"])
                         .succeeded();

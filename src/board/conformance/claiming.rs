@@ -81,7 +81,7 @@ pub(crate) async fn finished_job_cannot_be_claimed(board: &Subject) {
     settled(board, &key, Decision::Consume, by_name("ada")).await;
     let refused = claim_one(board, &key, &ada()).await;
     assert_matches!(refused, Err(BoardError::NoSuchJob));
-    assert_eq!(get(board, Shelf::Board, &key).await, None);
+    assert_eq!(get(board, Location::Board, &key).await, None);
 }
 
 pub(crate) async fn fences_grow(board: &Subject) {

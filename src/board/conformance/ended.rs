@@ -9,7 +9,7 @@ use crate::{
 };
 
 pub(crate) const ENDED: Query = Query {
-    shelf: Shelf::History,
+    location: Location::History,
     ..WHOLE_BOARD
 };
 
@@ -41,7 +41,7 @@ pub(crate) async fn end(
 }
 
 async fn purge(board: &Subject, key: &JobKey) -> Settled {
-    let job = get(board, Shelf::Trash, key).await.unwrap();
+    let job = get(board, Location::Trash, key).await.unwrap();
     let purge = Purge {
         key: key.clone(),
         job: Some(Identity::from(&job)),
@@ -60,20 +60,20 @@ pub(crate) async fn forgotten(board: &Subject) -> [Option<String>; 2] {
     }
     end(board, &keys[1], Decision::Trash(Aftermath::None), None).await;
     let purged = purge(board, &keys[1]).await;
-    assert_eq!(get(board, Shelf::Trash, &keys[1]).await, None);
+    assert_eq!(get(board, Location::Trash, &keys[1]).await, None);
     let job = on_board(board, &keys[0]).await;
     let settlement = Settlement {
         job: Some(Identity::from(&job)),
         ..Settlement::of(keys[0].clone(), Decision::Consume, by_name("ada"))
     };
     let consumed = board.settle(&[settlement]).await.unwrap().remove(0);
-    assert_eq!(get(board, Shelf::Board, &keys[0]).await, None);
+    assert_eq!(get(board, Location::Board, &keys[0]).await, None);
     [consumed.unwrap().forgotten, purged.forgotten]
 }
 
 async fn remembered(board: &Subject, uuid: &str) -> Job {
     let wanted = JobRef::Uuid(uuid.to_owned());
-    let found = board.find(Shelf::History, &[wanted]).await.unwrap();
+    let found = board.find(Location::History, &[wanted]).await.unwrap();
     let mut found = found.into_iter().flatten();
     match (found.next(), found.next()) {
         (Some(Entry::Job(job)), None) => *job,
@@ -111,7 +111,7 @@ pub(crate) async fn consumed_job_stays_in_the_history_unchanged(board: &Subject)
     assert_eq!(ended.owner.as_ref(), Some(&ada().owner));
     assert!(ended.on > before && ended.on <= Utc::now());
     assert!(kept.took().is_some() && kept.waited().is_some(), "{kept:?}");
-    assert_eq!(get(board, Shelf::Board, &key).await, None);
+    assert_eq!(get(board, Location::Board, &key).await, None);
 }
 
 pub(crate) async fn history_distinguishes_the_outcomes(board: &Subject) {
@@ -131,7 +131,7 @@ pub(crate) async fn history_distinguishes_the_outcomes(board: &Subject) {
                     audit("broken"),
                 )
                 .await;
-                let trashed = get(board, Shelf::Trash, &key).await.unwrap();
+                let trashed = get(board, Location::Trash, &key).await.unwrap();
                 assert_eq!(trashed.history.audit, audit("broken"));
                 assert_eq!(purge(board, &key).await, Settled::default());
             }

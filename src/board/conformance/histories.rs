@@ -151,11 +151,11 @@ impl<'a> History<'a> {
             Act::Restore {
                 job,
                 keeps_attempts,
-            } => self.restore(*job, Shelf::Trash, *keeps_attempts).await,
+            } => self.restore(*job, Location::Trash, *keeps_attempts).await,
             Act::Retry {
                 job,
                 keeps_attempts,
-            } => self.restore(*job, Shelf::Board, *keeps_attempts).await,
+            } => self.restore(*job, Location::Board, *keeps_attempts).await,
             Act::Restart(who) => {
                 self.restart(*who).await;
                 Default::default()
@@ -273,16 +273,16 @@ impl<'a> History<'a> {
     async fn restore(
         &mut self,
         job: usize,
-        shelf: Shelf,
+        location: Location,
         keeps_attempts: bool,
     ) -> (Vec<Answer>, Vec<Answer>) {
         let it = &mut self.jobs[job];
-        let (key, expected) = match shelf {
-            Shelf::Trash => (it.keys[1].clone(), it.model.restore(keeps_attempts)),
+        let (key, expected) = match location {
+            Location::Trash => (it.keys[1].clone(), it.model.restore(keeps_attempts)),
             _ => (it.keys[0].clone(), it.model.retry(keeps_attempts)),
         };
         let restore = Restore {
-            shelf,
+            location,
             keeps_attempts,
             ..Restore::from_trash(key.clone(), None)
         };
@@ -298,10 +298,10 @@ impl<'a> History<'a> {
             .jobs
             .each_ref()
             .map(|it| it.uuid.to_string().parse::<JobRef>().unwrap());
-        for shelf in Shelf::LIVE {
-            let found = self.board.find(shelf, &wanted).await.unwrap();
+        for location in Location::LIVE {
+            let found = self.board.find(location, &wanted).await.unwrap();
             for (it, found) in self.jobs.iter().zip(&found) {
-                it.compare(shelf, found.first())?;
+                it.compare(location, found.first())?;
             }
         }
         Ok(())
@@ -363,7 +363,7 @@ impl<'a> History<'a> {
         for it in &self.jobs {
             let found = self
                 .board
-                .find(Shelf::Board, &[JobRef::Key(it.keys[0].clone())])
+                .find(Location::Board, &[JobRef::Key(it.keys[0].clone())])
                 .await
                 .unwrap();
             for entry in found.iter().flatten() {

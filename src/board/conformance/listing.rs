@@ -103,7 +103,7 @@ pub(crate) async fn job_is_found_by_uuid_prefix_number_and_key(board: &Subject) 
         JobRef::Sequence(i64::MAX),
         JobRef::Key(JobKey::new("no such key")),
     ];
-    let found = board.find(Shelf::Board, &wanted).await.unwrap();
+    let found = board.find(Location::Board, &wanted).await.unwrap();
     let found: Vec<_> = found
         .iter()
         .map(|entries| {
@@ -129,7 +129,7 @@ pub(crate) async fn ambiguous_prefix_returns_candidates(board: &Subject) {
         post(board, twin).await;
     }
     let refused = board
-        .resolve_one(Shelf::Board, &JobRef::Uuid("abcd1234".into()))
+        .resolve_one(Location::Board, &JobRef::Uuid("abcd1234".into()))
         .await;
     let Err(crate::board::BoardError::Ambiguous { candidates, .. }) = refused else {
         panic!("{refused:?}");
@@ -137,7 +137,7 @@ pub(crate) async fn ambiguous_prefix_returns_candidates(board: &Subject) {
     assert_eq!(candidates.len(), 3);
     assert!(candidates[0].contains(&uuid(0).to_string()) && candidates[0].contains("twin"));
     let exact = JobRef::Uuid(uuid(1).to_string());
-    let found = board.resolve_one(Shelf::Board, &exact).await.unwrap();
+    let found = board.resolve_one(Location::Board, &exact).await.unwrap();
     assert_eq!(found.job().unwrap().uuid, uuid(1).to_string());
 }
 
@@ -149,14 +149,14 @@ pub(crate) async fn board_and_trash_are_listed_separately(board: &Subject) {
     claim_one(board, &trashed, &ada()).await.unwrap();
     trash_as_ada(board, &trashed).await;
     let trash = Query {
-        shelf: Shelf::Trash,
+        location: Location::Trash,
         ..WHOLE_BOARD
     };
     let keys = |jobs: Vec<Job>| jobs.into_iter().map(|job| job.key).collect::<Vec<_>>();
     assert_eq!(keys(list(board, WHOLE_BOARD).await), vec![kept.clone()]);
     assert_eq!(keys(list(board, trash).await), vec![trashed.clone()]);
-    assert_eq!(get(board, Shelf::Trash, &kept).await, None);
-    assert_eq!(get(board, Shelf::Board, &trashed).await, None);
+    assert_eq!(get(board, Location::Trash, &kept).await, None);
+    assert_eq!(get(board, Location::Board, &trashed).await, None);
 }
 
 pub(crate) async fn listing_is_unaffected_by_concurrent_posts_and_ends(board: &Subject) {

@@ -27,8 +27,8 @@ use uuid::Uuid;
 pub(crate) use self::histories::WHO;
 use super::{Board, BoardExt, ClaimRules, Detail, JobRef, Order, Query, Result, Which};
 use crate::job::{
-    Aftermath, Authority, Claimant, Claimed, Decision, Draft, Entry, Job, JobKey, Owner, Priority,
-    Shelf, Term,
+    Aftermath, Authority, Claimant, Claimed, Decision, Draft, Entry, Job, JobKey, Location, Owner,
+    Priority, Term,
 };
 
 /// Creates a test for each function; `$open` opens a separate board, and `$again` opens the same one again.
@@ -233,9 +233,9 @@ pub(crate) async fn claim_one(board: &Subject, key: &JobKey, by: &Claimant) -> R
     board.claim_one(key, by, BY_HAND).await
 }
 
-pub(crate) async fn get(board: &Subject, shelf: Shelf, key: &JobKey) -> Option<Job> {
+pub(crate) async fn get(board: &Subject, location: Location, key: &JobKey) -> Option<Job> {
     let found = board
-        .find(shelf, &[JobRef::Key(key.clone())])
+        .find(location, &[JobRef::Key(key.clone())])
         .await
         .unwrap();
     match found.into_iter().flatten().next() {
@@ -246,7 +246,7 @@ pub(crate) async fn get(board: &Subject, shelf: Shelf, key: &JobKey) -> Option<J
 }
 
 pub(crate) async fn on_board(board: &Subject, key: &JobKey) -> Job {
-    get(board, Shelf::Board, key)
+    get(board, Location::Board, key)
         .await
         .expect("it is on the board")
 }
@@ -263,7 +263,7 @@ pub(crate) async fn list(board: &Subject, query: Query) -> Vec<Job> {
 }
 
 pub(crate) const WHOLE_BOARD: Query = Query {
-    shelf: Shelf::Board,
+    location: Location::Board,
     which: Which::All,
     order: Order::Rank,
     detail: Detail::Whole,

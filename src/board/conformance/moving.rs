@@ -109,8 +109,8 @@ pub(crate) async fn move_record_is_written_together_with_the_end_of_the_job(boar
     }
     let settled = board.settle(&settlements).await.unwrap();
     assert!(settled[0].is_ok() && settled[1].is_err(), "{settled:?}");
-    assert!(get(board, Shelf::Board, &moved).await.is_none());
-    assert!(get(board, Shelf::Board, &kept).await.is_some());
+    assert!(get(board, Location::Board, &moved).await.is_none());
+    assert!(get(board, Location::Board, &kept).await.is_some());
     let found = board.moves().await.unwrap();
     assert!(
         found.contains(&records[0]) && !found.contains(&records[1]),

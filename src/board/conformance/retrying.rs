@@ -15,7 +15,7 @@ use crate::{
 
 async fn retry(board: &Subject, key: &JobKey, keeps_attempts: bool) -> Result<()> {
     let retry = Restore {
-        shelf: Shelf::Board,
+        location: Location::Board,
         keeps_attempts,
         ..Restore::from_trash(key.clone(), audit("mended"))
     };
@@ -123,7 +123,7 @@ pub(crate) async fn restored_job_can_keep_its_attempts(board: &Subject) {
 
 fn edit(key: &JobKey, edit: Edit) -> Restore {
     Restore {
-        shelf: Shelf::Board,
+        location: Location::Board,
         edit: Some(edit),
         ..Restore::from_trash(key.clone(), audit("renamed"))
     }

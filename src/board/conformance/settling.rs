@@ -89,8 +89,8 @@ pub(crate) async fn consumed_job_is_removed(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
     settled(board, &key, Decision::Consume, by_name("ada")).await;
-    assert_eq!(get(board, Shelf::Board, &key).await, None);
-    assert_eq!(get(board, Shelf::Trash, &key).await, None);
+    assert_eq!(get(board, Location::Board, &key).await, None);
+    assert_eq!(get(board, Location::Trash, &key).await, None);
     let again = board
         .settle_one(&key, Decision::Consume, by_name("ada"))
         .await;
@@ -128,7 +128,7 @@ pub(crate) async fn each_settlement_of_a_batch_has_its_own_result(board: &Subjec
         on_board(board, &settlements[0].key).await.state(),
         State::Unclaimed
     );
-    let trashed = get(board, Shelf::Trash, &settlements[2].key).await;
+    let trashed = get(board, Location::Trash, &settlements[2].key).await;
     assert_eq!(trashed.unwrap().state(), State::Trashed);
 }
 
@@ -137,11 +137,11 @@ pub(crate) async fn forced_settlement_applies_to_the_observed_state(board: &Subj
         let key = post_one(board, "resize").await;
         claim_one(board, &key, &ada()).await.unwrap();
         let wanted = JobRef::Key(key.clone());
-        let seen = board.resolve_one(Shelf::Board, &wanted).await.unwrap();
+        let seen = board.resolve_one(Location::Board, &wanted).await.unwrap();
         force(board, &key, decision, ExpectedState::of(&seen))
             .await
             .unwrap();
-        let left = get(board, Shelf::Board, &key).await;
+        let left = get(board, Location::Board, &key).await;
         assert!(left.is_none_or(|job| job.holding.is_none()));
     }
     let key = post_one(board, "resize").await;
@@ -156,9 +156,9 @@ pub(crate) async fn forced_settlement_applies_to_the_observed_state(board: &Subj
 pub(crate) async fn forced_settlement_is_refused_after_the_claim_changed(board: &Subject) {
     let key = post_one(board, "resize").await;
     let wanted = JobRef::Key(key.clone());
-    let unclaimed = board.resolve_one(Shelf::Board, &wanted).await.unwrap();
+    let unclaimed = board.resolve_one(Location::Board, &wanted).await.unwrap();
     claim_one(board, &key, &ada()).await.unwrap();
-    let claimed = board.resolve_one(Shelf::Board, &wanted).await.unwrap();
+    let claimed = board.resolve_one(Location::Board, &wanted).await.unwrap();
     settled(board, &key, release(), by_name("ada")).await;
     claim_one(board, &key, &ada()).await.unwrap();
     for seen in [unclaimed, claimed] {
@@ -177,7 +177,7 @@ pub(crate) async fn unclaimed_job_can_be_settled_by_force(board: &Subject) {
     force(board, &key, Decision::Consume, ExpectedState::Unclaimed)
         .await
         .unwrap();
-    assert_eq!(get(board, Shelf::Board, &key).await, None);
+    assert_eq!(get(board, Location::Board, &key).await, None);
 }
 
 pub(crate) async fn last_three_failures_are_stored(board: &Subject) {
@@ -224,7 +224,7 @@ pub(crate) async fn trashing_an_untried_job_counts_no_attempt(board: &Subject) {
     }
     let spent = Decision::Spent(failure("it was tried once"));
     board.settle_one(&key, spent, by_name("ada")).await.unwrap();
-    let history = get(board, Shelf::Trash, &key).await.unwrap().history;
+    let history = get(board, Location::Trash, &key).await.unwrap().history;
     assert_eq!(history.attempts, 1);
     assert_eq!(history.failures.last().unwrap().reason, "it was tried once");
 }

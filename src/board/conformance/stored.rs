@@ -18,8 +18,8 @@ pub(crate) trait Storage {
     async fn all(&self) -> Vec<String>;
 }
 
-async fn malformed(board: &Subject, shelf: Shelf, key: &JobKey) -> Malformed {
-    match board.resolve_one(shelf, &JobRef::Key(key.clone())).await {
+async fn malformed(board: &Subject, location: Location, key: &JobKey) -> Malformed {
+    match board.resolve_one(location, &JobRef::Key(key.clone())).await {
         Ok(Entry::Malformed(record)) => record,
         other => panic!("{other:?}"),
     }
@@ -35,11 +35,11 @@ pub(crate) async fn malformed_record_stays_until_it_is_overridden(
 ) {
     let (key, good) = (post_one(board, "bad").await, post_one(board, "good").await);
     storage.spoil(&key).await;
-    let is_intact = async |shelf| {
-        let record = malformed(board, shelf, &key).await;
+    let is_intact = async |location| {
+        let record = malformed(board, location, &key).await;
         assert_eq!((record.raw, record.holding), (b"nonsense".to_vec(), None));
     };
-    is_intact(Shelf::Board).await;
+    is_intact(Location::Board).await;
     let keys = [key.clone(), good.clone()];
     for rules in [BY_HAND, ATTEMPT] {
         let claimed = board.claim(&keys, &ada(), 2, rules).await.unwrap();
@@ -48,7 +48,7 @@ pub(crate) async fn malformed_record_stays_until_it_is_overridden(
             [Err(BoardError::Malformed { .. }), Ok(_)]
         );
         settled(board, &good, release(), by_name("ada")).await;
-        is_intact(Shelf::Board).await;
+        is_intact(Location::Board).await;
     }
     let claim = Claim {
         key: key.clone(),
@@ -65,7 +65,7 @@ pub(crate) async fn malformed_record_stays_until_it_is_overridden(
         assert_matches!(refused, Err(BoardError::NotClaimed));
     }
     let retry = Restore {
-        shelf: Shelf::Board,
+        location: Location::Board,
         ..Restore::from_trash(key.clone(), audit("mended"))
     };
     let rename = Edit {
@@ -81,11 +81,11 @@ pub(crate) async fn malformed_record_stays_until_it_is_overridden(
     }
     let purged = board.purge(&[Purge::of(key.clone())]).await.unwrap();
     assert_matches!(purged.as_slice(), [Err(BoardError::NoSuchJob)]);
-    is_intact(Shelf::Board).await;
+    is_intact(Location::Board).await;
 
     let force = || Authority::Override(ExpectedState::Unclaimed);
     board.settle_one(&key, to_trash(), force()).await.unwrap();
-    is_intact(Shelf::Trash).await;
+    is_intact(Location::Trash).await;
     let purged = board.purge(&[Purge::of(key.clone())]).await.unwrap();
     assert_matches!(purged.as_slice(), [Ok(_)]);
     storage.spoil(&good).await;
@@ -125,13 +125,13 @@ pub(crate) async fn reads_and_examinations_change_nothing(board: &Subject, stora
 }
 
 async fn look_everywhere(board: &Subject) {
-    for shelf in [Shelf::Board, Shelf::Trash, Shelf::History] {
+    for location in [Location::Board, Location::Trash, Location::History] {
         let query = Query {
-            shelf,
+            location,
             ..WHOLE_BOARD
         };
         let _: Vec<Entry> = board.entries(query).try_collect().await.unwrap();
-        board.find(shelf, &[JobRef::Sequence(1)]).await.unwrap();
+        board.find(location, &[JobRef::Sequence(1)]).await.unwrap();
     }
     board.pauses().await.unwrap();
     board.moves().await.unwrap();

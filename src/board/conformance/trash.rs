@@ -38,7 +38,7 @@ pub(crate) async fn trashed_job_keeps_its_data(board: &Subject) {
     let before = on_board(board, &key).await;
     let settled = trash(board, &key).await;
     assert!(!settled.replaced_namesake);
-    let after = get(board, Shelf::Trash, &key)
+    let after = get(board, Location::Trash, &key)
         .await
         .expect("it is in the trash");
     assert_eq!(after.state(), State::Trashed);
@@ -70,7 +70,7 @@ pub(crate) async fn trashing_replaces_the_same_uuid_and_reports_it(board: &Subje
     let key = post(board, second).await;
     let settled = trash(board, &key).await;
     let in_trash = Query {
-        shelf: Shelf::Trash,
+        location: Location::Trash,
         ..WHOLE_BOARD
     };
     let trashed: Vec<_> = list(board, in_trash)
@@ -94,7 +94,7 @@ pub(crate) async fn restored_job_has_no_attempts(board: &Subject) {
         (after.details, after.sequence),
         (before.details, before.sequence)
     );
-    assert_eq!(get(board, Shelf::Trash, &key).await, None);
+    assert_eq!(get(board, Location::Trash, &key).await, None);
     claim_one(board, &key, &bob()).await.unwrap();
 }
 
@@ -108,14 +108,14 @@ pub(crate) async fn same_uuid_on_the_board_blocks_a_restore(board: &Subject) {
     post(board, draft).await;
     let refused = restore(board, &key).await;
     assert_matches!(refused, Err(BoardError::Exists { .. }));
-    assert!(get(board, Shelf::Trash, &key).await.is_some());
+    assert!(get(board, Location::Trash, &key).await.is_some());
 }
 
 pub(crate) async fn purged_job_is_deleted(board: &Subject) {
     let key = post_one(board, "resize").await;
     trash(board, &key).await;
     purge(board, &key).await.unwrap();
-    assert_eq!(get(board, Shelf::Trash, &key).await, None);
+    assert_eq!(get(board, Location::Trash, &key).await, None);
     let again = purge(board, &key).await;
     assert_matches!(again, Err(BoardError::NoSuchJob));
 }

@@ -34,7 +34,7 @@ use super::{
 };
 use crate::job::{
     AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
-    MoveRecord, Pause, Purge, Restore, Settlement, Shelf,
+    Location, MoveRecord, Pause, Purge, Restore, Settlement,
 };
 
 pub(crate) struct Embedded {
@@ -98,7 +98,7 @@ impl Board for Embedded {
     }
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
-        if query.shelf == Shelf::History {
+        if query.location == Location::History {
             return pages::flatten(stream::once(self.history()));
         }
         let pages = stream::try_unfold(
@@ -114,14 +114,14 @@ impl Board for Embedded {
         pages::flatten(pages)
     }
 
-    async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
-        if shelf == Shelf::History {
-            return find_ended(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
+    async fn find(&self, location: Location, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
+        if location == Location::History {
+            return find_ended(self.entries(Query::all(location, Detail::Brief)), wanted).await;
         }
         let found = self.file.read(|view| {
             let found = wanted
                 .iter()
-                .map(|wanted| read::look::find(view, shelf, wanted));
+                .map(|wanted| read::look::find(view, location, wanted));
             found.collect()
         });
         Ok(found

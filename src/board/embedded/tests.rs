@@ -15,7 +15,7 @@ use crate::{
         },
         wire::posting::Limit,
     },
-    job::{Aftermath, Authority, Decision, Entry, ExpectedState, HISTORY, JobKey, Shelf, Term},
+    job::{Aftermath, Authority, Decision, Entry, ExpectedState, HISTORY, JobKey, Location, Term},
 };
 
 fn board_in(directory: &tempfile::TempDir) -> Subject {
@@ -383,7 +383,7 @@ async fn unreadable_row_can_be_trashed_by_force_and_affects_no_other() {
         .await
         .unwrap();
     let wanted = crate::board::JobRef::Key(bad.clone());
-    let trashed = board.resolve_one(Shelf::Trash, &wanted).await.unwrap();
+    let trashed = board.resolve_one(Location::Trash, &wanted).await.unwrap();
     assert!(matches!(trashed, Entry::Malformed(_)));
 }
 

@@ -16,7 +16,7 @@ use crate::{
         examine::{Examined, Part},
         url::{Server, redis::Address},
     },
-    job::{Shelf, standard_uuid},
+    job::{Location, standard_uuid},
     problem::{Code, Fix, Problem},
     suggest::Suggestion,
 };
@@ -314,8 +314,8 @@ impl Redis {
         let of_jobs: Vec<_> = of_jobs.collect();
         let mut commands = Pipeline::new();
         for (name, field) in &of_jobs {
-            for shelf in Shelf::LIVE {
-                let hash = self.keys.hash(shelf);
+            for location in Location::LIVE {
+                let hash = self.keys.hash(location);
                 commands.cmd("HEXISTS").arg(hash).arg(field);
             }
             // Query the expiry last: keys of ended jobs are gone by then, and expiring keys need no fix.

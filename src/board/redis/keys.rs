@@ -8,7 +8,7 @@ use redis::Cmd;
 use super::link::bounded::placeholder;
 use crate::{
     board::scratch::MARK,
-    job::{JobKey, LONGEST_TEXT, Shelf, standard_uuid},
+    job::{JobKey, LONGEST_TEXT, Location, standard_uuid},
 };
 
 #[derive(Debug, Clone)]
@@ -86,11 +86,11 @@ impl Keys {
         }
     }
 
-    pub(super) fn hash(&self, shelf: Shelf) -> String {
-        match shelf {
-            Shelf::Board => self.listings(),
-            Shelf::Trash => self.trash(),
-            Shelf::History => self.history(),
+    pub(super) fn hash(&self, location: Location) -> String {
+        match location {
+            Location::Board => self.listings(),
+            Location::Trash => self.trash(),
+            Location::History => self.history(),
         }
     }
 

@@ -40,7 +40,7 @@ use super::{
 use crate::{
     job::{
         AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
-        MoveRecord, Pause, Purge, Restore, Settlement, Shelf,
+        Location, MoveRecord, Pause, Purge, Restore, Settlement,
     },
     secret::Secret,
 };
@@ -97,17 +97,17 @@ impl Board for Redis {
     }
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
-        if query.shelf == Shelf::History {
+        if query.location == Location::History {
             return pages::flatten(self.history_pages());
         }
         pages::flatten(self.pages(query))
     }
 
-    async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
-        if shelf == Shelf::History {
-            return history::find(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
+    async fn find(&self, location: Location, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
+        if location == Location::History {
+            return history::find(self.entries(Query::all(location, Detail::Brief)), wanted).await;
         }
-        self.matches(shelf, wanted).await
+        self.matches(location, wanted).await
     }
 
     async fn claim(

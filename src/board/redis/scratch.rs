@@ -20,7 +20,7 @@ use crate::{
         BoardError, Result,
         scratch::{Loss, Testable, made_on, require_scratch},
     },
-    job::Shelf,
+    job::Location,
 };
 
 const REMOVING: RequestKind = RequestKind::once("remove the remains of");
@@ -45,8 +45,8 @@ impl Redis {
         self.client.ask::<u64>(REMOVING, &delete).await.map(drop)
     }
 
-    async fn delete_companions(&self, shelf: Shelf) -> Result<()> {
-        let mut scan = Scan::of(self.keys.hash(shelf));
+    async fn delete_companions(&self, location: Location) -> Result<()> {
+        let mut scan = Scan::of(self.keys.hash(location));
         while let Some(page) = scan.next(&self.client).await? {
             let companions = page.iter().flat_map(|(field, _)| {
                 let companions = self.keys.sidecar_names(field);
@@ -85,8 +85,8 @@ impl Testable for Redis {
 
     async fn erase(&self) -> Result<()> {
         require_scratch(self.keys.base().0)?;
-        for shelf in Shelf::LIVE {
-            self.delete_companions(shelf).await?;
+        for location in Location::LIVE {
+            self.delete_companions(location).await?;
         }
         let keys = &self.keys;
         let named = [

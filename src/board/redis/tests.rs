@@ -23,7 +23,7 @@ use crate::{
     },
     job::{
         Aftermath, Authority, Claim, Decision, ExpectedState, Failure, Fence, HISTORY, Job, JobKey,
-        Priority, Purge, Settlement, Shelf, Term,
+        Location, Priority, Purge, Settlement, Term,
     },
 };
 
@@ -142,21 +142,24 @@ async fn reading_changes_no_key() {
     server.run::<()>(&["SET", "taskflow:gone.owned", "ada"]);
     let before = everything(&server);
     let reader = board_of(&server, None);
-    for shelf in Shelf::LIVE {
+    for location in Location::LIVE {
         for detail in [Detail::Brief, Detail::Whole] {
             let query = Query {
-                shelf,
+                location,
                 detail,
                 ..WHOLE_BOARD
             };
             let entries: Vec<_> = reader.entries(query).try_collect().await.unwrap();
-            assert_eq!(entries.len(), if shelf == Shelf::Board { 3 } else { 1 });
+            assert_eq!(
+                entries.len(),
+                if location == Location::Board { 3 } else { 1 }
+            );
         }
         let wanted = ["bad", "gone", &*jobs.claimed.text()].map(JobKey::new);
         let wanted = wanted.map(JobRef::Key);
-        reader.find(shelf, &wanted).await.unwrap();
+        reader.find(location, &wanted).await.unwrap();
     }
-    assert!(get(&reader, Shelf::Board, &jobs.free).await.is_some());
+    assert!(get(&reader, Location::Board, &jobs.free).await.is_some());
     reader.health().await.unwrap();
     reader.conductors().await.unwrap();
     drop(reader.events().await.unwrap());

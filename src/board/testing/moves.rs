@@ -18,8 +18,8 @@ use crate::{
     },
     job::{
         AuditEntry, Claim, ClaimEnd, Claimant, Claimed, Conductor, ConductorReport, Decision,
-        Departure, Draft, End, Entry, Fence, Holding, Job, JobKey, MOVER, MoveRecord, Owner, Pause,
-        Purge, Restore, Settlement, Shelf, Stage, Term,
+        Departure, Draft, End, Entry, Fence, Holding, Job, JobKey, Location, MOVER, MoveRecord,
+        Owner, Pause, Purge, Restore, Settlement, Stage, Term,
     },
 };
 
@@ -44,7 +44,7 @@ impl Side {
         let Some(mut job) = self.job.take() else {
             return;
         };
-        job.shelf = Shelf::History;
+        job.location = Location::History;
         job.history.audit = audit;
         job.ended = Some(End {
             on: Utc::now(),
@@ -295,15 +295,15 @@ impl Board for MoveBoard {
         futures_util::TryStreamExt::try_flatten(stream::once(entries)).boxed()
     }
 
-    async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
+    async fn find(&self, location: Location, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         let find = |_: &mut State, side: &mut Side| {
-            let job = side.job.clone().filter(|_| shelf == Shelf::Board);
+            let job = side.job.clone().filter(|_| location == Location::Board);
             let found = job.map(|job| Entry::Job(Box::new(job)));
             vec![found.into_iter().collect(); wanted.len()]
         };
-        match shelf {
-            Shelf::Board => self.request(find).await,
-            Shelf::History => {
+        match location {
+            Location::Board => self.request(find).await,
+            Location::History => {
                 let ended = self.request(|state, side| {
                     let last = side.ended.first().filter(|_| state.has_history).cloned();
                     last.map(|job| Entry::Job(Box::new(job)))
@@ -311,7 +311,7 @@ impl Board for MoveBoard {
                 Ok(vec![ended.await?.into_iter().collect(); wanted.len()])
             }
             // The trash is always empty.
-            Shelf::Trash => Ok(vec![Vec::new(); wanted.len()]),
+            Location::Trash => Ok(vec![Vec::new(); wanted.len()]),
         }
     }
 

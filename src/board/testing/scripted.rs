@@ -25,7 +25,7 @@ use crate::{
     },
     job::{
         Claim, ClaimEnd, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, Holding, Job,
-        JobKey, MoveRecord, Owner, Settlement, Shelf,
+        JobKey, Location, MoveRecord, Owner, Settlement,
     },
 };
 
@@ -154,7 +154,7 @@ impl Board for Scripted {
         stream::iter(found.into_iter().map(|job| Ok(Entry::Job(Box::new(job))))).boxed()
     }
 
-    async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
+    async fn find(&self, location: Location, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         self.finds.fetch_add(1, Ordering::Relaxed);
         if let Some(meanwhile) = self.failure.lock().unwrap().take() {
             meanwhile.into_iter().for_each(|event| self.send(event));
@@ -165,7 +165,7 @@ impl Board for Scripted {
         }
         let jobs = self.jobs.lock().unwrap();
         let is_meant = |wanted: &JobRef, job: &Job| {
-            job.shelf == shelf && *wanted == JobRef::Key(job.key.clone())
+            job.location == location && *wanted == JobRef::Key(job.key.clone())
         };
         let found = wanted.iter().map(|wanted| {
             let found = jobs.iter().filter(|job| is_meant(wanted, job));

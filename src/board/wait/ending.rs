@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     board::{Board, Event, EventKind, JobRef, Result},
-    job::{Entry, Job, JobKey, Shelf},
+    job::{Entry, Job, JobKey, Location},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,24 +94,24 @@ pub(super) async fn look_for_endings(
     board: &dyn Board,
     awaited: &[Awaited],
     endings: &[Option<Ending>],
-) -> Result<Vec<(usize, Shelf)>> {
+) -> Result<Vec<(usize, Location)>> {
     let open: Vec<usize> = (0..awaited.len())
         .filter(|at| endings[*at].is_none())
         .collect();
-    let gone = absent(board, Shelf::Board, awaited, open).await?;
-    let nowhere = absent(board, Shelf::Trash, awaited, gone.clone()).await?;
+    let gone = absent(board, Location::Board, awaited, open).await?;
+    let nowhere = absent(board, Location::Trash, awaited, gone.clone()).await?;
     // It may have been restored between the two reads.
-    let ended = absent(board, Shelf::Board, awaited, gone).await?;
+    let ended = absent(board, Location::Board, awaited, gone).await?;
     let ending = |at: usize| match nowhere.contains(&at) {
-        true => Shelf::History,
-        false => Shelf::Trash,
+        true => Location::History,
+        false => Location::Trash,
     };
     Ok(ended.into_iter().map(|at| (at, ending(at))).collect())
 }
 
 pub(super) async fn absent(
     board: &dyn Board,
-    shelf: Shelf,
+    location: Location,
     awaited: &[Awaited],
     some: Vec<usize>,
 ) -> Result<Vec<usize>> {
@@ -122,7 +122,7 @@ pub(super) async fn absent(
         .iter()
         .map(|at| JobRef::Key(awaited[*at].key.clone()))
         .collect();
-    let found = board.find(shelf, &wanted).await?;
+    let found = board.find(location, &wanted).await?;
     let is_it = |at: usize, entry: &Entry| entry.job().is_none_or(|job| awaited[at].is_of(job));
     let is_there = |at: usize, found: &[Entry]| found.iter().any(|entry| is_it(at, entry));
     Ok(some

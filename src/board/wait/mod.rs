@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     backoff::Backoff,
-    job::{Job, JobKey, Shelf},
+    job::{Job, JobKey, Location},
 };
 
 /// How often to read the clock while a job is postponed: it may be adjusted.
@@ -92,14 +92,16 @@ impl<'a> Waiter<'a> {
             let mut has_more = heard.receive(self.arrived()?, awaited);
             let is_torn = was_torn || heard.is_torn;
             let mut silent = Vec::new();
-            for (at, shelf) in found {
+            for (at, location) in found {
                 let heard = heard.ends.get(&awaited[at].key).copied();
-                endings[at] = (shelf == Shelf::Trash).then_some(Ending::Trashed).or(heard);
+                endings[at] = (location == Location::Trash)
+                    .then_some(Ending::Trashed)
+                    .or(heard);
                 silent.extend(endings[at].is_none().then_some(at));
             }
             let unknown = self
                 .patiently(async |board| {
-                    absent(board, Shelf::History, awaited, silent.clone()).await
+                    absent(board, Location::History, awaited, silent.clone()).await
                 })
                 .await
                 // Without read permission there is no outcome.
@@ -215,7 +217,7 @@ impl<'a> Waiter<'a> {
             return Ok(candidates);
         }
         let found = self
-            .patiently(async |board| board.find(Shelf::Board, &freed).await)
+            .patiently(async |board| board.find(Location::Board, &freed).await)
             .await?;
         let now = Utc::now();
         let pauses = self
@@ -326,6 +328,6 @@ fn until(time: Option<DateTime<Utc>>) -> Duration {
 }
 
 async fn is_empty(board: &dyn Board) -> Result<bool> {
-    let mut entries = board.entries(Query::all(Shelf::Board, Detail::Brief));
+    let mut entries = board.entries(Query::all(Location::Board, Detail::Brief));
     Ok(entries.try_next().await?.is_none())
 }

@@ -70,7 +70,7 @@ async fn ended(events: &[EventKind], remembered: Option<TimeDelta>) -> Option<En
     let posted = job.created_on.unwrap();
     board.change(&job, |job| match remembered {
         Some(after) => {
-            job.shelf = Shelf::History;
+            job.location = Location::History;
             job.created_on = Some(posted + after.min(TimeDelta::zero()) * 2);
             job.ended = Some(End {
                 on: posted + after,
@@ -106,14 +106,17 @@ async fn only_an_announced_or_recorded_end_counts() {
 
 #[tokio::test]
 async fn unread_short_lived_job_has_ended_unless_trashed() {
-    for (shelf, ending) in [(None, Ending::Gone), (Some(Shelf::Trash), Ending::Trashed)] {
+    for (location, ending) in [
+        (None, Ending::Gone),
+        (Some(Location::Trash), Ending::Trashed),
+    ] {
         let board = Scripted::new();
         let job = board.post("job", None);
         let mut waiter = Waiter::begin(&board).await.unwrap();
         let awaited = [Awaited::of(&Entry::Job(Box::new(job.clone())))];
         board.send(Event::came_and_went(job.key.clone()));
-        match shelf {
-            Some(shelf) => board.change(&job, |job| job.shelf = shelf),
+        match location {
+            Some(location) => board.change(&job, |job| job.location = location),
             None => board.remove(&job),
         }
         let endings = soon(waiter.until_finished(&awaited)).await.unwrap();

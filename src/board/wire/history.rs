@@ -8,8 +8,8 @@ use super::{as_json, sidecar::Sidecar};
 use crate::{
     board::{JobRef, Result},
     job::{
-        AuditEntry, Departure, End, Entry, Failure, Identity, Job, JobKey, Malformed, Owner, Purge,
-        Settlement, Shelf, shortened,
+        AuditEntry, Departure, End, Entry, Failure, Identity, Job, JobKey, Location, Malformed,
+        Owner, Purge, Settlement, shortened,
     },
 };
 
@@ -82,7 +82,7 @@ impl HistoryRecord {
                 claimed_on: self.job.claimed_on,
                 has_succeeded: self.succeeded,
             }),
-            shelf: Shelf::History,
+            location: Location::History,
             book: self.job.book,
             history,
             problem,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::as_json;
 use crate::job::{
-    AuditEntry, Failure, Fence, Former, History, LONGEST_RECORD, Shelf, from_json, shortened,
+    AuditEntry, Failure, Fence, Former, History, LONGEST_RECORD, Location, from_json, shortened,
     sortable_time,
 };
 
@@ -162,7 +162,9 @@ impl Sidecar {
             failures: history.failures,
             first_claimed_on: history.first_claimed_on,
             audit: history.audit,
-            trashed_on: former.trashed_on.filter(|_| former.shelf == Shelf::Trash),
+            trashed_on: former
+                .trashed_on
+                .filter(|_| former.location == Location::Trash),
             ..Self::default()
         };
         (side != Self::default()).then_some(side)

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     board::{BoardError, Result, net::failure::RequestFailure},
-    job::{JobKey, Shelf},
+    job::{JobKey, Location},
 };
 
 #[derive(Clone)]
@@ -74,8 +74,12 @@ impl BoardSession<'_> {
         Ok(done.map(drop))
     }
 
-    pub(super) async fn record(&self, shelf: Shelf, key: &JobKey) -> Result<Option<JobNodes>> {
-        let found = self.records(shelf, from_ref(key)).await?;
+    pub(super) async fn record(
+        &self,
+        location: Location,
+        key: &JobKey,
+    ) -> Result<Option<JobNodes>> {
+        let found = self.records(location, from_ref(key)).await?;
         Ok(found.into_iter().flatten().next())
     }
 
@@ -91,7 +95,7 @@ impl BoardSession<'_> {
     pub(super) async fn make_board(&self) -> Result<()> {
         self.session.ensure_chroot(WRITING).await?;
         self.make_directory(&self.paths.board).await?;
-        self.make_directory(&self.paths.directory(Shelf::Trash))
+        self.make_directory(&self.paths.directory(Location::Trash))
             .await
     }
 

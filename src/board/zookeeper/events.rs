@@ -24,7 +24,7 @@ use crate::{
         BoardError, Detail, Event, Query, Result,
         cached_job::{CachedJob, ReadTime},
     },
-    job::Shelf,
+    job::Location,
 };
 
 const MAX_UNREAD_CHANGES: usize = 10_000;
@@ -68,8 +68,8 @@ impl NodeWatcher<'_> {
     async fn read_board(&mut self) -> Result<()> {
         // Free the old picture first; memory may not fit both.
         self.picture = NodePicture::default();
-        for shelf in Shelf::LIVE {
-            let mut reader = PageReader::new(Query::all(shelf, Detail::Brief));
+        for location in Location::LIVE {
+            let mut reader = PageReader::new(Query::all(location, Detail::Brief));
             let mut asked = Instant::now();
             while let Some(page) = reader.next(&self.board).await? {
                 let answered = Instant::now();
@@ -77,10 +77,10 @@ impl NodeWatcher<'_> {
                     let known = CachedJob::of(&entry, ReadTime { asked, answered });
                     let key = entry.key().clone();
                     let is_blocked = entry.job().is_some_and(|job| job.is_blocked);
-                    match shelf {
-                        Shelf::Board => self.picture.add_to_board(key, known, is_blocked),
-                        Shelf::Trash => self.picture.add_to_trash(key, known),
-                        Shelf::History => {}
+                    match location {
+                        Location::Board => self.picture.add_to_board(key, known, is_blocked),
+                        Location::Trash => self.picture.add_to_trash(key, known),
+                        Location::History => {}
                     }
                 }
                 asked = answered;

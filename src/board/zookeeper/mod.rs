@@ -44,7 +44,7 @@ use super::{
 use crate::{
     job::{
         AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
-        MoveRecord, Pause, Purge, Restore, Settlement, Shelf, Term,
+        Location, MoveRecord, Pause, Purge, Restore, Settlement, Term,
     },
     secret::Secret,
 };
@@ -104,7 +104,7 @@ impl Board for ZooKeeper {
     }
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
-        if query.shelf == Shelf::History {
+        if query.location == Location::History {
             return pages::flatten(self.history());
         }
         let reader = PageReader::new(query);
@@ -115,15 +115,15 @@ impl Board for ZooKeeper {
         pages::flatten(pages)
     }
 
-    async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
-        if shelf == Shelf::History {
-            return find_ended(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
+    async fn find(&self, location: Location, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
+        if location == Location::History {
+            return find_ended(self.entries(Query::all(location, Detail::Brief)), wanted).await;
         }
         // Another client may have learned of the job from another server.
         let board = self.root.reading().await?;
         let caught_up = board.catch_up();
         // The sync is on its way and the server keeps the order, so the read comes after it.
-        let (caught_up, found) = join(caught_up, read::find::find(&board, shelf, wanted)).await;
+        let (caught_up, found) = join(caught_up, read::find::find(&board, location, wanted)).await;
         caught_up?;
         found
     }
@@ -231,7 +231,7 @@ impl Board for ZooKeeper {
             board.count_trashed(),
         )?;
         let jobs = children.iter();
-        let jobs = jobs.filter_map(|child| board.paths.key_of(Shelf::Board, child));
+        let jobs = jobs.filter_map(|child| board.paths.key_of(Location::Board, child));
         Ok(Health {
             // Its version needs four-letter commands, which operators rightly forbid.
             server: "ZooKeeper".to_owned(),

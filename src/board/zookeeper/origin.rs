@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     board::{BoardError, Result},
-    job::{JobKey, Origin, Shelf},
+    job::{JobKey, Location, Origin},
 };
 
 /// A trash node, and the transaction that last wrote it.
@@ -27,7 +27,7 @@ impl BoardSession<'_> {
     ) -> Result<()> {
         let records = records.into_iter();
         let records: Vec<_> = records
-            .filter(|record| record.shelf == Shelf::Trash)
+            .filter(|record| record.location == Location::Trash)
             .collect();
         let trashed = records.iter();
         let trashed: Vec<_> = trashed
@@ -47,11 +47,11 @@ impl BoardSession<'_> {
     pub(super) async fn count_trashed(&self) -> Result<(u64, u64)> {
         let children = self
             .session
-            .children(&self.paths.directory(Shelf::Trash))
+            .children(&self.paths.directory(Location::Trash))
             .await?;
         let keys = children.iter();
         let keys: Vec<_> = keys
-            .filter_map(|child| self.paths.key_of(Shelf::Trash, child))
+            .filter_map(|child| self.paths.key_of(Location::Trash, child))
             .collect();
         if keys.is_empty() || self.neighbours().await?.is_none() {
             return Ok((keys.len() as u64, 0));
@@ -59,7 +59,7 @@ impl BoardSession<'_> {
         let (mut here, mut siblings) = (0, 0);
         for keys in keys.chunks(JOBS_PER_BATCH) {
             let stats = keys.iter().map(async |key| {
-                let path = self.paths.job(Shelf::Trash, key);
+                let path = self.paths.job(Location::Trash, key);
                 self.session.stat(&path).await
             });
             let mut trashed = Vec::with_capacity(keys.len());

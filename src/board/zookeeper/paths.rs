@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     board::url::zookeeper::is_forbidden,
-    job::{JobKey, Owner, Shelf},
+    job::{JobKey, Location, Owner},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,12 +32,12 @@ pub(super) enum NodeKind {
     ConductorName,
 }
 
-impl From<Shelf> for NodeKind {
-    fn from(shelf: Shelf) -> Self {
-        match shelf {
-            Shelf::Board => Self::Job,
-            Shelf::Trash => Self::TrashedJob,
-            Shelf::History => Self::History,
+impl From<Location> for NodeKind {
+    fn from(location: Location) -> Self {
+        match location {
+            Location::Board => Self::Job,
+            Location::Trash => Self::TrashedJob,
+            Location::History => Self::History,
         }
     }
 }
@@ -79,7 +79,7 @@ impl Paths {
         let is_server_s = path == "/zookeeper";
         let other = Self::of(&path);
         let is_other = !name.starts_with('.') && other.board != self.board && !is_server_s;
-        let shares = || other.directory(Shelf::Trash) == self.directory(Shelf::Trash);
+        let shares = || other.directory(Location::Trash) == self.directory(Location::Trash);
         (is_other && shares()).then_some(other)
     }
 
@@ -110,8 +110,8 @@ impl Paths {
         node
     }
 
-    pub(super) fn job(&self, shelf: Shelf, key: &JobKey) -> String {
-        self.node(shelf.into(), key)
+    pub(super) fn job(&self, location: Location, key: &JobKey) -> String {
+        self.node(location.into(), key)
     }
 
     pub(super) fn lock(&self, key: &JobKey) -> String {
@@ -122,10 +122,10 @@ impl Paths {
         self.node(NodeKind::Sidecar, key)
     }
 
-    pub(super) fn key_of(&self, shelf: Shelf, child: &str) -> Option<JobKey> {
-        let key = match shelf {
-            Shelf::Board | Shelf::History => JobKey::new(child),
-            Shelf::Trash => self.trashed_key(child),
+    pub(super) fn key_of(&self, location: Location, child: &str) -> Option<JobKey> {
+        let key = match location {
+            Location::Board | Location::History => JobKey::new(child),
+            Location::Trash => self.trashed_key(child),
         };
         is_job(&key.text()).then_some(key)
     }
@@ -134,7 +134,7 @@ impl Paths {
         // If the path is a prefix of the job's name, TaskFlow replaced that too.
         let (board, trash) = (&self.board[1..], self.trash.trim_start_matches('/'));
         let is_replaced = |key: &JobKey| {
-            let node = self.job(Shelf::Trash, key);
+            let node = self.job(Location::Trash, key);
             node.strip_suffix(child)
                 .is_some_and(|directory| directory.ends_with('/'))
         };
@@ -256,16 +256,18 @@ mod tests {
             }
             let paths = Paths::of(&path);
             let key = JobKey::new("job0000000007");
-            assert_eq!(paths.job(Shelf::Board, &key), text("job_path"));
-            assert_eq!(paths.job(Shelf::Trash, &key), text("trashed_job_path"));
+            assert_eq!(paths.job(Location::Board, &key), text("job_path"));
+            assert_eq!(paths.job(Location::Trash, &key), text("trashed_job_path"));
             assert_eq!(
                 paths.directory(NodeKind::Entity),
                 text("entity_path") + "/conductor"
             );
-            for shelf in Shelf::LIVE {
-                let node = paths.job(shelf, &key);
-                let child = node.strip_prefix(&(paths.directory(shelf) + "/")).unwrap();
-                assert_eq!(paths.key_of(shelf, child), Some(key.clone()), "{node}");
+            for location in Location::LIVE {
+                let node = paths.job(location, &key);
+                let child = node
+                    .strip_prefix(&(paths.directory(location) + "/"))
+                    .unwrap();
+                assert_eq!(paths.key_of(location, child), Some(key.clone()), "{node}");
             }
             tried += 1;
         }
@@ -282,12 +284,12 @@ mod tests {
             let (paths, key) = (Paths::of(path), JobKey::new("job0000000007"));
             // Another number with the same prefix.
             let late = JobKey::new("job1000000000");
-            let node = paths.job(Shelf::Trash, &late);
+            let node = paths.job(Location::Trash, &late);
             let child = node.strip_prefix("/.trash/").unwrap();
-            assert_eq!(paths.key_of(Shelf::Trash, child), Some(late), "{path}");
-            assert_eq!(paths.job(Shelf::Trash, &key), trashed);
+            assert_eq!(paths.key_of(Location::Trash, child), Some(late), "{path}");
+            assert_eq!(paths.job(Location::Trash, &key), trashed);
             let child = trashed.strip_prefix("/.trash/").unwrap();
-            assert_eq!(paths.key_of(Shelf::Trash, child), Some(key));
+            assert_eq!(paths.key_of(Location::Trash, child), Some(key));
         }
     }
 
@@ -320,14 +322,14 @@ mod tests {
             ("job-2147483648", Some(-2_147_483_648)),
             ("jobXYZ", None),
         ] {
-            let key = paths.key_of(Shelf::Board, child).unwrap();
+            let key = paths.key_of(Location::Board, child).unwrap();
             assert_eq!(number_of(&key), number, "{child}");
             assert_eq!(is_numbered(&key), number.is_some(), "{child}");
         }
         let hostile = ["job/../x", "job\u{1}", "job\u{e000}", "job\u{fff0}"];
         let others = ["job0000000012.lock", "other", ".jobboard", ""];
         for child in hostile.into_iter().chain(others) {
-            assert_eq!(paths.key_of(Shelf::Board, child), None, "{child}");
+            assert_eq!(paths.key_of(Location::Board, child), None, "{child}");
         }
         let locked = locked_by("job0000000012.lock");
         assert_eq!(locked, Some(numbered(12)));

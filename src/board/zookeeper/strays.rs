@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     board::{Result, wire::marker::MarkerRecord},
-    job::{JobKey, Shelf},
+    job::{JobKey, Location},
 };
 
 pub(super) struct Strays {
@@ -41,11 +41,14 @@ impl BoardSession<'_> {
         };
         let (marked, _) = self.session.read_below(&markers, usize::MAX, read).await?;
         let (mut known, mut locks) = (HashSet::new(), Vec::new());
-        for shelf in Shelf::LIVE {
-            let children = self.session.children(&self.paths.directory(shelf)).await?;
+        for location in Location::LIVE {
+            let children = self
+                .session
+                .children(&self.paths.directory(location))
+                .await?;
             let keys = children.iter();
-            known.extend(keys.filter_map(|child| self.paths.key_of(shelf, child)));
-            if shelf == Shelf::Board {
+            known.extend(keys.filter_map(|child| self.paths.key_of(location, child)));
+            if location == Location::Board {
                 locks.extend(children.iter().filter_map(|child| locked_by(child)));
             }
         }

@@ -39,7 +39,7 @@ use crate::{
     },
     job::{
         Aftermath, Authority, Claim, Decision, Draft, Entry, ExpectedState, Fence, HISTORY, Job,
-        JobKey, Settlement, Shelf, Term,
+        JobKey, Location, Settlement, Term,
     },
 };
 
@@ -87,11 +87,11 @@ impl Site {
     }
 
     fn job(&self, key: &JobKey) -> String {
-        self.paths.job(Shelf::Board, key)
+        self.paths.job(Location::Board, key)
     }
 
     fn trashed(&self, key: &JobKey) -> String {
-        self.paths.job(Shelf::Trash, key)
+        self.paths.job(Location::Trash, key)
     }
 
     async fn nodes(&self) -> Nodes {

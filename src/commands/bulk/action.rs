@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{act::Verb, select::Chosen};
-use crate::job::{AuditEntry, Edit, Shelf};
+use crate::job::{AuditEntry, Edit, Location};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -44,22 +44,22 @@ impl Action {
         Verb { now, past }
     }
 
-    pub(crate) fn shelves(&self) -> &'static [Shelf] {
+    pub(crate) fn locations(&self) -> &'static [Location] {
         match self {
-            Self::Abandon { .. } | Self::Consume { .. } | Self::Trash { .. } => &[Shelf::Board],
-            Self::Restore | Self::Purge => &[Shelf::Trash],
-            Self::Retry { .. } | Self::Change(_) => &Shelf::LIVE,
+            Self::Abandon { .. } | Self::Consume { .. } | Self::Trash { .. } => &[Location::Board],
+            Self::Restore | Self::Purge => &[Location::Trash],
+            Self::Retry { .. } | Self::Change(_) => &Location::LIVE,
         }
     }
 
-    pub(crate) fn scope(&self) -> (&'static str, &'static [Shelf]) {
+    pub(crate) fn scope(&self) -> (&'static str, &'static [Location]) {
         let verb = match self {
             Self::Abandon { .. } if self.is_forced() => "abandon --force",
             Self::Consume { .. } if self.is_forced() => "consume --force",
             Self::Trash { .. } if self.is_forced() => "trash --force",
             _ => self.verb().now,
         };
-        (verb, self.shelves())
+        (verb, self.locations())
     }
 
     pub(super) fn force(&self) -> Option<&Force> {

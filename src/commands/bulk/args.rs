@@ -66,8 +66,11 @@ impl SettleArgs {
             (true, None) => Force::Any,
             (true, Some(owner)) => Force::Of(owner),
         });
-        let (verb, shelves) = action.scope();
-        let chosen = self.selection.look_up(ctx, &*board, verb, shelves).await?;
+        let (verb, locations) = action.scope();
+        let chosen = self
+            .selection
+            .look_up(ctx, &*board, verb, locations)
+            .await?;
         let chosen = self.selection.bounded(ctx, chosen)?;
         let task = Task::new(ctx, action, &self.reason, chosen);
         task.finish(ctx, &*board, &self.selection.preview, &self.consent)
@@ -119,8 +122,8 @@ impl RevivalArgs {
         action: Action,
         fits: impl Fn(&Entry) -> Result<(), BoardError>,
     ) -> anyhow::Result<Task> {
-        let (verb, shelves) = action.scope();
-        let mut chosen = self.selection.look_up(ctx, board, verb, shelves).await?;
+        let (verb, locations) = action.scope();
+        let mut chosen = self.selection.look_up(ctx, board, verb, locations).await?;
         self.shared.narrow(ctx, board, &mut chosen);
         let now = Utc::now();
         let may_run = |it: &Entry| !self.now && require_end_of_command(it, now).is_err();

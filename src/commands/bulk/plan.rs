@@ -309,8 +309,8 @@ async fn unchanged(
     let keys = expected.iter().map(|(key, _)| JobRef::Key(key.clone()));
     let keys: Vec<_> = keys.collect();
     let mut unchanged: Vec<_> = keys.iter().map(|_| None).collect();
-    for shelf in action.shelves() {
-        let found = board.find(*shelf, &keys).await?;
+    for location in action.locations() {
+        let found = board.find(*location, &keys).await?;
         for ((place, (_, expected)), found) in unchanged.iter_mut().zip(&expected).zip(found) {
             let mut found = found.into_iter();
             if let Some(entry) = found.find(|entry| Expected::of(entry) == **expected) {

@@ -12,7 +12,7 @@ use crate::{
     context::Context,
     exit::CommandError,
     glob::literal,
-    job::{Entry, Shelf},
+    job::{Entry, Location},
     output::short,
     suggest::Hint,
 };
@@ -32,7 +32,7 @@ const MOST_REFERENCES: (usize, usize) = (64 << 20, 64);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scope<'a> {
     pub(crate) verb: &'a str,
-    pub(crate) shelves: &'a [Shelf],
+    pub(crate) locations: &'a [Location],
     pub(crate) has_name_option: bool,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Scope<'a> {
     pub(crate) fn board(verb: &'a str) -> Self {
         Self {
             verb,
-            shelves: &[Shelf::Board],
+            locations: &[Location::Board],
             has_name_option: false,
         }
     }
@@ -60,7 +60,8 @@ pub(crate) async fn references(
     if TAKE_NAMES.contains(&scope.command()) {
         let mut known = Vec::new();
         for text in typed {
-            let job = job_of_name(ctx, board, scope.verb, EVERY_SHELF, NONE_PREFERRED, text).await;
+            let job =
+                job_of_name(ctx, board, scope.verb, EVERY_LOCATION, NONE_PREFERRED, text).await;
             known.push(job.map_err(|error| match error.downcast_ref() {
                 Some(CommandError::NoSuchName { .. }) => not_a_job(scope, text).unwrap_or(error),
                 _ => error,
@@ -71,8 +72,8 @@ pub(crate) async fn references(
     if let Some(name) = typed.iter().find(|text| may_be_name(text)) {
         // A board without an answer leaves the plain error.
         let is_there =
-            |entry: &Entry| (entry.job()).is_some_and(|it| scope.shelves.contains(&it.shelf));
-        let found = Namesakes::find(board, &Shelf::LIVE, name, is_there).await;
+            |entry: &Entry| (entry.job()).is_some_and(|it| scope.locations.contains(&it.location));
+        let found = Namesakes::find(board, &Location::LIVE, name, is_there).await;
         if let Some(answer) = found.ok().and_then(|it| it.answer(scope)) {
             return Err(answer.into());
         }
@@ -129,7 +130,8 @@ fn parsed(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
     Ok(references)
 }
 
-pub(crate) const EVERY_SHELF: &[Shelf] = &[Shelf::Board, Shelf::Trash, Shelf::History];
+pub(crate) const EVERY_LOCATION: &[Location] =
+    &[Location::Board, Location::Trash, Location::History];
 
 /// Prefers none of several jobs with the same name.
 pub(crate) const NONE_PREFERRED: fn(&Entry) -> bool = |_| false;
@@ -141,13 +143,13 @@ pub(crate) async fn references_or_names(
     ctx: &Context,
     board: &dyn Board,
     verb: &str,
-    shelves: &[Shelf],
+    locations: &[Location],
     preferred: fn(&Entry) -> bool,
     typed: &[String],
 ) -> anyhow::Result<(Vec<JobRef>, usize)> {
     let (mut known, mut failed) = (Vec::new(), 0);
     for text in typed {
-        match job_of_name(ctx, board, verb, shelves, preferred, text).await {
+        match job_of_name(ctx, board, verb, locations, preferred, text).await {
             Ok(job) => known.push(job),
             Err(error) if typed.len() > 1 && error.is::<CommandError>() => {
                 failed += 1;
@@ -164,7 +166,7 @@ async fn job_of_name(
     ctx: &Context,
     board: &dyn Board,
     verb: &str,
-    shelves: &[Shelf],
+    locations: &[Location],
     preferred: fn(&Entry) -> bool,
     text: &str,
 ) -> anyhow::Result<String> {
@@ -172,7 +174,7 @@ async fn job_of_name(
     if !is_name(board, text).await.with_context(trying)? {
         return Ok(text.to_owned());
     }
-    let found = Namesakes::find(board, shelves, text, preferred).await;
+    let found = Namesakes::find(board, locations, text, preferred).await;
     let found = found.with_context(trying)?;
     if let ([ended], true) = (found.found.as_slice(), found.count > 1) {
         let (id, count) = (short(&ended.reference()).to_owned(), found.count);
@@ -192,7 +194,7 @@ async fn job_of_name(
 async fn is_name(board: &dyn Board, text: &str) -> board::Result<bool> {
     match text.parse::<JobRef>() {
         Ok(wanted @ JobRef::Uuid(_)) if !wanted.is_exact() && !text.contains(':') => {
-            let found = board.resolve_on(&Shelf::LIVE, &[wanted]).await?;
+            let found = board.resolve_on(&Location::LIVE, &[wanted]).await?;
             Ok(matches!(found.as_slice(), [Err(BoardError::NoSuchJob)]))
         }
         _ => Ok(may_be_name(text)),
@@ -209,18 +211,18 @@ impl<'a> Namesakes<'a> {
     /// Finds the jobs with this name: the preferred ones, or else all; in the history, the last one.
     async fn find(
         board: &dyn Board,
-        shelves: &[Shelf],
+        locations: &[Location],
         name: &'a str,
         preferred: impl Fn(&Entry) -> bool,
     ) -> board::Result<Self> {
         let (mut all, mut best) = ((Vec::new(), 0), (Vec::new(), 0));
-        for shelf in shelves {
-            let is_history = *shelf == Shelf::History;
+        for location in locations {
+            let is_history = *location == Location::History;
             if is_history && all.1 + best.1 > 0 {
                 break;
             }
             let most = if is_history { 1 } else { SAMPLE };
-            let mut entries = board.entries(Query::all(*shelf, Detail::Brief));
+            let mut entries = board.entries(Query::all(*location, Detail::Brief));
             loop {
                 let entry = match entries.try_next().await {
                     Ok(None) => break,
@@ -358,15 +360,15 @@ fn parse(text: &str) -> anyhow::Result<JobRef> {
         .map_err(|error| CommandError::usage(format!("{error}")).into())
 }
 
-/// Finds jobs on these shelves. If a job is missing, the error names the shelf where it is.
+/// Finds jobs in these locations. If a job is missing, the error names the location where it is.
 pub(crate) async fn find(
     board: &dyn Board,
-    shelves: &[Shelf],
+    locations: &[Location],
     wanted: &[JobRef],
 ) -> board::Result<Vec<anyhow::Result<Entry>>> {
-    let found = board.resolve_on(shelves, wanted).await?;
-    let places = places_of_missing(board, shelves, wanted, &found).await;
-    let with_place = |(entry, place): (board::Result<Entry>, Option<Shelf>)| {
+    let found = board.resolve_on(locations, wanted).await?;
+    let places = places_of_missing(board, locations, wanted, &found).await;
+    let with_place = |(entry, place): (board::Result<Entry>, Option<Location>)| {
         entry.map_err(|error| match place {
             Some(place) => CommandError::Elsewhere(place).into(),
             None => error.into(),
@@ -375,13 +377,13 @@ pub(crate) async fn find(
     Ok(found.into_iter().zip(places).map(with_place).collect())
 }
 
-/// Returns the place of each job that was not found on these shelves, if it is on another one.
+/// Returns the place of each job that was not found in these locations, if it is in another one.
 async fn places_of_missing(
     board: &dyn Board,
-    shelves: &[Shelf],
+    locations: &[Location],
     wanted: &[JobRef],
     found: &[board::Result<Entry>],
-) -> Vec<Option<Shelf>> {
+) -> Vec<Option<Location>> {
     let mut places = vec![None; found.len()];
     let all = found.iter().enumerate();
     let missing = all.filter(|(_, it)| matches!(it, Err(BoardError::NoSuchJob)));
@@ -390,12 +392,12 @@ async fn places_of_missing(
         return places;
     }
     let lost: Vec<_> = missing.iter().map(|&at| wanted[at].clone()).collect();
-    let others = [Shelf::History, Shelf::Trash, Shelf::Board].into_iter();
-    for shelf in others.filter(|it| !shelves.contains(it)) {
-        let elsewhere = board.resolve(shelf, &lost).await.unwrap_or_default();
+    let others = [Location::History, Location::Trash, Location::Board].into_iter();
+    for location in others.filter(|it| !locations.contains(it)) {
+        let elsewhere = board.resolve(location, &lost).await.unwrap_or_default();
         for (&at, elsewhere) in missing.iter().zip(elsewhere) {
             if elsewhere.is_ok() {
-                places[at] = Some(shelf);
+                places[at] = Some(location);
             }
         }
     }

@@ -9,7 +9,7 @@ use super::select::Chosen;
 use crate::{
     context::Context,
     exit::{CommandError, chain},
-    job::{Entry, Job, Shelf, State},
+    job::{Entry, Job, Location, State},
     output::{JobColumns, JobView, Page, Progress, Report, Tone, count_jobs, short},
     transfer::batches::Unusable,
 };
@@ -298,11 +298,11 @@ pub(super) fn dry_run(ctx: &mut Context, verb: &'static str, chosen: Chosen) -> 
     let (entries, results) = sorted_out(ctx, verb, chosen)?;
     let now = Utc::now();
     let are_trashed = entries.iter().all(|it| it.state() == State::Trashed);
-    let shelf = match are_trashed {
-        true => Shelf::Trash,
-        false => Shelf::Board,
+    let location = match are_trashed {
+        true => Location::Trash,
+        false => Location::Board,
     };
-    let columns = JobColumns::usual(shelf);
+    let columns = JobColumns::usual(location);
     let hides = ctx.hides_secrets();
     let mut rows = ctx.out.rows(&columns.shapes());
     for entry in &entries {

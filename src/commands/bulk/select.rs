@@ -15,7 +15,7 @@ use crate::{
     context::{Consent, Context},
     diagnosis::{ProblemSelector, Snapshot, surroundings},
     exit::CommandError,
-    job::{Entry, Shelf, State, octavia},
+    job::{Entry, Location, State, octavia},
     output::{can_ask, count_jobs, short},
 };
 
@@ -180,7 +180,7 @@ impl Selection {
         ctx: &Context,
         board: &dyn Board,
         verb: &str,
-        shelves: &[Shelf],
+        locations: &[Location],
     ) -> anyhow::Result<Chosen> {
         let choice = match self.jobs.is_empty() {
             true => Choice::Filtered,
@@ -190,18 +190,18 @@ impl Selection {
         if choice == Choice::Named {
             let scope = Scope {
                 verb,
-                shelves,
+                locations,
                 has_name_option: true,
             };
             let wanted = references(ctx, board, scope, &self.jobs).await?;
-            jobs = named(ctx, board, shelves, &wanted).await?;
+            jobs = named(ctx, board, locations, &wanted).await?;
         } else {
             let snapshot = match &self.problem {
                 Some(_) => Some(surroundings(ctx, board).await?),
                 None => None,
             };
-            for shelf in shelves {
-                let some = self.matching(ctx, board, *shelf, snapshot.as_ref());
+            for location in locations {
+                let some = self.matching(ctx, board, *location, snapshot.as_ref());
                 jobs.append(&mut some.await?);
             }
         }
@@ -232,7 +232,7 @@ impl Selection {
         &self,
         ctx: &Context,
         board: &dyn Board,
-        shelf: Shelf,
+        location: Location,
         snapshot: Option<&Snapshot>,
     ) -> anyhow::Result<Vec<Named>> {
         let filters = self.filters();
@@ -246,7 +246,7 @@ impl Selection {
         };
         let mut entries = board.entries(Query {
             order: Order::Rank,
-            ..Query::all(shelf, detail)
+            ..Query::all(location, detail)
         });
         let now = Utc::now();
         let mut chosen = Vec::new();
@@ -270,10 +270,10 @@ impl Selection {
 pub(crate) async fn named(
     ctx: &Context,
     board: &dyn Board,
-    shelves: &[Shelf],
+    locations: &[Location],
     wanted: &[JobRef],
 ) -> anyhow::Result<Vec<Named>> {
-    let found = find(board, shelves, wanted)
+    let found = find(board, locations, wanted)
         .await
         .with_context(|| ctx.trying("look up", count_jobs(wanted.len() as u64)))?;
     let named = |(wanted, entry): (&JobRef, _)| Named {

@@ -15,8 +15,8 @@ use crate::{
     commands::parts::reason::ReasonArgs,
     context::{Consent, Context},
     job::{
-        Aftermath, AuditEntry, Decision, Entry, Failure, Identity, Job, Origin, Owner, Purge,
-        Restore, Settlement, Shelf,
+        Aftermath, AuditEntry, Decision, Entry, Failure, Identity, Job, Location, Origin, Owner,
+        Purge, Restore, Settlement,
     },
     output::{count_jobs, rfc3339, short},
     suggest::Suggestion,
@@ -133,7 +133,7 @@ impl Task {
 }
 
 fn notes_on_change(ctx: &Context, board: &dyn Board, chosen: &Chosen) -> Vec<String> {
-    let is_trashed = |it: &&Entry| it.job().is_some_and(|job| job.shelf == Shelf::Trash);
+    let is_trashed = |it: &&Entry| it.job().is_some_and(|job| job.location == Location::Trash);
     let (trashed, others): (Vec<_>, Vec<_>) = chosen.entries().partition(is_trashed);
     let mut notes = Vec::new();
     if !others.is_empty() && board.capabilities().has_peers() {
@@ -282,21 +282,21 @@ impl<'a> Executor<'a> {
 
     fn restore(&self, entry: &Entry) -> Restore {
         let job = entry.job();
-        let seen = job.map_or(Shelf::Trash, |job| job.shelf);
-        let (shelf, keeps_attempts, edit) = match self.action {
+        let seen = job.map_or(Location::Trash, |job| job.location);
+        let (location, keeps_attempts, edit) = match self.action {
             Action::Change(edit) => {
-                let shelf = job.map_or(Shelf::Board, |job| job.shelf);
-                (shelf, true, Some(edit.clone()))
+                let location = job.map_or(Location::Board, |job| job.location);
+                (location, true, Some(edit.clone()))
             }
             Action::Retry { keep_attempts } => (seen, *keep_attempts, None),
             _ => (seen, false, None),
         };
         Restore {
             key: entry.key().clone(),
-            shelf,
+            location,
             keeps_attempts,
-            audit: match (self.action, shelf) {
-                (Action::Change(_), Shelf::Trash) => self.audit_in_trash(job),
+            audit: match (self.action, location) {
+                (Action::Change(_), Location::Trash) => self.audit_in_trash(job),
                 _ => self.audit.clone(),
             },
             edit,

@@ -18,7 +18,7 @@ use crate::{
     },
     commands::retry,
     config::{Config, Environment, Flags},
-    job::{Entry, Job, Origin, Shelf},
+    job::{Entry, Job, Location, Origin},
     output::{Text, short},
 };
 
@@ -37,7 +37,7 @@ pub(super) enum BoardValue {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct JobRange {
-    shelves: &'static [Shelf],
+    locations: &'static [Location],
     which: Which,
     is_fit: fn(&Entry) -> bool,
 }
@@ -46,22 +46,23 @@ impl JobRange {
     /// With --force some commands accept more jobs.
     pub(super) fn of(command: &str) -> Self {
         let claimed: fn(&Entry) -> bool = |entry| entry.holding().is_some();
-        let (shelves, which, is_fit): (&'static [Shelf], _, fn(&Entry) -> bool) = match command {
-            "claim" => (&[Shelf::Board], Which::Unclaimed, |_| true),
-            "change" => (&Shelf::LIVE, Which::Unclaimed, |_| true),
-            "consume" | "trash" => (&[Shelf::Board], Which::All, |entry| {
+        let (locations, which, is_fit): (&'static [Location], _, fn(&Entry) -> bool) = match command
+        {
+            "claim" => (&[Location::Board], Which::Unclaimed, |_| true),
+            "change" => (&Location::LIVE, Which::Unclaimed, |_| true),
+            "consume" | "trash" => (&[Location::Board], Which::All, |entry| {
                 entry.holding().is_some() || typed_words().iter().any(|word| word == "--force")
             }),
-            "abandon" | "extend" | "owner" => (&[Shelf::Board], Which::All, claimed),
-            "restore" | "purge" => (&[Shelf::Trash], Which::All, |_| true),
-            "retry" => (&Shelf::LIVE, Which::All, |entry| {
+            "abandon" | "extend" | "owner" => (&[Location::Board], Which::All, claimed),
+            "restore" | "purge" => (&[Location::Trash], Which::All, |_| true),
+            "retry" => (&Location::LIVE, Which::All, |entry| {
                 retry::judge(entry, Utc::now(), false, false).is_ok()
             }),
-            "show" | "explain" => (&Shelf::LIVE, Which::All, |_| true),
-            _ => (&[Shelf::Board], Which::All, |_| true),
+            "show" | "explain" => (&Location::LIVE, Which::All, |_| true),
+            _ => (&[Location::Board], Which::All, |_| true),
         };
         Self {
-            shelves,
+            locations,
             which,
             is_fit,
         }
@@ -132,9 +133,9 @@ async fn gather(wanted: BoardValue, board: &dyn Board, offer: &mut Offer) -> boa
             return Ok(());
         }
     };
-    for &shelf in jobs.shelves {
+    for &location in jobs.locations {
         let mut entries = board.entries(Query {
-            shelf,
+            location,
             which: jobs.which,
             order,
             detail: Detail::Brief,

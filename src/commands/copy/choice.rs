@@ -9,7 +9,7 @@ use super::CopyArgs;
 use crate::{
     board::{Board, Detail, Order, Query, filter::Filters},
     exit::CommandError,
-    job::{Draft, Entry, Shelf},
+    job::{Draft, Entry, Location},
     transfer::{
         batches::{Batches, NextRecord, RecordSource, Unusable},
         record::{self, Conversion},
@@ -32,12 +32,12 @@ impl<'a> CopyChoice<'a> {
     pub(super) fn batches(
         &'a self,
         board: &'a dyn Board,
-        shelf: Shelf,
+        location: Location,
         order: Order,
     ) -> Batches<impl RecordSource<Record = Passenger>> {
         let entries = board.entries(Query {
             order,
-            ..Query::all(shelf, Detail::Stored)
+            ..Query::all(location, Detail::Stored)
         });
         Batches::new(
             entries.map(|entry| anyhow::Ok(self.candidate(entry?))),

@@ -14,8 +14,8 @@ use crate::{
     diagnosis::is_left_by_move,
     exit::CommandError,
     job::{
-        AuditEntry, Authority, Claimant, Claimed, Decision, Draft, Entry, Identity, Job,
-        MoveRecord, Owner, Settlement, Shelf, Stage, Term,
+        AuditEntry, Authority, Claimant, Claimed, Decision, Draft, Entry, Identity, Job, Location,
+        MoveRecord, Owner, Settlement, Stage, Term,
     },
     lease::{Keeper, KeptLease},
     process::clock::Boottime,
@@ -158,7 +158,7 @@ impl Mover<'_> {
             Err(_) => JobRef::Uuid(trip.draft.uuid.to_string()),
         });
         let wanted: Vec<_> = wanted.collect();
-        let found = to.find(Shelf::Board, &wanted).await;
+        let found = to.find(Location::Board, &wanted).await;
         for (at, (trip, posted)) in open.into_iter().zip(posted).enumerate() {
             let found = found.as_ref().map(|found| &found[at][..]);
             (trip.copy, trip.end) = self.received(trip, posted, found);

@@ -13,7 +13,7 @@ use crate::{
     board::{self, BoardError, BoardExt, Detail, JobRef, Query},
     diagnosis::{has_mover_ended, is_copy_of_move, is_move_over, is_of_broken_move},
     exit::CommandError,
-    job::{Entry, Job, MoveRecord, Owner, Shelf, Stage},
+    job::{Entry, Job, Location, MoveRecord, Owner, Stage},
     suggest::Hint,
 };
 
@@ -32,7 +32,7 @@ pub(super) async fn resume(route: &Route) -> board::Result<Vec<CopyResult>> {
     if owners.is_empty() {
         return Ok(resumed);
     }
-    let mut entries = route.to.entries(Query::all(Shelf::Board, Detail::Brief));
+    let mut entries = route.to.entries(Query::all(Location::Board, Detail::Brief));
     while let Some(entry) = entries.try_next().await? {
         let claim = entry.holding().filter(|it| is_copy_of_move(it));
         let owner = claim.and_then(|it| it.owner.clone());
@@ -71,7 +71,7 @@ pub(super) async fn resume(route: &Route) -> board::Result<Vec<CopyResult>> {
 async fn resolve(route: &Route, copies: Vec<(Job, Owner)>) -> board::Result<Vec<CopyResult>> {
     let uuid = |job: &Job| JobRef::Uuid(job.uuid.clone());
     let wanted: Vec<_> = copies.iter().map(|(job, _)| uuid(job)).collect();
-    let found = route.from.find(Shelf::Board, &wanted).await?;
+    let found = route.from.find(Location::Board, &wanted).await?;
     let (mut busy, mut dead) = (HashSet::new(), Vec::new());
     for ((copy, owner), found) in copies.iter().zip(found) {
         for claimed in found.iter().filter(|it| it.is_owned_by(owner)) {
@@ -86,8 +86,12 @@ async fn resolve(route: &Route, copies: Vec<(Job, Owner)>) -> board::Result<Vec<
     }
     // Read after the claims have ended: a move without its claim adds no record.
     let records = route.records().await?;
-    let shelves = [Shelf::Board, Shelf::Trash, Shelf::History];
-    let mut found = route.from.resolve_on(&shelves, &wanted).await?.into_iter();
+    let locations = [Location::Board, Location::Trash, Location::History];
+    let mut found = route
+        .from
+        .resolve_on(&locations, &wanted)
+        .await?
+        .into_iter();
     let (mut resumed, mut open) = (Vec::new(), Vec::new());
     for (copy, owner) in copies {
         let has_record = records.contains(&MoveRecord::commit(&owner, &copy.uuid));

@@ -6,8 +6,8 @@ use crate::{
     board::{self, Board, BoardError},
     exit::CommandError,
     job::{
-        Aftermath, AuditEntry, Authority, Decision, Entry, Identity, Job, JobKey, MOST_RECORDS,
-        MoveRecord, Owner, Settlement, Shelf,
+        Aftermath, AuditEntry, Authority, Decision, Entry, Identity, Job, JobKey, Location,
+        MOST_RECORDS, MoveRecord, Owner, Settlement,
     },
 };
 
@@ -117,7 +117,7 @@ pub(super) fn each<T>(
 
 pub(super) fn taken(by: Option<&Entry>) -> anyhow::Error {
     let place = match by {
-        Some(Entry::Job(job)) if job.shelf == Shelf::Trash => "in the trash of the target",
+        Some(Entry::Job(job)) if job.location == Location::Trash => "in the trash of the target",
         _ => "there",
     };
     let message = format!("a job with this uuid is already {place}; both jobs are unchanged");

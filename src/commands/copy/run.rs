@@ -19,7 +19,7 @@ use crate::{
     context::Context,
     diagnosis::is_left_by_move,
     exit::CommandError,
-    job::{Entry, Shelf},
+    job::{Entry, Location},
     transfer::loader::{Loaded, Loader},
 };
 
@@ -37,7 +37,7 @@ impl CopyRun<'_> {
     /// Returns the jobs on the board that can move, and reports the other ones.
     pub(super) async fn movable(&mut self, ctx: &Context) -> anyhow::Result<Vec<Entry>> {
         let from = &*self.route.from;
-        let mut batches = self.choice.batches(from, Shelf::Board, Order::Posted);
+        let mut batches = self.choice.batches(from, Location::Board, Order::Posted);
         let mut jobs = Vec::new();
         loop {
             let batch = batches.next(|it| self.results.fail_unusable(ctx, it));
@@ -61,17 +61,19 @@ impl CopyRun<'_> {
 
     pub(super) async fn all(&mut self, ctx: &mut Context) -> anyhow::Result<()> {
         let is_planned = self.choice.args.planned.is_some();
-        let shelves = Shelf::LIVE.into_iter();
-        for shelf in shelves.filter(|it| !is_planned || *it == Shelf::Board) {
-            let mut batches = self.choice.batches(&*self.route.from, shelf, Order::Posted);
+        let locations = Location::LIVE.into_iter();
+        for location in locations.filter(|it| !is_planned || *it == Location::Board) {
+            let mut batches = self
+                .choice
+                .batches(&*self.route.from, location, Order::Posted);
             loop {
                 let batch = batches.next(|it| self.results.fail_unusable(ctx, it));
                 let batch = batch
                     .await
                     .with_context(|| ctx.trying("copy", "the jobs"))?;
                 let Some(batch) = batch else { break };
-                let copied = match (&self.mover, shelf) {
-                    (Some(mover), Shelf::Board) => mover.pass(&self.loader, batch).await?,
+                let copied = match (&self.mover, location) {
+                    (Some(mover), Location::Board) => mover.pass(&self.loader, batch).await?,
                     _ => self.pass(batch).await?,
                 };
                 report(ctx, copied, &mut self.results, is_planned)?;
@@ -106,8 +108,8 @@ impl CopyRun<'_> {
         let loader = Loader::new(to, true).await;
         let mut loader = loader
             .with_context(|| format!("cannot compare the copy with the board {}", to.name()))?;
-        for shelf in Shelf::LIVE {
-            let mut batches = self.choice.batches(from, shelf, Order::Any);
+        for location in Location::LIVE {
+            let mut batches = self.choice.batches(from, location, Order::Any);
             while let Some(mut batch) = batches.next(drop).await? {
                 batch.retain(|(_, draft)| self.posted.contains_key(&draft.uuid));
                 let known = loader.known(&borrowed(&batch)).await?;
@@ -136,7 +138,7 @@ impl CopyRun<'_> {
         }
         let uuid = |(_, draft): &&Passenger| JobRef::Uuid(draft.uuid.to_string());
         let wanted: Vec<_> = jobs.iter().map(uuid).collect();
-        let ended = self.route.to.find(Shelf::History, &wanted).await?;
+        let ended = self.route.to.find(Location::History, &wanted).await?;
         let left = jobs.into_iter().zip(ended).filter(|((_, draft), ended)| {
             let number = self.posted.get(&draft.uuid);
             let mut numbers = ended.iter().filter_map(|it| it.job()?.sequence);

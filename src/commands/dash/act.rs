@@ -18,7 +18,7 @@ use crate::{
     },
     exit::chain,
     glob,
-    job::{AuditEntry, Entry, JobKey, Origin, Owner, Pause, Pauses, Shelf},
+    job::{AuditEntry, Entry, JobKey, Location, Origin, Owner, Pause, Pauses},
     output::{count_jobs, short},
     problem::Repair,
 };
@@ -36,12 +36,12 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    pub(super) fn problem(self, shelf: Shelf, is_claimed: bool) -> Option<&'static str> {
-        match (self, shelf) {
-            (Self::Abandon | Self::Release, Shelf::Board) if !is_claimed => {
+    pub(super) fn problem(self, location: Location, is_claimed: bool) -> Option<&'static str> {
+        match (self, location) {
+            (Self::Abandon | Self::Release, Location::Board) if !is_claimed => {
                 Some("the job is not claimed")
             }
-            (Self::Abandon | Self::Release | Self::Trash | Self::Consume, Shelf::Trash) => {
+            (Self::Abandon | Self::Release | Self::Trash | Self::Consume, Location::Trash) => {
                 Some("the job is in the trash; press R to retry it")
             }
             _ => None,

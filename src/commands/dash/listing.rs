@@ -5,7 +5,7 @@ use std::cmp::{Ordering, Reverse};
 use serde::Serialize;
 
 use super::row::{DashRow, RowPlace};
-use crate::{diagnosis::ProblemSelector, job::Shelf, names::named, problem::Code};
+use crate::{diagnosis::ProblemSelector, job::Location, names::named, problem::Code};
 
 named! {
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -26,7 +26,7 @@ named! {
 
 #[derive(Debug, Clone)]
 pub(super) enum ListingGroup {
-    On(Shelf),
+    On(Location),
     Of(Option<String>),
     Problem(Box<ProblemSelector>, String),
     Reason(String),
@@ -34,7 +34,7 @@ pub(super) enum ListingGroup {
 
 impl Default for ListingGroup {
     fn default() -> Self {
-        Self::On(Shelf::Board)
+        Self::On(Location::Board)
     }
 }
 
@@ -68,9 +68,9 @@ impl Listing {
             RowOrder::Expires => by(rows, |row| row.claim.as_ref()?.lapses_on),
             RowOrder::Tries => other.attempts.cmp(&one.attempts),
         };
-        let rank = |shelf: Shelf, row: &DashRow| {
+        let rank = |location: Location, row: &DashRow| {
             (
-                shelf != Shelf::Board,
+                location != Location::Board,
                 row.is_malformed,
                 Reverse(row.trashed_on()),
                 Reverse(row.priority),
@@ -86,15 +86,15 @@ impl Listing {
         }
     }
 
-    pub(super) fn admits(&self, shelf: Shelf, row: &DashRow) -> bool {
+    pub(super) fn admits(&self, location: Location, row: &DashRow) -> bool {
         match &self.which {
-            ListingGroup::On(wanted) => shelf == *wanted,
+            ListingGroup::On(wanted) => location == *wanted,
             ListingGroup::Of(owner) => {
                 let claim = row.claim.as_ref();
                 claim.is_some_and(|it| it.owner.as_ref().map(|it| it.to_string()) == *owner)
             }
             ListingGroup::Problem(selector, _) => row.causes.iter().any(|it| selector.fits(it)),
-            ListingGroup::Reason(reason) => shelf == Shelf::Trash && row.group() == reason,
+            ListingGroup::Reason(reason) => location == Location::Trash && row.group() == reason,
         }
     }
 }

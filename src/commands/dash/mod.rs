@@ -41,7 +41,7 @@ use crate::{
     context::Context,
     diagnosis::Snapshot,
     exit::CommandError,
-    job::Shelf,
+    job::Location,
     output::size_of,
 };
 
@@ -162,7 +162,7 @@ async fn once(
     let trying = || questions.ctx.trying("read", "the board");
     let mut take = |input| {
         let input = match input {
-            DashInput::Unread(why) | DashInput::Hidden(Shelf::Board, why) => {
+            DashInput::Unread(why) | DashInput::Hidden(Location::Board, why) => {
                 return Err(anyhow::Error::msg(why)).with_context(trying);
             }
             DashInput::Hidden(_, why)

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     board::{Event, EventKind, filter::Filters},
     diagnosis::{Cause, Snapshot},
-    job::{Entry, Origin, Shelf},
+    job::{Entry, Location, Origin},
 };
 
 /// The time of the last failure before the lookup, if known.
@@ -73,10 +73,10 @@ impl Picture {
         self.asked.clear();
     }
 
-    pub(super) fn read(&mut self, shelf: Shelf, entries: &[Entry], now: DateTime<Utc>) {
+    pub(super) fn read(&mut self, location: Location, entries: &[Entry], now: DateTime<Utc>) {
         self.is_unsorted |= entries.len() > self.order.len() / 4;
         for entry in entries {
-            let place = (shelf, entry.key().clone());
+            let place = (location, entry.key().clone());
             if !self.touched.contains(&place) {
                 self.put(place, entry, now);
             }
@@ -116,19 +116,19 @@ impl Picture {
             });
         };
         let (from, to) = match event.kind {
-            EventKind::Trashed => (Some(Shelf::Board), Some(Shelf::Trash)),
-            EventKind::Consumed => (Some(Shelf::Board), None),
-            EventKind::Purged => (Some(Shelf::Trash), None),
-            EventKind::Restored => (Some(Shelf::Trash), Some(Shelf::Board)),
-            _ => (None, Some(Shelf::Board)),
+            EventKind::Trashed => (Some(Location::Board), Some(Location::Trash)),
+            EventKind::Consumed => (Some(Location::Board), None),
+            EventKind::Purged => (Some(Location::Trash), None),
+            EventKind::Restored => (Some(Location::Trash), Some(Location::Board)),
+            _ => (None, Some(Location::Board)),
         };
         // A failure from before the posting is no news.
         let mut former = (event.kind == EventKind::Posted).then_some(Some(event.time));
-        for shelf in [from, to].into_iter().flatten() {
-            let place = (shelf, subject.key.clone());
+        for location in [from, to].into_iter().flatten() {
+            let place = (location, subject.key.clone());
             let awaited = [self.asked.remove(&place), self.wanted.remove(&place)];
             former = awaited.into_iter().flatten().fold(former, Option::or);
-            if from == Some(shelf)
+            if from == Some(location)
                 && let Some(row) = self.remove(&place)
             {
                 former = Some(row.failed_on());
@@ -179,7 +179,7 @@ impl Picture {
         let over = self.rows().filter(|(_, row)| has_changed(row));
         let places = seen
             .chain(over)
-            .filter(|((shelf, _), _)| *shelf == Shelf::Board);
+            .filter(|((location, _), _)| *location == Location::Board);
         let places = places.map(|(place, _)| place.clone());
         let places: Vec<_> = places.chain(doubts.cloned()).collect();
         for place in places {
@@ -351,8 +351,8 @@ impl Picture {
         }
     }
 
-    fn shows(&self, (shelf, _): &RowPlace, row: &DashRow) -> bool {
-        row.is_admitted && self.listing.admits(*shelf, row)
+    fn shows(&self, (location, _): &RowPlace, row: &DashRow) -> bool {
+        row.is_admitted && self.listing.admits(*location, row)
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     board::filter::{FieldPath, Filters},
     diagnosis::ProblemSelector,
-    job::{Entry, Shelf},
+    job::{Entry, Location},
     output::{Text, Tone},
     problem::Problem,
 };
@@ -296,8 +296,8 @@ fn prepare(state: &mut DashState, operation: Operation) -> Vec<DashEffect> {
             let opened = state.page_job().filter(|it| it.is_on_board());
             let entry = opened.and_then(Opened::entry);
             let place = |entry: &Entry| {
-                let shelf = entry.job().map_or(Shelf::Board, |job| job.shelf);
-                (shelf, entry.key().clone())
+                let location = entry.job().map_or(Location::Board, |job| job.location);
+                (location, entry.key().clone())
             };
             entry.map(place).into_iter().collect()
         }

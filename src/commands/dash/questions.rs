@@ -18,7 +18,7 @@ use crate::{
     context::Context,
     diagnosis::surroundings,
     exit::chain,
-    job::{Entry, Shelf},
+    job::{Entry, Location},
 };
 
 /// The number of records per update, so that keys are answered in between.
@@ -37,15 +37,15 @@ impl<'a> Questions<'a> {
     pub(super) fn read(self, filters: &Filters) -> LocalBoxStream<'a, DashInput> {
         let around = stream::once(self.surroundings());
         // The diagnosis needs the whole jobs of the board.
-        let shelves = [
-            (Shelf::Board, Detail::Whole),
-            (Shelf::Trash, filters.detail()),
+        let locations = [
+            (Location::Board, Detail::Whole),
+            (Location::Trash, filters.detail()),
         ];
-        let some = stream::iter(shelves).flat_map(move |(shelf, detail)| {
-            let entries = self.board.entries(Query::all(shelf, detail));
-            entries.ready_chunks(SOME).map(move |some| (shelf, some))
+        let some = stream::iter(locations).flat_map(move |(location, detail)| {
+            let entries = self.board.entries(Query::all(location, detail));
+            entries.ready_chunks(SOME).map(move |some| (location, some))
         });
-        let inputs = some.flat_map(|(shelf, some)| {
+        let inputs = some.flat_map(|(location, some)| {
             let mut entries = Vec::with_capacity(some.len());
             let mut error = None;
             for entry in some {
@@ -54,10 +54,10 @@ impl<'a> Questions<'a> {
                     Err(failed) if failed.is_retryable() => {
                         error = Some(DashInput::Unread(chain(&failed)));
                     }
-                    Err(failed) => error = Some(DashInput::Hidden(shelf, chain(&failed))),
+                    Err(failed) => error = Some(DashInput::Hidden(location, chain(&failed))),
                 }
             }
-            let entries = DashInput::Entries(shelf, entries);
+            let entries = DashInput::Entries(location, entries);
             stream::iter([Some(entries), error].into_iter().flatten())
         });
         around.chain(inputs).boxed_local()
@@ -70,11 +70,11 @@ impl<'a> Questions<'a> {
 
     async fn found(self, places: &[RowPlace]) -> Result<Vec<(RowPlace, Option<Entry>)>> {
         let mut found = Vec::with_capacity(places.len());
-        for shelf in Shelf::LIVE {
-            let there: Vec<_> = places.iter().filter(|place| place.0 == shelf).collect();
+        for location in Location::LIVE {
+            let there: Vec<_> = places.iter().filter(|place| place.0 == location).collect();
             let wanted: Vec<_> = (there.iter().map(|(_, key)| JobRef::Key(key.clone()))).collect();
             if !wanted.is_empty() {
-                let answers = self.board.find(shelf, &wanted).await?;
+                let answers = self.board.find(location, &wanted).await?;
                 let answers = there.into_iter().cloned().zip(answers);
                 found.extend(answers.map(|(place, mut it)| (place, it.pop())));
             }
@@ -121,7 +121,7 @@ impl<'a> Questions<'a> {
         let now = Utc::now();
         let entries = self
             .board
-            .entries(Query::all(Shelf::History, filters.detail()));
+            .entries(Query::all(Location::History, filters.detail()));
         let meant = entries.try_filter(|entry| std::future::ready(filters.matches(entry, now)));
         meant.take(MOST_ENDED).try_collect().await
     }

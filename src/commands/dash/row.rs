@@ -9,13 +9,13 @@ use crate::{
     diagnosis::{Cause, signature},
     job::{
         AuditEntry, ClaimEnd, Departure, Entry, Failure, Fence, History, Holding, Job, JobKey,
-        Malformed, Owner, Pauses, Priority, Shelf,
+        Location, Malformed, Owner, Pauses, Priority,
     },
     problem::{Code, Severity},
     secret::covered_text,
 };
 
-pub(super) type RowPlace = (Shelf, JobKey);
+pub(super) type RowPlace = (Location, JobKey);
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct DashRow {
@@ -135,7 +135,7 @@ impl DashRow {
         }
     }
 
-    pub(super) fn entry(&self, (shelf, key): &RowPlace, now: DateTime<Utc>) -> Entry {
+    pub(super) fn entry(&self, (location, key): &RowPlace, now: DateTime<Utc>) -> Entry {
         let extras = self.extras.as_deref().cloned().unwrap_or_default();
         let holding = self.claim.as_ref().map(|claim| claim.holding(now));
         if self.is_malformed {
@@ -160,7 +160,7 @@ impl DashRow {
             is_unfit: extras.is_unfit,
             is_denied: extras.is_denied,
             trashed_on: extras.trashed_on,
-            shelf: *shelf,
+            location: *location,
             history: History {
                 attempts: self.attempts,
                 not_before: extras.not_before,
@@ -229,7 +229,7 @@ impl RowExtras {
         let extras = match entry {
             Entry::Job(job) => {
                 let failure = job.history.failures.last();
-                let is_trash = job.shelf == Shelf::Trash;
+                let is_trash = job.location == Location::Trash;
                 Self {
                     is_misnamed: job.is_misnamed,
                     is_unfit: job.is_unfit,
@@ -312,7 +312,7 @@ mod tests {
         });
         let entry = Entry::Job(Box::new(job));
         let row = DashRow::of(&entry, Vec::new(), &mut Interner::default(), now);
-        let place = (Shelf::Board, entry.key().clone());
+        let place = (Location::Board, entry.key().clone());
         assert_eq!(row.entry(&place, now), entry);
     }
 

@@ -18,7 +18,7 @@ use crate::{
     board::{JobRef, filter::Filters},
     commands::watch::PrintedEvent,
     diagnosis::{Explanation, Snapshot},
-    job::{Conductor, Entry, Shelf},
+    job::{Conductor, Entry, Location},
     output::{Text, Tone},
     problem::Severity,
     suggest::Suggestion,
@@ -104,8 +104,11 @@ impl Opened {
     }
 
     pub(super) fn is_on_board(&self) -> bool {
-        self.entry()
-            .is_some_and(|entry| entry.job().is_none_or(|job| job.shelf != Shelf::History))
+        self.entry().is_some_and(|entry| {
+            entry
+                .job()
+                .is_none_or(|job| job.location != Location::History)
+        })
     }
 }
 
@@ -125,7 +128,7 @@ pub(super) struct DashState {
     pub(super) heard: DateTime<Utc>,
     pub(super) patience: TimeDelta,
     pub(super) is_silent: bool,
-    pub(super) hidden: Vec<Shelf>,
+    pub(super) hidden: Vec<Location>,
     pub(super) is_reading: bool,
     pub(super) has_read: bool,
     pub(super) picture: Picture,
@@ -187,8 +190,8 @@ impl DashState {
     pub(super) fn list(&mut self) {
         let which = match (&self.within, self.view) {
             (Some(which), _) => which.clone(),
-            (None, View::Trash) => ListingGroup::On(Shelf::Trash),
-            (None, _) => ListingGroup::On(Shelf::Board),
+            (None, View::Trash) => ListingGroup::On(Location::Trash),
+            (None, _) => ListingGroup::On(Location::Board),
         };
         self.picture.list(|it| it.which = which);
     }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     diagnosis::{ByOwner, Cause, Figures, Snapshot, Surveyor, count},
-    job::{Entry, Owner, Shelf},
+    job::{Entry, Location, Owner},
     problem::Problem,
     suggest::Suggestion,
 };
@@ -66,7 +66,7 @@ impl Summary {
         let mut trashed = 0;
         for (place, row) in picture.rows() {
             let entry = row.entry(place, now);
-            let causes = match place.0 == Shelf::Board {
+            let causes = match place.0 == Location::Board {
                 true => judge(
                     &all.survey.snapshot,
                     place,
@@ -77,13 +77,13 @@ impl Summary {
                 ),
                 false => None,
             };
-            all.survey.has_commands |= row.has_command && place.0 == Shelf::Board;
+            all.survey.has_commands |= row.has_command && place.0 == Location::Board;
             // An unreadable record in the trash is out of the way.
-            if place.0 == Shelf::Board || !row.is_malformed {
+            if place.0 == Location::Board || !row.is_malformed {
                 all.add_judged(&entry, causes.as_ref().unwrap_or(&row.causes));
             }
             match place.0 {
-                Shelf::Trash => {
+                Location::Trash => {
                     trashed += 1;
                     if row.is_admitted {
                         trash.add(row.group(), &row.name, row.trashed_on());

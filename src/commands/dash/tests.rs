@@ -24,8 +24,8 @@ use crate::{
     },
     diagnosis::{Figures, Snapshot, Surveyor},
     job::{
-        ClaimEnd, Conductor, ConductorReport, Entry, Failure, Fence, Holding, Job, JobKey, Owner,
-        PublishedPolicy, Shelf,
+        ClaimEnd, Conductor, ConductorReport, Entry, Failure, Fence, Holding, Job, JobKey,
+        Location, Owner, PublishedPolicy,
     },
     problem::{Code, Problem},
 };
@@ -66,7 +66,7 @@ pub(super) fn failed(mut job: Job, stderr: &str, minutes: i64) -> Job {
 }
 
 pub(super) fn trashed(mut job: Job) -> Job {
-    job.shelf = Shelf::Trash;
+    job.location = Location::Trash;
     job.trashed_on = Some(now() - TimeDelta::minutes(1));
     job
 }
@@ -117,14 +117,15 @@ pub(super) fn state(view: View, jobs: Vec<Job>) -> DashState {
         Some(view),
         snapshot,
     );
-    let (trash, board): (Vec<_>, Vec<_>) =
-        jobs.into_iter().partition(|job| job.shelf == Shelf::Trash);
+    let (trash, board): (Vec<_>, Vec<_>) = jobs
+        .into_iter()
+        .partition(|job| job.location == Location::Trash);
     for input in [
         DashInput::Listening(None),
         DashInput::Reading,
         DashInput::Surroundings(Ok(surroundings(Vec::new()))),
-        DashInput::Entries(Shelf::Board, entries(board)),
-        DashInput::Entries(Shelf::Trash, entries(trash)),
+        DashInput::Entries(Location::Board, entries(board)),
+        DashInput::Entries(Location::Trash, entries(trash)),
         DashInput::Read,
         DashInput::History(Ok(Vec::new())),
     ] {
@@ -168,10 +169,10 @@ fn event_causes_a_lookup_and_stale_replies_are_ignored() {
     apply(&mut state, EventKind::Posted, &new);
     assert_eq!(names(&state), ["old"]);
     let asked = state.picture.ask(9);
-    assert_eq!(asked, [(Shelf::Board, new.key.clone())]);
+    assert_eq!(asked, [(Location::Board, new.key.clone())]);
     let found = |job: &Job| {
         let entry = Entry::Job(Box::new(job.clone()));
-        Ok(vec![((Shelf::Board, job.key.clone()), Some(entry))])
+        Ok(vec![((Location::Board, job.key.clone()), Some(entry))])
     };
     update(&mut state, DashInput::Found(found(&new)), now());
     assert_eq!(names(&state), ["old", "new"]);
@@ -192,11 +193,11 @@ fn reread_board_drops_missing_jobs_and_keeps_concurrent_events() {
     apply(&mut state, EventKind::Consumed, &gone);
     apply(&mut state, EventKind::Posted, &late);
     // The page was sent earlier.
-    let page = DashInput::Entries(Shelf::Board, entries(vec![gone, stays]));
+    let page = DashInput::Entries(Location::Board, entries(vec![gone, stays]));
     update(&mut state, page, now());
     update(&mut state, DashInput::Read, now());
     assert_eq!(names(&state), ["stays"]);
-    assert_eq!(state.picture.ask(9), [(Shelf::Board, late.key)]);
+    assert_eq!(state.picture.ask(9), [(Location::Board, late.key)]);
 }
 
 #[test]
@@ -233,7 +234,7 @@ fn invalid_filter_is_reported_and_the_last_one_stays() {
     press(&mut state, "\u{1b}");
     assert_eq!(state.picture.filters.to_string(), "name=b");
     update(&mut state, DashInput::Reading, now());
-    let page = DashInput::Entries(Shelf::Board, entries(vec![job("a", 9), job("b", 5)]));
+    let page = DashInput::Entries(Location::Board, entries(vec![job("a", 9), job("b", 5)]));
     update(&mut state, page, now());
     update(&mut state, DashInput::Read, now());
     assert_eq!(names(&state), ["b"]);
@@ -329,7 +330,7 @@ fn claim_that_is_not_renewed_becomes_a_problem() {
     let mut state = state(View::Problems, Vec::new());
     let known = surroundings(vec![east()]);
     update(&mut state, DashInput::Surroundings(Ok(known)), now());
-    let page = DashInput::Entries(Shelf::Board, entries(vec![late]));
+    let page = DashInput::Entries(Location::Board, entries(vec![late]));
     update(&mut state, page, now());
     state.update_summary();
     assert!(
@@ -526,9 +527,9 @@ fn silent_board_is_probed() {
     assert_eq!(state.link, Link::Live);
 }
 
-fn look_up(state: &mut DashState, shelf: Shelf, job: &Job) {
+fn look_up(state: &mut DashState, location: Location, job: &Job) {
     state.picture.ask(100);
-    let place = (shelf, job.key.clone());
+    let place = (location, job.key.clone());
     let found = vec![(place, Some(Entry::Job(Box::new(job.clone()))))];
     update(state, DashInput::Found(Ok(found)), now());
 }
@@ -542,22 +543,22 @@ fn failure_is_counted_once_despite_clock_differences() {
     // Its conductor's clock is an hour ahead.
     let again = failed(old, "no room", -60);
     apply(&mut state, EventKind::Abandoned, &again);
-    look_up(&mut state, Shelf::Board, &again);
+    look_up(&mut state, Location::Board, &again);
     assert_eq!(count(&state), 1);
     // A move is no new failure, and an event with an old failure is none.
     apply(&mut state, EventKind::Trashed, &again);
-    look_up(&mut state, Shelf::Trash, &trashed(again.clone()));
+    look_up(&mut state, Location::Trash, &trashed(again.clone()));
     apply(&mut state, EventKind::Restored, &again);
-    look_up(&mut state, Shelf::Board, &again);
+    look_up(&mut state, Location::Board, &again);
     let loaded = failed(job("b", 9), "no room", 5);
     apply(&mut state, EventKind::Posted, &loaded);
-    look_up(&mut state, Shelf::Board, &loaded);
+    look_up(&mut state, Location::Board, &loaded);
     assert_eq!(count(&state), 1);
     // It fails for the last time, and is in the trash before the lookup.
     let last = trashed(failed(again, "no room", -70));
     apply(&mut state, EventKind::Claimed, &last);
     apply(&mut state, EventKind::Trashed, &last);
-    look_up(&mut state, Shelf::Trash, &last);
+    look_up(&mut state, Location::Trash, &last);
     assert_eq!(count(&state), 2);
 }
 
@@ -581,7 +582,7 @@ fn rows_stay_sorted_under_random_changes() {
                 apply(&mut state, EventKind::Claimed, &job);
                 look_up(
                     &mut state,
-                    Shelf::Board,
+                    Location::Board,
                     &held(job.clone(), "ada", step % 5),
                 );
                 known.insert(at, job.name);

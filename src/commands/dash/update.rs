@@ -18,7 +18,7 @@ use crate::{
     board::{Event, EventKind, JobRef},
     commands::watch::PrintedEvent,
     diagnosis::{Explanation, Snapshot},
-    job::{Departure, Entry, Shelf},
+    job::{Departure, Entry, Location},
     output::Tone,
 };
 
@@ -46,10 +46,10 @@ pub(super) enum DashInput {
     Lost(String),
     Event(Event),
     Reading,
-    Entries(Shelf, Vec<Entry>),
+    Entries(Location, Vec<Entry>),
     Read,
     Unread(String),
-    Hidden(Shelf, String),
+    Hidden(Location, String),
     Found(Result<Vec<(RowPlace, Option<Entry>)>, String>),
     Pinged(Result<(), String>),
     History(Result<Vec<Entry>, String>),
@@ -119,7 +119,7 @@ fn answered(state: &mut DashState, answer: DashInput) -> Vec<DashEffect> {
             state.hidden.clear();
             state.picture.begin();
         }
-        DashInput::Entries(shelf, entries) => state.picture.read(shelf, &entries, now),
+        DashInput::Entries(location, entries) => state.picture.read(location, &entries, now),
         DashInput::Read => {
             (state.is_reading, state.has_read) = (false, true);
             state.picture.end();
@@ -129,8 +129,8 @@ fn answered(state: &mut DashState, answer: DashInput) -> Vec<DashEffect> {
                 return vec![DashEffect::ReadHistory];
             }
         }
-        DashInput::Hidden(shelf, why) => {
-            state.hidden.push(shelf);
+        DashInput::Hidden(location, why) => {
+            state.hidden.push(location);
             state.say(Tone::Bad, why);
         }
         DashInput::Found(Ok(found)) => {

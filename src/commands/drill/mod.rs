@@ -33,7 +33,7 @@ use crate::{
     diagnosis::is_silent,
     duration,
     exit::CommandError,
-    job::{Draft, Entry, Priority, Shelf},
+    job::{Draft, Entry, Location, Priority},
     process::signal::Signals,
 };
 
@@ -312,8 +312,8 @@ impl Drill<'_> {
             .iter()
             .map(|it| JobRef::Uuid(it.to_string()))
             .collect();
-        let shelves = [Shelf::Board, Shelf::Trash, Shelf::History];
-        let found = self.board.resolve_on(&shelves, &references).await?;
+        let locations = [Location::Board, Location::Trash, Location::History];
+        let found = self.board.resolve_on(&locations, &references).await?;
         let uuids = self.jobs.iter().map(Uuid::to_string);
         let pairs = uuids.zip(&found);
         Ok(pairs
@@ -323,17 +323,17 @@ impl Drill<'_> {
 
     /// Removes the remaining jobs of the drill, claimed or not.
     async fn remove_rest(&self, ctx: &Context) -> anyhow::Result<()> {
-        for (shelf, action) in [
+        for (location, action) in [
             (
-                Shelf::Board,
+                Location::Board,
                 Action::Consume {
                     force: Force::Any,
                     failed: false,
                 },
             ),
-            (Shelf::Trash, Action::Purge),
+            (Location::Trash, Action::Purge),
         ] {
-            let query = Query::all(shelf, Detail::Brief);
+            let query = Query::all(location, Detail::Brief);
             let own = self.board.entries(query).try_filter(|entry| {
                 let uuid = entry.job().and_then(|job| job.uuid.parse::<Uuid>().ok());
                 std::future::ready(uuid.is_some_and(|uuid| self.jobs.contains(&uuid)))

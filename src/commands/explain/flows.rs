@@ -11,7 +11,7 @@ use crate::{
     context::Context,
     diagnosis::{Explanation, SKEW, Snapshot, octavia_expiry},
     exit::chain,
-    job::{Entry, Job, Shelf},
+    job::{Entry, Job, Location},
     logbook::{Flow, position},
     problem::{Code, Fix, Problem},
     suggest::Suggestion,
@@ -31,8 +31,8 @@ pub(super) async fn add(
     let explained = explanations.iter_mut();
     let with_refs = explained.filter_map(|it| Some((it.job.parse::<JobRef>().ok()?, it)));
     let (wanted, mut explanations): (Vec<_>, Vec<_>) = with_refs.unzip();
-    let shelves = Shelf::LIVE;
-    let found = match board.resolve_on(&shelves, &wanted).await {
+    let locations = Location::LIVE;
+    let found = match board.resolve_on(&locations, &wanted).await {
         Ok(found) => found,
         Err(error) => {
             unseen(&mut explanations, &chain(&error));
@@ -82,7 +82,7 @@ async fn add_unclaimed(
     let keys = flows.iter().map(|(_, job, _)| JobRef::Key(job.key.clone()));
     let again = match keys.collect::<Vec<_>>().as_slice() {
         [] => return,
-        keys => board.resolve_on(&[Shelf::Board], keys).await,
+        keys => board.resolve_on(&[Location::Board], keys).await,
     };
     for ((explanation, job, changed), again) in zip(flows, again.unwrap_or_default()) {
         if again.is_ok_and(|entry| entry.holding().is_none()) {
@@ -103,9 +103,9 @@ fn with_book(entry: &Result<Entry>) -> Option<&Job> {
 }
 
 fn add_position(explanation: &mut Explanation, job: &Job, flow: Option<&Flow>, now: DateTime<Utc>) {
-    let progress = match (flow, job.shelf) {
+    let progress = match (flow, job.location) {
         (Some(flow), _) => position(flow, now),
-        (None, Shelf::Trash) => {
+        (None, Location::Trash) => {
             "the logbook is gone; a restored job would return to the trash immediately".to_owned()
         }
         (None, _) => "the flow record is gone; a worker can only trash the job".to_owned(),
@@ -131,7 +131,7 @@ fn changed_unclaimed(
         Ok(ago) => ago < expiry.duration(),
         Err(_) => changed - now < SKEW,
     };
-    let is_free = job.shelf == Shelf::Board && job.holding.is_none();
+    let is_free = job.location == Location::Board && job.holding.is_none();
     (is_free && is_recent && flow.is_under_way()).then_some(changed)
 }
 
@@ -161,7 +161,7 @@ mod tests {
             ..Flow::default()
         };
         let mut job = Job::named("a");
-        job.shelf = Shelf::Board;
+        job.location = Location::Board;
         let expiry = Expiry::default();
         let after = |seconds: i64| now - TimeDelta::seconds(seconds);
         let is_reported =

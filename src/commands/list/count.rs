@@ -84,9 +84,9 @@ pub(super) async fn count(
     filter: &ListFilter,
 ) -> anyhow::Result<u64> {
     let query = query(ctx, args, filter);
-    let shelves = args.shelves().into_iter();
-    let shelves = shelves.map(|shelf| board.entries(Query { shelf, ..query }));
-    let mut entries = stream::iter(shelves).flatten();
+    let locations = args.locations().into_iter();
+    let locations = locations.map(|location| board.entries(Query { location, ..query }));
+    let mut entries = stream::iter(locations).flatten();
     let hides = ctx.hides_secrets();
     let mut counts = HashMap::<Vec<Value>, u64>::new();
     while let Some(entry) = entries.try_next().await.with_context(|| trying(ctx))? {

@@ -9,7 +9,7 @@ use super::plan::{RepairPlan, Step};
 use crate::{
     diagnosis::{JudgedBalancer, Verdict, Workers},
     duration,
-    job::{Entry, Job, Shelf, octavia},
+    job::{Entry, Job, Location, octavia},
     logbook::{LoadBalancer, StuckAmphora, position},
     output::{Cell, Page, Report, Row, Tone, rfc3339, short},
     suggest::Suggestion,
@@ -142,8 +142,8 @@ fn on_board(judged: &JudgedBalancer) -> String {
     let name = octavia::flow(&job.name).unwrap_or(&job.name);
     let reference = job.reference();
     let reference = short(&reference);
-    match (job.shelf, job.owner()) {
-        (Shelf::Trash, _) => format!("{name} {reference} is in the trash"),
+    match (job.location, job.owner()) {
+        (Location::Trash, _) => format!("{name} {reference} is in the trash"),
         (_, Some(owner)) => format!("{name} {reference}, claimed by {owner}"),
         (_, None) if judged.in_front > 0 => {
             let front = judged.in_front;

@@ -14,7 +14,7 @@ use crate::{
     },
     context::Context,
     exit::{CommandError, chain},
-    job::Shelf,
+    job::Location,
     logbook::FlowSubject,
 };
 
@@ -84,10 +84,10 @@ impl AboutArgs {
     ) -> anyhow::Result<Vec<JobRef>> {
         let filters = Filters::new(self.filters(ctx).await?);
         let (now, mut jobs) = (Utc::now(), Vec::new());
-        for shelf in Shelf::LIVE {
+        for location in Location::LIVE {
             let mut entries = board.entries(Query {
                 order: Order::Rank,
-                ..Query::all(shelf, Detail::Whole)
+                ..Query::all(location, Detail::Whole)
             });
             let trying = || ctx.trying("list", "the jobs");
             while let Some(entry) = entries.try_next().await.with_context(trying)? {

@@ -9,7 +9,7 @@ use crate::{
     board::{Board, BoardError, Detail, Health, Query},
     config::Expiry,
     diagnosis::{Cause, Judged, Snapshot, Survey, Surveyor, age},
-    job::{Job, Shelf},
+    job::{Job, Location},
     output::{Exposition, timestamp},
     problem::{Code, Group},
 };
@@ -64,7 +64,7 @@ async fn look(board: &dyn Board, expiry: Option<Expiry>) -> Result<BoardReading,
     // No name is printed.
     let mut surveyor = Surveyor::new(snapshot).with_names(1);
     let mut claimable = Claimable::default();
-    let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
+    let mut entries = board.entries(Query::all(Location::Board, Detail::Whole));
     while let Some(entry) = entries.try_next().await? {
         let judged = surveyor.add(&entry);
         if let Some(job) = entry.job().filter(|job| is_claimable(job, &judged, now)) {

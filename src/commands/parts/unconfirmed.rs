@@ -7,7 +7,7 @@ use tokio::time::{self, Instant};
 use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef},
     exit::CommandError,
-    job::{Aftermath, Claimant, Claimed, Entry, Fence, Job, JobKey, Owner, Shelf, Term},
+    job::{Aftermath, Claimant, Claimed, Entry, Fence, Job, JobKey, Location, Owner, Term},
 };
 
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
@@ -117,7 +117,10 @@ async fn perhaps_claimed(
         .iter()
         .map(|job| JobRef::Key(job.key.clone()))
         .collect();
-    let found = board.find(Shelf::Board, &wanted).await.unwrap_or_default();
+    let found = board
+        .find(Location::Board, &wanted)
+        .await
+        .unwrap_or_default();
     // The job was unclaimed a moment ago.
     let at = found
         .iter()
@@ -142,7 +145,7 @@ pub(crate) async fn posted_claim(
     let wanted = JobRef::Uuid(uuid.to_owned());
     let found = async {
         loop {
-            match board.resolve_one(Shelf::Board, &wanted).await {
+            match board.resolve_one(Location::Board, &wanted).await {
                 Err(error) if error.is_retryable() => time::sleep(CONFIRM_PAUSE).await,
                 found => return found.ok(),
             }

@@ -20,7 +20,7 @@ use crate::{
     diagnosis::{
         Checkup, Departures, Signatures, Snapshot, Surveyor, examine, octavia_expiry, seen,
     },
-    job::{ClaimEnd, Conductor, Departure, Entry, Job, Shelf},
+    job::{ClaimEnd, Conductor, Departure, Entry, Job, Location},
     problem::{Group, Problem},
 };
 
@@ -77,14 +77,14 @@ impl ReportData {
         }
         self.failures.add(job);
         self.runs.add_failures(job);
-        match job.shelf {
-            Shelf::Board => self.add_waiting(job),
-            Shelf::Trash => {
+        match job.location {
+            Location::Board => self.add_waiting(job),
+            Location::Trash => {
                 if let Some(time) = job.trashed_on.filter(|_| job.fatal_failure().is_some()) {
                     self.events.add(CountedEvent::Failed, time);
                 }
             }
-            Shelf::History => self.add_ended(job),
+            Location::History => self.add_ended(job),
         }
     }
 
@@ -138,7 +138,7 @@ impl ReportData {
     }
 
     async fn add_history(&mut self, board: &dyn Board, history: u32) -> Result<(), BoardError> {
-        let mut entries = board.entries(Query::all(Shelf::History, Detail::Brief));
+        let mut entries = board.entries(Query::all(Location::History, Detail::Brief));
         while let Some(entry) = entries.try_next().await? {
             self.add_left(&guarded(entry, TimeDelta::zero()));
         }
@@ -224,7 +224,7 @@ pub(super) async fn gather(
     let read = ctx
         .out
         .progress("reading", Some(health.jobs + health.trashed));
-    let trash = surveyor.read(board, Shelf::Trash, |entry| {
+    let trash = surveyor.read(board, Location::Trash, |entry| {
         read.add(1);
         let entry = guarded(entry, TimeDelta::zero());
         match &entry {
@@ -235,7 +235,7 @@ pub(super) async fn gather(
     });
     seen(&mut unseen, "the trash", trash.await).with_context(trying)?;
     unseen.extend(gathered.unread());
-    let jobs = surveyor.read(board, Shelf::Board, |entry| {
+    let jobs = surveyor.read(board, Location::Board, |entry| {
         read.add(1);
         let entry = guarded(entry, at - now);
         if let Entry::Job(job) = &entry {

@@ -17,7 +17,7 @@ use self::{
 use super::{facts::ReportFacts, gather::ReportData, html, words::Remainder};
 use crate::{
     diagnosis::Departures,
-    job::{ClaimEnd, Departure, Owner, Shelf},
+    job::{ClaimEnd, Departure, Location, Owner},
     output::{Page, Report as _},
     problem::Severity,
 };
@@ -196,7 +196,7 @@ fn failed_jobs_in_the_trash_are_counted_as_a_problem() {
     let (mut gathered, mut surveyor) = (ReportData::new(at()), surveyor(Vec::new()));
     for number in 0..3 {
         let mut job = strangers.job(number, 100);
-        (job.shelf, job.trashed_on) = (Shelf::Trash, Some(ago(10)));
+        (job.location, job.trashed_on) = (Location::Trash, Some(ago(10)));
         job.history.failures = (0..number).map(|_| strangers.failure(20)).collect();
         let entry = guarded_entry(job);
         gathered.add(entry.job().unwrap());

@@ -25,7 +25,7 @@ use crate::{
     diagnosis::{Judged, Snapshot, signature},
     duration,
     exit::CommandError,
-    job::{Departure, Entry, Failure, History, Job, Shelf, State},
+    job::{Departure, Entry, Failure, History, Job, Location, State},
     output::{count_jobs, short},
     problem::Code,
     process::signal::Signals,
@@ -157,7 +157,7 @@ impl CanaryArgs {
         let found = find_everywhere(board, &references(canaries)).await;
         for entry in found.with_context(trying)?.into_iter().flatten() {
             let Entry::Job(mut job) = entry else { continue };
-            job.shelf = Shelf::Board;
+            job.location = Location::Board;
             job.history = History::default();
             let name = job.name.clone();
             let Judged { main, will_run, .. } = snapshot.judge(&Entry::Job(job));
@@ -213,13 +213,13 @@ impl Canary {
     fn outcome(&self, job: &Job) -> Option<Option<Failure>> {
         let last = job.history.failures.last();
         let departure = job.ended.as_ref().map(|end| end.departure);
-        match (job.shelf, departure) {
-            (Shelf::History, Some(Departure::Failed)) => Some(last.cloned()),
-            (Shelf::History, _) => Some(None),
+        match (job.location, departure) {
+            (Location::History, Some(Departure::Failed)) => Some(last.cloned()),
+            (Location::History, _) => Some(None),
             _ if last.is_some() && last != self.last.as_ref() => Some(last.cloned()),
-            (Shelf::Trash, _) => Some(Some(Failure::reported("it moved to the trash", ""))),
+            (Location::Trash, _) => Some(Some(Failure::reported("it moved to the trash", ""))),
             // A retry may have reset the count.
-            (Shelf::Board, _) => {
+            (Location::Board, _) => {
                 let is_postponed = ![0, self.postponed].contains(&job.history.postponed);
                 is_postponed.then_some(None)
             }

@@ -14,7 +14,7 @@ use crate::{
         BoardError, BoardExt as _, ClaimRules, JobRef, Settled, ext::the_answer, scratch::Testable,
     },
     job::{
-        Authority, Claim, Claimant, Claimed, Decision, Draft, Entry, Job, JobKey, Owner, Shelf,
+        Authority, Claim, Claimant, Claimed, Decision, Draft, Entry, Job, JobKey, Location, Owner,
         Term,
     },
 };
@@ -105,11 +105,11 @@ impl Trial<'_> {
 
     pub(super) async fn find(
         &self,
-        shelf: Shelf,
+        location: Location,
         keys: &[JobKey],
     ) -> TrialResult<Vec<Option<Job>>> {
         let wanted: Vec<_> = keys.iter().cloned().map(JobRef::Key).collect();
-        let found = self.bob.find(shelf, &wanted).await?;
+        let found = self.bob.find(location, &wanted).await?;
         let found = found
             .into_iter()
             .map(|entries| match entries.into_iter().next() {
@@ -124,12 +124,16 @@ impl Trial<'_> {
     }
 
     pub(super) async fn absent(&self, keys: &[JobKey]) -> TrialResult<usize> {
-        let found = self.find(Shelf::Board, keys).await?;
+        let found = self.find(Location::Board, keys).await?;
         Ok(found.iter().filter(|it| it.is_none()).count())
     }
 
-    pub(super) async fn find_one(&self, shelf: Shelf, key: &JobKey) -> TrialResult<Option<Job>> {
-        let found = self.find(shelf, std::slice::from_ref(key)).await?;
+    pub(super) async fn find_one(
+        &self,
+        location: Location,
+        key: &JobKey,
+    ) -> TrialResult<Option<Job>> {
+        let found = self.find(location, std::slice::from_ref(key)).await?;
         Ok(found.into_iter().next().flatten())
     }
 }

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     board::{BoardError, BoardExt as _, ClaimRules, scratch::Testable},
-    job::{Claimant, Claimed, Decision, JobKey, Shelf, Term},
+    job::{Claimant, Claimed, Decision, JobKey, Location, Term},
 };
 
 /// How often the test checks whether a claim has expired.
@@ -49,7 +49,7 @@ impl Trial<'_> {
         let claim = self.claim_of(&claimed, &by);
         let since = Instant::now();
         loop {
-            match self.find_one(Shelf::Board, &key).await? {
+            match self.find_one(Location::Board, &key).await? {
                 None => return broken("a job disappeared together with its claim"),
                 Some(job) if job.holding.is_none() => break,
                 Some(_) => time::sleep(PACE).await,
@@ -142,7 +142,7 @@ impl Trial<'_> {
         let (mut unheard, mut done) = (0_usize, 0_usize);
         for key in &keys {
             let claimed = self.claim_and_cut(&cutter, key, &by, usual).await?;
-            let Some(job) = self.find_one(Shelf::Board, key).await? else {
+            let Some(job) = self.find_one(Location::Board, key).await? else {
                 return broken("a broken connection lost a job");
             };
             let holding = job.holding;

@@ -14,7 +14,7 @@ use super::{
     promise::{Assessment, TrialError, TrialResult, broken, require},
     trial::Trial,
 };
-use crate::job::{Job, Owner, Shelf};
+use crate::job::{Job, Location, Owner};
 
 pub(super) const PROCESSES: (usize, usize) = (4, 5);
 
@@ -36,7 +36,7 @@ impl Trial<'_> {
             let ended = join_all(ended).await.into_iter().flatten().flatten();
             let codes: Vec<_> = ended.map(|it| it.code()).collect();
             let won = codes.iter().filter(|code| **code == Some(0)).count();
-            let job = self.find_one(Shelf::Board, &key).await?;
+            let job = self.find_one(Location::Board, &key).await?;
             let owner = job.as_ref().and_then(Job::owner);
             match (won, owner) {
                 (1, Some(owner)) => self.consume_of(&key, owner).await?,
@@ -76,7 +76,7 @@ impl Trial<'_> {
             let noise = u64::from(Uuid::new_v4().as_bytes()[0]);
             time::sleep(Duration::from_micros(noise * 100)).await;
             drop(rival);
-            let Some(job) = self.find_one(Shelf::Board, key).await? else {
+            let Some(job) = self.find_one(Location::Board, key).await? else {
                 return broken("a killed process lost a job");
             };
             match job.holding {

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     board::{BoardError, ClaimRules, REFRESH, scratch::Testable},
     exit::chain,
-    job::{Authority, Claim, Conductor, Decision, Settlement, Shelf},
+    job::{Authority, Claim, Conductor, Decision, Location, Settlement},
 };
 
 /// The lease duration of the watched claims, or the closest that the server grants.
@@ -288,7 +288,7 @@ impl<'a> Trial<'a> {
     /// Checks that the untouched jobs are there and, if `is_done`, that no other job is.
     async fn nothing_more(&self, is_done: bool) -> TrialResult<()> {
         // Syncs with a server that has all changes of the other clients.
-        self.find(Shelf::Board, &[]).await?;
+        self.find(Location::Board, &[]).await?;
         let health = self.bob.health().await?;
         let (jobs, trashed, left) = (health.jobs, health.trashed, WATCHED as u64);
         let why = format_args!(

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     board::{ClaimRules, Detail, EventKind, Query, ext::the_answer},
-    job::{Aftermath, Decision, Draft, Entry, JobKey, Purge, Restore, Shelf},
+    job::{Aftermath, Decision, Draft, Entry, JobKey, Location, Purge, Restore},
 };
 
 const HEARD: usize = 20;
@@ -34,7 +34,7 @@ impl Trial<'_> {
         drafts[7].details = serde_json::json!({ "text": "x".repeat(LARGE) }).into();
         let posted = self.ada.post(&drafts, None).await?;
         let posted = posted.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let query = Query::all(Shelf::Board, Detail::Whole);
+        let query = Query::all(Location::Board, Detail::Whole);
         let listed: Vec<_> = self.bob.entries(query).try_collect().await?;
         let is_there = |draft: &Draft| {
             let uuid = draft.uuid.to_string();
@@ -109,15 +109,15 @@ impl Trial<'_> {
         ))
     }
 
-    async fn is(&self, key: &JobKey, wanted: Option<Shelf>, verb: &str) -> TrialResult<()> {
-        for (shelf, place) in [
-            (Shelf::Board, "on the board"),
-            (Shelf::Trash, "in the trash"),
+    async fn is(&self, key: &JobKey, wanted: Option<Location>, verb: &str) -> TrialResult<()> {
+        for (location, place) in [
+            (Location::Board, "on the board"),
+            (Location::Trash, "in the trash"),
         ] {
-            let is_there = self.find_one(shelf, key).await?.is_some();
+            let is_there = self.find_one(location, key).await?.is_some();
             let not = if is_there { "" } else { "not " };
             let why = format_args!("a job was {verb} but is {not}{place}");
-            require(is_there == (wanted == Some(shelf)), why)?;
+            require(is_there == (wanted == Some(location)), why)?;
         }
         Ok(())
     }
@@ -136,10 +136,10 @@ impl Trial<'_> {
         }
         self.is(&keys[0], None, "consumed").await?;
         let key = &keys[1];
-        self.is(key, Some(Shelf::Trash), "trashed").await?;
+        self.is(key, Some(Location::Trash), "trashed").await?;
         let restored = [Restore::from_trash(key.clone(), None)];
         the_answer(&*self.ada, self.ada.restore(&restored).await?)?;
-        self.is(key, Some(Shelf::Board), "restored").await?;
+        self.is(key, Some(Location::Board), "restored").await?;
         let claim = self.win(&self.ada, key, &by).await?;
         self.settle(&self.ada, &claim, Decision::Trash(Aftermath::None))
             .await?;
@@ -169,7 +169,7 @@ impl Trial<'_> {
         };
         let look = async {
             loop {
-                let job = self.find_one(Shelf::Board, &key).await?;
+                let job = self.find_one(Location::Board, &key).await?;
                 let is_whole = job.is_some_and(|job| {
                     let is_claim = job.holding.is_none_or(|it| {
                         it.owner.as_ref() == Some(&by.owner) && it.fence.is_some()

@@ -12,7 +12,7 @@ use crate::{
     commands::bulk::report::Done,
     context::Context,
     exit::{CommandError, chain},
-    job::{Departure, Entry, Failure, Job, Shelf},
+    job::{Departure, Entry, Failure, Job, Location},
     secret::covered_text,
 };
 
@@ -26,7 +26,7 @@ pub(super) struct BadEnds {
 
 impl BadEnds {
     fn add(&mut self, ctx: &Context, how: &'static str, name: &str, job: Option<&Job>) {
-        let trashed = job.filter(|it| it.shelf == Shelf::Trash);
+        let trashed = job.filter(|it| it.location == Location::Trash);
         self.trashed
             .extend(trashed.map(|it| it.reference().into_owned()));
         let failure = job.and_then(|job| job.history.failures.last());
@@ -72,7 +72,7 @@ impl BadEnds {
     }
 }
 
-/// An awaited job that left the board, or its shelf.
+/// An awaited job that left the board, or its location.
 pub(super) struct EndedJob<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) job: &'a Awaited,
@@ -105,8 +105,8 @@ pub(super) async fn outcomes(
     jobs: &[EndedJob<'_>],
     bad_ends: &mut BadEnds,
 ) -> board::Result<Vec<AwaitedEnd>> {
-    let history = ended_entries(ctx, board, Shelf::History, jobs).await?;
-    let trash = ended_entries(ctx, board, Shelf::Trash, jobs).await?;
+    let history = ended_entries(ctx, board, Location::History, jobs).await?;
+    let trash = ended_entries(ctx, board, Location::Trash, jobs).await?;
     let (mut ends, mut unknown) = (Vec::new(), Vec::new());
     for EndedJob { name, job, ending } in jobs {
         let mut entries = history.iter().chain(&trash).filter_map(Entry::job);
@@ -159,10 +159,10 @@ fn note_unknown(ctx: &Context, board: &dyn Board, names: &[&str]) {
 async fn ended_entries(
     ctx: &Context,
     board: &dyn Board,
-    shelf: Shelf,
+    location: Location,
     jobs: &[EndedJob<'_>],
 ) -> board::Result<Vec<Entry>> {
-    let is_trash = shelf == Shelf::Trash;
+    let is_trash = location == Location::Trash;
     let meant = jobs
         .iter()
         .filter(|it| (it.ending == Ending::Trashed) == is_trash);
@@ -172,9 +172,9 @@ async fn ended_entries(
     if keys.is_empty() {
         return Ok(Vec::new());
     }
-    match board.find(shelf, &keys).await {
+    match board.find(location, &keys).await {
         Ok(found) => Ok(found.into_iter().flatten().collect()),
-        Err(error) if shelf == Shelf::History && error.is_retryable() => Err(error),
+        Err(error) if location == Location::History && error.is_retryable() => Err(error),
         Err(error) => {
             let (names, why) = (names.join(", "), chain(&error));
             ctx.out

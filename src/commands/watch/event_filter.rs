@@ -6,7 +6,7 @@ use chrono::Utc;
 
 use crate::{
     board::{Board, Detail, Event, EventKind, JobRef, Result, event::Subject, filter::Filters},
-    job::{ClaimEnd, Entry, History, Holding, Job, JobKey, Shelf},
+    job::{ClaimEnd, Entry, History, Holding, Job, JobKey, Location},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,9 @@ impl EventFilter {
     /// Whether a job matches now; a match is followed from now on.
     pub(super) fn follows(&mut self, entry: &Entry) -> bool {
         let holds = self.filters.matches(entry, Utc::now());
-        let may_change = entry.job().is_some_and(|job| job.shelf != Shelf::History);
+        let may_change = entry
+            .job()
+            .is_some_and(|job| job.location != Location::History);
         if holds && may_change && !self.filters.is_empty() {
             self.admitted.insert(entry.key().clone());
         }
@@ -94,25 +96,29 @@ impl EventFilter {
         event: &Event,
         subject: &Subject,
     ) -> Result<(Option<Job>, bool)> {
-        let shelves = match event.kind {
+        let locations = match event.kind {
             EventKind::Consumed | EventKind::Purged => return Ok((None, true)),
             // A malformed record has no name.
             _ if self.filters.are_answered_by_events() && !subject.name.is_empty() => {
                 return Ok((None, false));
             }
-            EventKind::Trashed => [Shelf::Trash, Shelf::Board],
-            _ => Shelf::LIVE,
+            EventKind::Trashed => [Location::Trash, Location::Board],
+            _ => Location::LIVE,
         };
-        let found = look_up(board, subject, shelves).await?;
+        let found = look_up(board, subject, locations).await?;
         let is_gone = found.is_none();
         Ok((found, is_gone))
     }
 }
 
-async fn look_up(board: &dyn Board, subject: &Subject, shelves: [Shelf; 2]) -> Result<Option<Job>> {
+async fn look_up(
+    board: &dyn Board,
+    subject: &Subject,
+    locations: [Location; 2],
+) -> Result<Option<Job>> {
     let wanted = [JobRef::Key(subject.key.clone())];
-    for shelf in shelves {
-        let found = board.find(shelf, &wanted).await?;
+    for location in locations {
+        let found = board.find(location, &wanted).await?;
         let job = found.into_iter().flatten().find_map(|entry| match entry {
             Entry::Job(job) if subject.sequence.is_none() || job.sequence == subject.sequence => {
                 Some(*job)
@@ -128,9 +134,9 @@ async fn look_up(board: &dyn Board, subject: &Subject, shelves: [Shelf; 2]) -> R
 
 fn job_after(event: &Event, subject: &Subject, found: Option<Job>) -> Entry {
     let mut job = found.unwrap_or_else(|| job_of(subject));
-    job.shelf = match event.kind {
-        EventKind::Trashed | EventKind::Purged => Shelf::Trash,
-        _ => Shelf::Board,
+    job.location = match event.kind {
+        EventKind::Trashed | EventKind::Purged => Location::Trash,
+        _ => Location::Board,
     };
     let is_of_this_claim = job.owner() == event.owner.as_ref();
     match event.kind {

@@ -10,7 +10,7 @@ use super::event_filter::EventFilter;
 use crate::{
     board::{Board, Event, EventKind, Query, Result, event::Subject},
     context::Context,
-    job::{AuditEntry, Departure, Entry, Failure, Job, JobKey, Owner, Shelf},
+    job::{AuditEntry, Departure, Entry, Failure, Job, JobKey, Location, Owner},
 };
 
 /// The largest difference between two clocks for one event.
@@ -80,9 +80,9 @@ pub(super) async fn past_events(
 ) -> Result<(Vec<Event>, ReplayedEvents)> {
     let mut jobs = HashMap::new();
     // In the order in which jobs move; the subscription reports jobs that come back. The last read counts.
-    for shelf in [Shelf::Board, Shelf::Trash, Shelf::History] {
-        match read(board, shelf, filter, since, &mut jobs).await {
-            Err(error) if shelf == Shelf::History && !error.is_retryable() => {
+    for location in [Location::Board, Location::Trash, Location::History] {
+        match read(board, location, filter, since, &mut jobs).await {
+            Err(error) if location == Location::History && !error.is_retryable() => {
                 ctx.out.note(format!("cannot read the history: {error}"));
             }
             read => read?,
@@ -96,12 +96,12 @@ pub(super) async fn past_events(
 
 async fn read(
     board: &dyn Board,
-    shelf: Shelf,
+    location: Location,
     filter: &mut EventFilter,
     since: DateTime<Utc>,
     jobs: &mut HashMap<(JobKey, Option<i64>), Vec<Event>>,
 ) -> Result<()> {
-    let mut entries = board.entries(Query::all(shelf, filter.detail()));
+    let mut entries = board.entries(Query::all(location, filter.detail()));
     while let Some(entry) = entries.try_next().await? {
         if !filter.follows(&entry) {
             continue;
@@ -197,10 +197,14 @@ fn returning_failures(job: &Job) -> &[Failure] {
         Some(end) => end.departure != Departure::Consumed,
         None => (job.trashed_on).is_some_and(|trashed| (trashed - last.time).abs() <= SLACK),
     });
-    match job.shelf {
+    match job.location {
         // A restored job keeps its failures, and the last one ended in the trash.
-        Shelf::Board => &failures[failures.len().saturating_sub(job.history.attempts as usize)..],
-        Shelf::Trash | Shelf::History => &failures[..failures.len() - usize::from(has_ended_it)],
+        Location::Board => {
+            &failures[failures.len().saturating_sub(job.history.attempts as usize)..]
+        }
+        Location::Trash | Location::History => {
+            &failures[..failures.len() - usize::from(has_ended_it)]
+        }
     }
 }
 
@@ -231,14 +235,14 @@ mod tests {
         use EventKind::{Abandoned, Posted, Trashed};
         let mut job = failed_twice();
         assert_eq!(kinds(&job), [Posted, Abandoned, Abandoned]);
-        job.shelf = Shelf::Trash;
+        job.location = Location::Trash;
         job.trashed_on = Some(job.history.failures[1].time);
         assert_eq!(kinds(&job), [Posted, Abandoned, Trashed]);
         // Trashed by hand, long after it failed.
         job.trashed_on = Some(Utc::now());
         assert_eq!(kinds(&job), [Posted, Abandoned, Abandoned, Trashed]);
         // Restored: its failures stay, and its attempts start from zero.
-        job.shelf = Shelf::Board;
+        job.location = Location::Board;
         (job.trashed_on, job.history.attempts) = (None, 0);
         assert_eq!(kinds(&job), [Posted]);
     }

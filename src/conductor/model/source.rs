@@ -40,25 +40,25 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim or a renewal is served",
         "board/zookeeper/write/claim.rs",
         &["attempt", "renew"],
-        "41125d12",
+        "bd87c2e8",
     ),
     (
         "a settlement is served",
         "board/zookeeper/write/settle.rs",
         &["settle_one", "permitted", "settling"],
-        "a53c633d",
+        "dba01c1c",
     ),
     (
         "a claim or a renewal is served",
         "board/embedded/write/claim.rs",
         &["take", "renew"],
-        "e24453b3",
+        "a3999f44",
     ),
     (
         "a settlement is served",
         "board/embedded/write/settle.rs",
         &["settle"],
-        "b552f4fa",
+        "0c33a43e",
     ),
     (
         "a claim or a settlement is permitted",
@@ -106,7 +106,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "possible claims are released",
         "board/ext.rs",
         &["release_held"],
-        "59a3bcc7",
+        "56c27e0f",
     ),
     (
         "an unconfirmed claim is noticed",

@@ -16,7 +16,7 @@ use crate::{
         progress::Note,
         skipped::{SkipReasons, SkippedJob},
     },
-    job::{Aftermath, ClaimEnd, Entry, JobKey, Shelf},
+    job::{Aftermath, ClaimEnd, Entry, JobKey, Location},
     process::clock,
 };
 
@@ -136,7 +136,7 @@ impl Picker<'_> {
             .collect();
         if !new.is_empty() {
             let wanted: Vec<_> = new.iter().cloned().map(JobRef::Key).collect();
-            let found = self.shared.board.find(Shelf::Board, &wanted).await?;
+            let found = self.shared.board.find(Location::Board, &wanted).await?;
             for (key, mut found) in new.iter().zip(found) {
                 self.verify_one(key, found.pop());
             }
@@ -182,7 +182,7 @@ impl Picker<'_> {
         let mut entries = self
             .shared
             .board
-            .entries(Query::all(Shelf::Board, Detail::Whole));
+            .entries(Query::all(Location::Board, Detail::Whole));
         let start = Instant::now();
         let policy = self.shared.policy();
         let mut left = RemainingWork::Nothing;

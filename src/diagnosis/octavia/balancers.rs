@@ -16,7 +16,7 @@ use crate::{
         holder::{Death, Holder, Recheck, least_left},
         snapshot::Snapshot,
     },
-    job::{Book, ClaimEnd, Entry, JobKey, Shelf},
+    job::{Book, ClaimEnd, Entry, JobKey, Location},
     logbook::{Flow, LoadBalancer, StuckAmphora},
     secret::Secret,
 };
@@ -59,7 +59,7 @@ impl JudgedBalancer {
             let job = it.job.as_ref()?.job()?;
             let claim = job.holding.as_ref();
             let claim = claim.map(|it| (it.owner.clone(), it.fence.clone()));
-            Some((job.key.clone(), job.shelf, claim))
+            Some((job.key.clone(), job.location, claim))
         };
         if self.verdict != earlier.verdict || job(self) != job(earlier) {
             return Some(self.why.clone());
@@ -218,8 +218,8 @@ impl OctaviaReader {
         late: &[JobKey],
         seen: &mut Examined,
     ) -> JudgedBalancer {
-        let about = |shelf| jobs.about(&balancer.id, shelf).collect::<Vec<_>>();
-        let (on_board, in_trash) = (about(Shelf::Board), about(Shelf::Trash));
+        let about = |location| jobs.about(&balancer.id, location).collect::<Vec<_>>();
+        let (on_board, in_trash) = (about(Location::Board), about(Location::Trash));
         let job = match on_board.as_slice() {
             [entry] => Some(*entry),
             // A flow that no worker has started does not name its load balancer, but its job does.
@@ -277,7 +277,9 @@ impl OctaviaReader {
     ) -> Result<Vec<JobKey>, BoardError> {
         let mut recheck = Recheck::default();
         let peers = board.capabilities().has_peers();
-        let jobs = balancers.iter().flat_map(|id| jobs.about(id, Shelf::Board));
+        let jobs = balancers
+            .iter()
+            .flat_map(|id| jobs.about(id, Location::Board));
         for entry in jobs {
             let Some(holding) = entry.holding() else {
                 continue;

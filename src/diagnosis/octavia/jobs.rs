@@ -14,7 +14,7 @@ use crate::{
     config::Sourced,
     diagnosis::survey::WHOLE,
     exit::chain,
-    job::{Entry, Job, Owner, Shelf, octavia},
+    job::{Entry, Job, Location, Owner, octavia},
     logbook::{Logbook, LogbookError, LogbookUrl},
     secret::Secret,
 };
@@ -56,9 +56,9 @@ impl Jobs {
         jobs.books
     }
 
-    pub(super) fn about(&self, balancer: &str, shelf: Shelf) -> impl Iterator<Item = &Entry> {
+    pub(super) fn about(&self, balancer: &str, location: Location) -> impl Iterator<Item = &Entry> {
         let jobs = self.of_balancers.get(balancer).into_iter().flatten();
-        jobs.filter(move |it| it.job().is_some_and(|job| job.shelf == shelf))
+        jobs.filter(move |it| it.job().is_some_and(|job| job.location == location))
     }
 
     /// Counts the unclaimed jobs that workers claim before this one.
@@ -103,8 +103,8 @@ impl Jobs {
         unnamed: &mut Vec<Entry>,
     ) -> Result<usize, BoardError> {
         let mut unreadable = 0;
-        for shelf in Shelf::LIVE {
-            let mut entries = board.entries(Query::all(shelf, Detail::Whole));
+        for location in Location::LIVE {
+            let mut entries = board.entries(Query::all(location, Detail::Whole));
             while let Some(entry) = entries.try_next().await? {
                 let Entry::Job(mut job) = entry else {
                     unreadable += 1;
@@ -126,7 +126,7 @@ impl Jobs {
     fn count(&mut self, job: &Job) {
         let books = self.books.get_or_insert_default();
         books.extend(job.book.as_ref().map(|it| it.uuid.clone()));
-        if job.shelf == Shelf::Board {
+        if job.location == Location::Board {
             self.owners.extend(job.owner().cloned());
             let is_free = job.holding.is_none();
             self.unclaimed.extend(job.sequence.filter(|_| is_free));
@@ -154,9 +154,9 @@ impl Jobs {
         let mut unknown = 0;
         for entry in jobs {
             // No worker runs a job that Octavia did not post.
-            let is_waiting = entry
-                .job()
-                .is_some_and(|job| job.shelf == Shelf::Board && octavia::flow(&job.name).is_some());
+            let is_waiting = entry.job().is_some_and(|job| {
+                job.location == Location::Board && octavia::flow(&job.name).is_some()
+            });
             match book(&entry).and_then(|book| balancers.get(&book)) {
                 Some(Some(balancer)) => self.add(balancer.clone(), entry),
                 // The flow of a spare amphora has none.

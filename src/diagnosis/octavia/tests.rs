@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::verdict::{ClaimState, Facts, Verdict};
 use crate::{
-    job::{ClaimEnd, Entry, Holding, Job, Owner, Shelf},
+    job::{ClaimEnd, Entry, Holding, Job, Location, Owner},
     logbook::{Flow, LoadBalancer},
 };
 
@@ -62,7 +62,7 @@ impl World {
 
     fn with_trashed(mut self, name: &str, ago: TimeDelta) -> Self {
         let mut job = Job::named(name);
-        job.shelf = Shelf::Trash;
+        job.location = Location::Trash;
         job.trashed_on = Some(self.now - ago);
         self.in_trash.push(Entry::Job(Box::new(job)));
         self

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     duration,
-    job::{ClaimEnd, Entry, Job, Shelf},
+    job::{ClaimEnd, Entry, Job, Location},
     logbook::{Flow, LoadBalancer, position},
     names::named,
 };
@@ -190,7 +190,7 @@ impl<'a> Facts<'a> {
             Some(flow) => is_of_flow(flow),
             None => self.balancer.since.is_none_or(is_since),
         };
-        (is_meant && job.shelf == Shelf::Trash).then_some(latest)
+        (is_meant && job.location == Location::Trash).then_some(latest)
     }
 
     /// Returns how long ago an unfinished flow advanced, if that is recent enough for a running worker.

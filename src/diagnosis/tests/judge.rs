@@ -16,8 +16,8 @@ use crate::{
         fixes::{FixTarget, fix},
     },
     job::{
-        AuditEntry, ClaimEnd, Conductor, Course, Entry, Failure, Job, Pause, Pauses,
-        PublishedCommand, PublishedPolicy, RELEASED, Run, Shelf, Unsettled,
+        AuditEntry, ClaimEnd, Conductor, Course, Entry, Failure, Job, Location, Pause, Pauses,
+        PublishedCommand, PublishedPolicy, RELEASED, Run, Unsettled,
     },
     problem::{Code, Group},
 };
@@ -291,7 +291,7 @@ fn job_in_the_trash_has_failed_unless_an_operator_put_it_there() {
     assert_eq!(judged(&night(), &by_ana), "trashed stays");
     let unfailed = entry(trashed(job("a"), None));
     assert_eq!(judged(&night(), &unfailed), "trashed stays");
-    let ended = edited(job("a"), |it| it.shelf = Shelf::History);
+    let ended = edited(job("a"), |it| it.location = Location::History);
     assert_eq!(judged(&night(), &ended), "ended runs");
 }
 
@@ -312,7 +312,7 @@ fn each_problem_of_a_job_has_its_own_sentence_and_a_fix() {
         });
         let explained = ExplainedJob {
             entry: &entry,
-            shelf: Shelf::Board,
+            location: Location::Board,
             is_late: false,
             before: None,
         };
@@ -321,7 +321,7 @@ fn each_problem_of_a_job_has_its_own_sentence_and_a_fix() {
         if let Some(other) = codes.insert(sentence, code) {
             panic!("{other} and {code} have the same sentence");
         }
-        let target = FixTarget::Job("4f2a", Shelf::Board);
+        let target = FixTarget::Job("4f2a", Location::Board);
         assert!(fix(&Cause::of(code), target).is_some(), "{code} has no fix");
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     board::{Capabilities, PeerOrder},
     job::{
         ClaimEnd, Conductor, ConductorReport, Entry, Failure, Fence, Holding, Job, JobKey,
-        Malformed, Origin, Owner, PublishedPolicy, Shelf,
+        Location, Malformed, Origin, Owner, PublishedPolicy,
     },
     process::host_name,
 };
@@ -68,7 +68,7 @@ fn held(job: Job, owner: &str, lease: ClaimEnd) -> Job {
 }
 
 fn trashed(mut job: Job, failure: Option<&str>) -> Job {
-    (job.shelf, job.trashed_on) = (Shelf::Trash, Some(ago(10)));
+    (job.location, job.trashed_on) = (Location::Trash, Some(ago(10)));
     let failures = failure.map(|reason| Failure::reported(reason, "night"));
     job.history.failures.extend(failures);
     job

@@ -9,7 +9,7 @@ use super::{
     columns::{COLUMNS, Fact, JobColumn},
 };
 use crate::{
-    job::Shelf,
+    job::Location,
     output::{Cell, Column, Row},
 };
 
@@ -18,11 +18,11 @@ pub(crate) struct JobColumns(Vec<(&'static JobColumn, bool)>);
 
 impl JobColumns {
     /// Returns the default columns of a location. They are a contract: scripts read them by position.
-    pub(crate) fn usual(shelf: Shelf) -> Self {
-        Self::of(match shelf {
-            Shelf::Board => "uuid name state priority age owner held expires attempts note",
-            Shelf::Trash => "uuid name trashed attempts by reason",
-            Shelf::History => "uuid name outcome ended waited took by reason",
+    pub(crate) fn usual(location: Location) -> Self {
+        Self::of(match location {
+            Location::Board => "uuid name state priority age owner held expires attempts note",
+            Location::Trash => "uuid name trashed attempts by reason",
+            Location::History => "uuid name outcome ended waited took by reason",
         })
     }
 

@@ -9,7 +9,7 @@ use super::*;
 use crate::{
     job::{
         AuditEntry, ClaimEnd, Departure, End, Failure, History, Holding, Job, JobField, JobKey,
-        Malformed, Origin, Owner, Shelf,
+        Location, Malformed, Origin, Owner,
     },
     output::{Row, Text, style::styled, table::Layout},
 };
@@ -150,8 +150,8 @@ fn table(columns: &JobColumns, entries: &[Entry], room: Option<usize>) -> String
     table
 }
 
-fn on(shelf: Shelf, entries: &[Entry], room: Option<usize>) -> String {
-    table(&JobColumns::usual(shelf), entries, room)
+fn on(location: Location, entries: &[Entry], room: Option<usize>) -> String {
+    table(&JobColumns::usual(location), entries, room)
 }
 
 fn changed(changes: &[&str]) -> JobColumns {
@@ -159,12 +159,12 @@ fn changed(changes: &[&str]) -> JobColumns {
         .iter()
         .map(|it| ColumnChange::read(it).unwrap())
         .collect();
-    JobColumns::usual(Shelf::Board).but(&changes)
+    JobColumns::usual(Location::Board).but(&changes)
 }
 
 fn trashed(name: &str, audit: Option<AuditEntry>, failures: Vec<Failure>) -> Entry {
     Entry::Job(Box::new(Job {
-        shelf: Shelf::Trash,
+        location: Location::Trash,
         trashed_on: ago(60),
         history: History {
             audit,
@@ -185,7 +185,7 @@ fn ended(departure: Departure, failures: Vec<Failure>) -> Entry {
     };
     let first_claimed_on = ago(90);
     Entry::Job(Box::new(Job {
-        shelf: Shelf::History,
+        location: Location::History,
         ended: Some(ended),
         history: History {
             failures,
@@ -254,12 +254,12 @@ fn documents_list_every_field() {
     assert_eq!(names, expected);
 
     let page = include_str!("../../../docs/output.md");
-    for (options, shelf) in [
-        ("", Shelf::Board),
-        (" --trash", Shelf::Trash),
-        (" --history", Shelf::History),
+    for (options, location) in [
+        ("", Location::Board),
+        (" --trash", Location::Trash),
+        (" --history", Location::History),
     ] {
-        let columns = JobColumns::usual(shelf).names().join(" ");
+        let columns = JobColumns::usual(location).names().join(" ");
         let row = format!("| `list{options}` | {columns} |");
         assert!(page.contains(&row), "{row}");
     }
@@ -284,7 +284,7 @@ fn schema_lists_every_key() {
 
 #[test]
 fn wide_terminal_shows_every_column() {
-    insta::assert_snapshot!(on(Shelf::Board, &night(), None), @r#"
+    insta::assert_snapshot!(on(Location::Board, &night(), None), @r#"
     UUID        NAME                      STATE      PRIORITY  AGE  OWNER                                     HELD  EXPIRES  TRIES  NOTE
     1f0c9a58-8  create_load_balancer      CLAIMED    NORMAL    12m  octavia-worker-7.example.com:4711:c0ffee    5m    never      0  never expires
     1f0c9a58-b  resize                    CLAIMED    NORMAL    12m  ada                                         5m      12s      0  -
@@ -297,7 +297,7 @@ fn wide_terminal_shows_every_column() {
 
 #[test]
 fn eighty_columns_show_the_most_useful_facts() {
-    insta::assert_snapshot!(on(Shelf::Board, &night(), Some(80)), @r#"
+    insta::assert_snapshot!(on(Location::Board, &night(), Some(80)), @r#"
     UUID       NAME           STATE     AGE OWNER          HELD TRIES NOTE
     1f0c9a58-8 create_load_b… CLAIMED   12m octavia…c0ffee   5m     0 never expires
     1f0c9a58-b resize         CLAIMED   12m ada              5m     0 -
@@ -311,7 +311,7 @@ fn eighty_columns_show_the_most_useful_facts() {
 #[test]
 fn uninformative_columns_are_dropped_first() {
     let entries: Vec<_> = night().drain(2..3).collect();
-    insta::assert_snapshot!(on(Shelf::Board, &entries, Some(70)), @"
+    insta::assert_snapshot!(on(Location::Board, &entries, Some(70)), @"
     UUID     NAME   STATE     PRIORITY AGE OWNER HELD TRIES NOTE
     b7e6a1c2 backup UNCLAIMED NORMAL   12m -        -     2 retry in 28s
     ");
@@ -319,7 +319,7 @@ fn uninformative_columns_are_dropped_first() {
 
 #[test]
 fn narrow_terminal_shows_names_and_states() {
-    insta::assert_snapshot!(on(Shelf::Board, &night(), Some(40)), @r#"
+    insta::assert_snapshot!(on(Location::Board, &night(), Some(40)), @r#"
     UUID        NAME               STATE
     1f0c9a58-8  create_load_bala…  CLAIMED
     1f0c9a58-b  resize             CLAIMED
@@ -336,13 +336,13 @@ fn trash_shows_actor_and_reason() {
         trashed("sent", Some(audit(Some("no such volume"))), vec![failure()]),
         trashed("failed", None, vec![failure()]),
         Entry::Job(Box::new(Job {
-            shelf: Shelf::Trash,
+            location: Location::Trash,
             problem: Some("the board of the job is unknown".to_owned()),
             ..job("2f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b", "strange")
         })),
         malformed(),
     ];
-    insta::assert_snapshot!(on(Shelf::Trash, &entries, Some(80)), @"
+    insta::assert_snapshot!(on(Location::Trash, &entries, Some(80)), @"
     UUID      NAME     TRASHED  TRIES  BY           REASON
     1f0c9a58  sent          1m      0  olga@desk-4  no such volume
     1f0c9a58  failed        1m      0  -            exit 3
@@ -359,7 +359,7 @@ fn history_shows_outcome_and_duration() {
         ended(Departure::Consumed, vec![failure()]),
         malformed(),
     ];
-    insta::assert_snapshot!(on(Shelf::History, &entries, Some(80)), @"
+    insta::assert_snapshot!(on(Location::History, &entries, Some(80)), @"
     UUID      NAME    OUTCOME    ENDED  WAITED   TOOK  BY  REASON
     1f0c9a58  resize  failed        0s     10m  1m30s  -   exit 3
     1f0c9a58  resize  consumed      0s     10m  1m30s  -   -
@@ -409,7 +409,7 @@ fn requested_columns_are_not_dropped() {
 
 #[test]
 fn tsv_fields_are_stable() {
-    let columns = JobColumns::usual(Shelf::Board);
+    let columns = JobColumns::usual(Location::Board);
     let fields =
         |it| Text::from(columns.row(JobView::of(it, now())).fields().join("|")).to_string();
     let fields = night().iter().map(fields).collect::<Vec<_>>().join("\n");

@@ -211,10 +211,10 @@ fn unreadable_records_can_be_copied_to_the_same_kind_of_board() {
     }
     let (from, to) = (boards.another("redis"), boards.another("redis"));
     boards.run(&from, &["post", "good"]).succeeded();
-    for shelf in ["listings", "trash"] {
-        let key = format!("{from}:{shelf}");
+    for location in ["listings", "trash"] {
+        let key = format!("{from}:{location}");
         boards.redis().run_with(
-            &["HSET", &key, &format!("bad-{shelf}")],
+            &["HSET", &key, &format!("bad-{location}")],
             b"\x81\xff\x00garbage",
         );
     }

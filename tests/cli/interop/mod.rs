@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use self::shared::{SIDES, Shared, Side, pairs, triples};
 use crate::support::{
     env::wait_until,
-    servers::{Host, Server, Shelf, ZooKeeper},
+    servers::{Host, Location, Server, ZooKeeper},
 };
 
 macro_rules! on_all_servers {
@@ -116,10 +116,10 @@ fn trashed_job_is_restored_and_finished_by_either<H: Host>() {
     need!(mut shared = Shared::<H>::new());
     for (trasher, finisher) in pairs() {
         let job = shared.post(trasher, "resize", "LOW", &json!({"size": [1, 2]}));
-        let before = shared.posting(Shelf::Board, &job);
+        let before = shared.posting(Location::Board, &job);
         shared.does(finisher, "claim", &job, "ada").unwrap();
         shared.does(trasher, "trash", &job, "ada").unwrap();
-        let trashed = shared.posting(Shelf::Trash, &job);
+        let trashed = shared.posting(Location::Trash, &job);
         match trasher {
             Side::Jobboard => assert_eq!(trashed, before),
             Side::TaskFlow => assert!(H::is_as_trashed(&before, &trashed), "{trashed}"),
@@ -130,7 +130,7 @@ fn trashed_job_is_restored_and_finished_by_either<H: Host>() {
         assert!(listed[0]["trashed_on"].is_string(), "{listed}");
         let restore = shared.env.run(format!("restore {job} --yes"));
         restore.succeeded();
-        assert_eq!(shared.posting(Shelf::Board, &job), trashed);
+        assert_eq!(shared.posting(Location::Board, &job), trashed);
         shared.is(&job, "UNCLAIMED", None);
         assert_eq!(shared.ask_peer("is_modified", &job), true);
         shared.does(finisher, "claim", &job, "bob").unwrap();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     env::Env,
-    servers::{Host, Peer, Shelf},
+    servers::{Host, Location, Peer},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,8 +101,8 @@ impl<H: Host> Shared<H> {
         self.server.everything(&mut self.peer)
     }
 
-    pub(crate) fn posting(&mut self, shelf: Shelf, job: &str) -> String {
-        self.server.posting(&mut self.peer, shelf, job)
+    pub(crate) fn posting(&mut self, location: Location, job: &str) -> String {
+        self.server.posting(&mut self.peer, location, job)
     }
 
     /// Returns the jobs in TaskFlow's order, which both clients must agree on.

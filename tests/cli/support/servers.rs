@@ -25,7 +25,7 @@ use tempfile::TempDir;
 
 pub(crate) use self::{
     authority::{Authority, Identity},
-    host::{Host, Shelf},
+    host::{Host, Location},
     zookeeper::ZooKeeper,
 };
 use super::{

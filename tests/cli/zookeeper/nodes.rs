@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::on_board;
 use crate::{
     interop::shared::{Shared, Side, pairs},
-    support::servers::{Host, Shelf, ZooKeeper},
+    support::servers::{Host, Location, ZooKeeper},
 };
 
 /// Returns the data of a recorded case.
@@ -212,7 +212,9 @@ fn taskflow_conductors_are_listed_until_they_leave() {
 fn jobs_with_the_same_uuid_are_named_by_their_keys() {
     need!(mut shared = Shared::<ZooKeeper>::new());
     let uuid = shared.env.post("resize");
-    let posting = shared.server.posting(&mut shared.peer, Shelf::Board, &uuid);
+    let posting = shared
+        .server
+        .posting(&mut shared.peer, Location::Board, &uuid);
     let twin = "job0000000900";
     shared.server.create(&mut shared.peer, twin, &posting);
     let run = |words: &[&str]| shared.env.jobboard(words).run();

@@ -73,15 +73,15 @@ impl Played {
         }
     }
 
-    pub(super) fn compare(&self, shelf: Shelf, found: Option<&Entry>) -> Result<(), String> {
-        let known = match shelf {
-            Shelf::Trash => &self.model.trash,
+    pub(super) fn compare(&self, location: Location, found: Option<&Entry>) -> Result<(), String> {
+        let known = match location {
+            Location::Trash => &self.model.trash,
             _ => &self.model.board,
         };
         let found = found.and_then(Entry::job).map(|job| self.known(job));
         // In the trash no delay counts, and only the namesake's sidecar may exist.
         let found = found.map(|it| match known {
-            Some(known) if shelf == Shelf::Trash => Known {
+            Some(known) if location == Location::Trash => Known {
                 is_held_back: known.is_held_back,
                 ..match self.model.shares_record && self.model.board.is_some() {
                     true => Known {
@@ -97,7 +97,7 @@ impl Played {
         match found == *known {
             true => Ok(()),
             false => Err(format!(
-                "the shelf {shelf:?} has {found:?} instead of {known:?}"
+                "the location {location:?} has {found:?} instead of {known:?}"
             )),
         }
     }

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use rusqlite::{Params, params};
 
-use super::record::{columns, entry, malformed, shelf_number};
+use super::record::{columns, entry, location_number, malformed};
 use crate::{
     board::{Detail, JobRef, Order, Query, Which, embedded::store::transaction::BoardView},
-    job::{Entry, Shelf},
+    job::{Entry, Location},
 };
 
 /// The rows of the first page: few, since most readers want only the best.
@@ -89,13 +89,13 @@ fn page_sql(view: &BoardView<'_>, query: Query) -> rusqlite::Result<String> {
 }
 
 fn source(view: &BoardView<'_>, query: Query) -> rusqlite::Result<String> {
-    let shelf = shelf_number(query.shelf);
+    let location = location_number(query.location);
     let index = match query.order {
         Order::Rank => "INDEXED BY job_ranked",
         Order::Any | Order::Posted => "NOT INDEXED",
     };
-    let whole = format!("{index} WHERE shelf = {shelf}");
-    if query.which == Which::All || query.shelf == Shelf::Trash {
+    let whole = format!("{index} WHERE shelf = {location}");
+    if query.which == Which::All || query.location == Location::Trash {
         return Ok(whole);
     }
     let (expires, deadline) = (view.expires_column(), view.deadline());
@@ -113,21 +113,27 @@ fn source(view: &BoardView<'_>, query: Query) -> rusqlite::Result<String> {
 
 pub(crate) fn find(
     view: &BoardView<'_>,
-    shelf: Shelf,
+    location: Location,
     wanted: &JobRef,
 ) -> rusqlite::Result<Vec<Entry>> {
-    let shelf = shelf_number(shelf);
+    let location = location_number(location);
     match wanted {
-        JobRef::Sequence(number) => {
-            select(view, "sequence = ?1 AND shelf = ?2", params![number, shelf])
-        }
-        JobRef::Key(key) => select(view, "uuid = ?1 AND shelf = ?2", params![key.text(), shelf]),
+        JobRef::Sequence(number) => select(
+            view,
+            "sequence = ?1 AND shelf = ?2",
+            params![number, location],
+        ),
+        JobRef::Key(key) => select(
+            view,
+            "uuid = ?1 AND shelf = ?2",
+            params![key.text(), location],
+        ),
         // `g` sorts after every uuid character. The plus keeps SQLite from walking the whole location by the index
         // that begins with it.
         JobRef::Uuid(prefix) => select(
             view,
             "uuid >= ?1 AND uuid < ?1 || 'g' AND +shelf = ?2 ORDER BY uuid",
-            params![prefix, shelf],
+            params![prefix, location],
         ),
     }
 }
@@ -190,7 +196,7 @@ mod tests {
         store.write(&mut |change| change.run(fill, [])).unwrap();
         let queries = [Order::Rank, Order::Any].into_iter().flat_map(|order| {
             [Which::All, Which::Unclaimed].map(|which| Query {
-                shelf: Shelf::Board,
+                location: Location::Board,
                 which,
                 order,
                 detail: Detail::Brief,

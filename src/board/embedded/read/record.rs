@@ -21,16 +21,16 @@ use crate::{
     },
     job::{
         AuditEntry, Book, ClaimEnd, Details, Entry, Failure, Fence, History, Holding, Job, JobKey,
-        Malformed, Owner, Priority, Shelf, from_json, shortened,
+        Location, Malformed, Owner, Priority, from_json, shortened,
     },
 };
 
-pub(crate) fn shelf_number(shelf: Shelf) -> i64 {
-    match shelf {
-        Shelf::Board => 0,
-        Shelf::Trash => 1,
+pub(crate) fn location_number(location: Location) -> i64 {
+    match location {
+        Location::Board => 0,
+        Location::Trash => 1,
         // In its own table.
-        Shelf::History => 2,
+        Location::History => 2,
     }
 }
 
@@ -199,10 +199,10 @@ fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowPr
         is_unfit: problem.is_some(),
         raw,
         trashed_on: time_of(row, 17)?,
-        shelf: match row.get::<_, i64>(2)? {
-            0 => Shelf::Board,
-            1 => Shelf::Trash,
-            _ => Shelf::History,
+        location: match row.get::<_, i64>(2)? {
+            0 => Location::Board,
+            1 => Location::Trash,
+            _ => Location::History,
         },
         book: match book {
             (Some(name), Some(uuid)) => Some(Book { name, uuid }),

@@ -12,7 +12,7 @@ use crate::{
         },
         rules::{ClaimRequest, permit_owner},
     },
-    job::{Claim, Claimant, Claimed, Entry, Fence, JobKey, Shelf, Term},
+    job::{Claim, Claimant, Claimed, Entry, Fence, JobKey, Location, Term},
 };
 
 impl Change<'_> {
@@ -39,7 +39,7 @@ impl Change<'_> {
     }
 
     fn claim_one(&self, key: &JobKey, request: ClaimRequest<'_>) -> StepResult<Claimed> {
-        let job = self.require(Shelf::Board, key)?;
+        let job = self.require(Location::Board, key)?;
         if let owner @ Some(_) = job.owner() {
             return Err(BoardError::AlreadyClaimed { owner }.into());
         }
@@ -47,7 +47,7 @@ impl Change<'_> {
         let sequence = job.sequence;
         let fence = self.take(job, request)?;
         // Read back, so that the answer is what any other reader sees.
-        let found = look::find(self, Shelf::Board, &JobRef::Sequence(sequence))?;
+        let found = look::find(self, Location::Board, &JobRef::Sequence(sequence))?;
         match found.into_iter().next() {
             Some(Entry::Job(job)) if job.is_unfit && request.needs_record() => {
                 Err(BoardError::Unclaimable {
@@ -100,7 +100,7 @@ impl Change<'_> {
     }
 
     pub(crate) fn renew(&self, claim: &Claim) -> StepResult<()> {
-        let job = self.require(Shelf::Board, &claim.key)?;
+        let job = self.require(Location::Board, &claim.key)?;
         permit_owner(job.holding().as_ref(), &claim.owner, claim.fence.as_ref())?;
         let (expires_boot, expires_wall) = self.now.after(claim.term);
         self.run(

@@ -13,7 +13,7 @@ use rusqlite::{
 };
 
 use super::{
-    read::record::{RowJob, shelf_number},
+    read::record::{RowJob, location_number},
     store::transaction::Change,
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
         BoardError, Result,
         wire::{as_json, sidecar::Sidecar},
     },
-    job::{JobKey, Shelf},
+    job::{JobKey, Location},
 };
 
 pub(super) type StepResult<T> = std::result::Result<T, StepError>;
@@ -107,18 +107,27 @@ impl Change<'_> {
         Ok(done)
     }
 
-    fn row(&self, shelf: Shelf, key: &JobKey) -> rusqlite::Result<Option<RowJob>> {
+    fn row(&self, location: Location, key: &JobKey) -> rusqlite::Result<Option<RowJob>> {
         let columns = RowJob::columns(self);
         let sql = format!("SELECT {columns} FROM job WHERE uuid = ?1 AND shelf = ?2");
-        self.first(&sql, params![key.text(), shelf_number(shelf)], RowJob::read)
+        self.first(
+            &sql,
+            params![key.text(), location_number(location)],
+            RowJob::read,
+        )
     }
 
-    fn require(&self, shelf: Shelf, key: &JobKey) -> StepResult<RowJob> {
-        Ok(self.row(shelf, key)?.ok_or(BoardError::NoSuchJob)?)
+    fn require(&self, location: Location, key: &JobKey) -> StepResult<RowJob> {
+        Ok(self.row(location, key)?.ok_or(BoardError::NoSuchJob)?)
     }
 
     /// Stores the state of a job without a claim. The stored failures and audit entry stay unless there are new ones.
-    fn put_unclaimed(&self, sequence: i64, shelf: Shelf, side: &Sidecar) -> rusqlite::Result<()> {
+    fn put_unclaimed(
+        &self,
+        sequence: i64,
+        location: Location,
+        side: &Sidecar,
+    ) -> rusqlite::Result<()> {
         let micros = |time: Option<DateTime<Utc>>| Some(time?.timestamp_micros());
         let failures = (!side.failures.is_empty()).then(|| as_json(&side.failures));
         self.run(
@@ -131,7 +140,7 @@ impl Change<'_> {
             params![
                 sequence,
                 self.now.wall,
-                shelf_number(shelf),
+                location_number(location),
                 micros(side.trashed_on),
                 micros(side.not_before),
                 side.ahead,

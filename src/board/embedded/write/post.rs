@@ -8,13 +8,13 @@ use crate::{
     board::{
         BoardError, ClaimRules, EventKind, Posted,
         embedded::{
-            read::record::{priority_number, shelf_number},
+            read::record::{location_number, priority_number},
             store::transaction::Change,
         },
         rules::ClaimRequest,
         wire::as_json,
     },
-    job::{Claimant, Draft, Former, JobKey, Shelf},
+    job::{Claimant, Draft, Former, JobKey, Location},
 };
 
 impl Change<'_> {
@@ -65,8 +65,8 @@ impl Change<'_> {
         }
         let uuid = draft.uuid.to_string();
         let sql = "SELECT shelf FROM job WHERE uuid = ?1";
-        if let Some(shelf) = self.first(sql, [&uuid], |row| row.get::<_, i64>(0))? {
-            let place = if shelf == 0 { "board" } else { "trash" };
+        if let Some(location) = self.first(sql, [&uuid], |row| row.get::<_, i64>(0))? {
+            let place = if location == 0 { "board" } else { "trash" };
             return Err(BoardError::Exists { uuid, place }.into());
         }
         self.insert(draft, former)?;
@@ -79,8 +79,8 @@ impl Change<'_> {
                 params![posted.sequence, first.as_ref().map(micros)],
             )?;
         }
-        if former.shelf == Shelf::Trash {
-            let job = self.require(Shelf::Trash, &posted.key)?;
+        if former.location == Location::Trash {
+            let job = self.require(Location::Trash, &posted.key)?;
             self.log_job(EventKind::Trashed, &job)?;
         }
         Ok(posted)
@@ -96,7 +96,7 @@ impl Change<'_> {
         let (key, sequence) = (JobKey::new(draft.uuid.to_string()), self.last_id());
         let fence = match claimant {
             Some(by) => {
-                let job = self.require(draft.shelf(), &key)?;
+                let job = self.require(draft.location(), &key)?;
                 Some(self.take(job, ClaimRequest::after(0, by, rules))?)
             }
             None => None,
@@ -125,7 +125,7 @@ impl Change<'_> {
             params![
                 self.number(former)?,
                 draft.uuid.to_string(),
-                shelf_number(former.shelf),
+                location_number(former.location),
                 draft.name,
                 priority_number(draft.priority),
                 former.created_on.as_ref().map_or(self.now.wall, micros),
@@ -136,7 +136,7 @@ impl Change<'_> {
                 history.postponed,
                 history.not_before.as_ref().map(micros),
                 failures,
-                trashed_on.filter(|_| former.shelf == Shelf::Trash),
+                trashed_on.filter(|_| former.location == Location::Trash),
                 history.first_claimed_on.as_ref().map(micros),
                 history.audit.as_ref().map(as_json),
             ],
@@ -146,9 +146,9 @@ impl Change<'_> {
 
     /// `None` if it gets the next number: subscribers detect a new job by a number greater than all before.
     fn number(&self, former: &Former) -> rusqlite::Result<Option<i64>> {
-        let free = match former.shelf {
-            Shelf::Trash => "SELECT ?1 WHERE ?1 NOT IN (SELECT sequence FROM job)",
-            Shelf::Board | Shelf::History => {
+        let free = match former.location {
+            Location::Trash => "SELECT ?1 WHERE ?1 NOT IN (SELECT sequence FROM job)",
+            Location::Board | Location::History => {
                 "SELECT ?1 WHERE ?1 > (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'job')"
             }
         };

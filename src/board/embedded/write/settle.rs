@@ -7,12 +7,12 @@ use crate::{
         embedded::{history::Exit, store::transaction::Change},
         rules::permit_settlement,
     },
-    job::{Decision, Failure, Settlement, Shelf},
+    job::{Decision, Failure, Location, Settlement},
 };
 
 impl Change<'_> {
     pub(crate) fn settle(&self, settlement: &Settlement) -> StepResult<Settled> {
-        let job = self.require(Shelf::Board, &settlement.key)?;
+        let job = self.require(Location::Board, &settlement.key)?;
         permit_settlement(job.holding().as_ref(), settlement)?;
         let (sequence, mut side) = (job.sequence, job.side.clone());
         if settlement.decision.failure().is_some() {
@@ -22,14 +22,14 @@ impl Change<'_> {
         let mut replaced_namesake = false;
         let kind = match &settlement.decision {
             Decision::Abandon(_) => {
-                self.put_unclaimed(sequence, Shelf::Board, &side)?;
+                self.put_unclaimed(sequence, Location::Board, &side)?;
                 EventKind::Abandoned
             }
             Decision::Trash(_) | Decision::Spent(_) => {
                 let sql = "DELETE FROM job WHERE uuid = ?1 AND shelf = 1";
                 replaced_namesake = self.run(sql, [&job.uuid])? > 0;
                 side.trashed_on = Some(self.now.time());
-                self.put_unclaimed(sequence, Shelf::Trash, &side)?;
+                self.put_unclaimed(sequence, Location::Trash, &side)?;
                 EventKind::Trashed
             }
             Decision::Consume | Decision::GiveUp(_) => {

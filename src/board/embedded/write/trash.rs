@@ -14,19 +14,19 @@ use crate::{
         },
         wire::as_json,
     },
-    job::{AuditEntry, Departure, Edit, JobKey, Purge, Restore, Shelf},
+    job::{AuditEntry, Departure, Edit, JobKey, Location, Purge, Restore},
 };
 
 impl Change<'_> {
     pub(crate) fn restore(&self, restore: &Restore) -> StepResult<()> {
-        let job = self.require(restore.shelf, &restore.key)?;
-        let is_trashed = restore.shelf == Shelf::Trash;
+        let job = self.require(restore.location, &restore.key)?;
+        let is_trashed = restore.location == Location::Trash;
         let (sequence, audit) = (job.sequence, restore.audit.as_ref());
         if let Some(edit) = restore.edit.as_ref().filter(|_| is_trashed) {
             self.edit(&job, edit)?;
             return Ok(self.put_audit(sequence, audit)?);
         }
-        if is_trashed && self.row(Shelf::Board, &restore.key)?.is_some() {
+        if is_trashed && self.row(Location::Board, &restore.key)?.is_some() {
             let (uuid, place) = (job.uuid, "board");
             return Err(BoardError::Exists { uuid, place }.into());
         }
@@ -36,7 +36,7 @@ impl Change<'_> {
         let job = match &restore.edit {
             Some(edit) => {
                 self.edit(&job, edit)?;
-                self.require(Shelf::Board, &restore.key)?
+                self.require(Location::Board, &restore.key)?
             }
             None => {
                 let history = job.side.clone().history();
@@ -44,7 +44,7 @@ impl Change<'_> {
                     return Err(BoardError::NotHeldBack.into());
                 }
                 let side = job.side.clone().restored(restore);
-                self.put_unclaimed(sequence, Shelf::Board, &side)?;
+                self.put_unclaimed(sequence, Location::Board, &side)?;
                 let not_before = None;
                 RowJob { not_before, ..job }
             }
@@ -103,7 +103,7 @@ impl Change<'_> {
     }
 
     pub(crate) fn purge(&self, purge: &Purge) -> StepResult<Settled> {
-        let job = self.require(Shelf::Trash, &purge.key)?;
+        let job = self.require(Location::Trash, &purge.key)?;
         let exit = Exit {
             departure: Departure::Purged,
             has_succeeded: false,

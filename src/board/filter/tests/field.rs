@@ -101,7 +101,7 @@ fn state_filter_takes_a_name_or_a_regex_in_any_case() {
         ],
     );
     let trashed = Job {
-        shelf: Shelf::Trash,
+        location: Location::Trash,
         ..held(ClaimEnd::Never, None)
     };
     all_hold(&entry(trashed), &["state=trashed", "state!=complete"]);
@@ -202,7 +202,7 @@ fn only_claimed_jobs_have_a_held_time() {
     };
     all_hold(&seen, &["held>=10m", "held<=10m"]);
     let trashed = entry(Job {
-        shelf: Shelf::Trash,
+        location: Location::Trash,
         ..held(ClaimEnd::Never, None)
     });
     for entry in [unclaimed(), trashed] {
@@ -223,7 +223,7 @@ fn expires_is_the_remaining_time_of_a_claim() {
 #[test]
 fn only_an_unlimited_claim_has_no_expiry() {
     let trashed = Job {
-        shelf: Shelf::Trash,
+        location: Location::Trash,
         ..held(ClaimEnd::Never, None)
     };
     all_hold(&entry(held(ClaimEnd::Never, None)), &["expires=none"]);

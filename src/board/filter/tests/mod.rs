@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::job::{
-    ClaimEnd, Entry, History, Holding, Job, JobKey, Malformed, Owner, Priority, Shelf,
+    ClaimEnd, Entry, History, Holding, Job, JobKey, Location, Malformed, Owner, Priority,
 };
 
 fn now() -> DateTime<Utc> {

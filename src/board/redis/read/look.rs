@@ -22,7 +22,7 @@ use crate::{
             posting::{Limit, Posting},
         },
     },
-    job::{Entry, Job, JobKey, Shelf},
+    job::{Entry, Job, JobKey, Location},
 };
 
 /// Bytes of postings kept after they were read for ranking.
@@ -36,8 +36,8 @@ impl Redis {
         query: Query,
     ) -> impl Stream<Item = Result<Vec<Entry>>> + Send + use<'_> {
         let postings = match query.order {
-            Order::Any => self.scanned(query.shelf).boxed(),
-            order => ranked(self, query.shelf, order, KEPT_BYTES).boxed(),
+            Order::Any => self.scanned(query.location).boxed(),
+            order => ranked(self, query.location, order, KEPT_BYTES).boxed(),
         };
         postings
             .map(move |page| async move {
@@ -52,7 +52,7 @@ impl Redis {
 
     pub(crate) async fn page(&self, query: Query, page: Vec<RawPosting>) -> Result<Vec<Entry>> {
         let fields: Vec<&[u8]> = page.iter().map(|(field, _)| field.as_slice()).collect();
-        let sidecars = self.sidecars(query.shelf, &fields).await?;
+        let sidecars = self.sidecars(query.location, &fields).await?;
         yield_to_tasks().await;
         let reading = self.reading(query);
         Ok(page
@@ -87,7 +87,7 @@ impl Redis {
         }
         let wanted = page.iter().zip(&read).filter(|(_, (_, is))| *is);
         let wanted: Vec<&[u8]> = wanted.map(|((field, _), _)| field.as_slice()).collect();
-        let sidecars = self.sidecars(query.shelf, &wanted).await?;
+        let sidecars = self.sidecars(query.location, &wanted).await?;
         let wanted = read.iter_mut().filter(|(_, is_wanted)| *is_wanted);
         for ((entry, _), sidecars) in wanted.zip(sidecars) {
             complete(entry, sidecars);
@@ -97,17 +97,21 @@ impl Redis {
 
     fn reading(&self, query: Query) -> Reading {
         Reading {
-            shelf: query.shelf,
+            location: query.location,
             detail: query.detail,
             limit: self.client.limit,
         }
     }
 
     /// Returns the records that each reference could mean; one scan serves all that need one.
-    pub(crate) async fn matches(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
+    pub(crate) async fn matches(
+        &self,
+        location: Location,
+        wanted: &[JobRef],
+    ) -> Result<Vec<Vec<Entry>>> {
         let direct: Vec<Option<Vec<u8>>> = wanted.iter().map(field_named).collect();
         let named: Vec<Vec<u8>> = direct.iter().flatten().cloned().collect();
-        let postings = self.postings(shelf, &named).await?;
+        let postings = self.postings(location, &named).await?;
         let mut all: Vec<RawPosting> = named
             .into_iter()
             .zip(postings)
@@ -118,7 +122,7 @@ impl Redis {
             .map(|field| field.iter().map(|field| key_of(field)).collect())
             .collect();
         if direct.iter().any(Option::is_none) {
-            let mut scan = Scan::of(self.keys.hash(shelf));
+            let mut scan = Scan::of(self.keys.hash(location));
             while let Some(page) = scan.next(&self.client).await? {
                 for (field, posting) in page {
                     let read = msgpack::decode(&posting, Detail::Brief, Limit::USUAL).ok();
@@ -135,7 +139,7 @@ impl Redis {
                 }
             }
         }
-        let entries = self.page(Query::all(shelf, Detail::Whole), all).await?;
+        let entries = self.page(Query::all(location, Detail::Whole), all).await?;
         // A record's own uuid counts, not the key that it is stored under.
         let is_meant = |wanted: &JobRef, entry: &Entry| match (wanted, entry.job()) {
             (JobRef::Uuid(uuid), Some(job)) if wanted.is_exact() => {

@@ -15,7 +15,7 @@ use crate::{
         },
         wire::msgpack,
     },
-    job::{JobKey, Priority, Rank, Shelf},
+    job::{JobKey, Location, Priority, Rank},
 };
 
 /// Longer postings are read again: keeping them would store them twice.
@@ -26,7 +26,7 @@ const LARGEST_KEPT: usize = 16 * 1024;
 /// A full scan finds the order. It keeps this many bytes of postings; the others are read again.
 pub(crate) fn ranked(
     board: &Redis,
-    shelf: Shelf,
+    location: Location,
     order: Order,
     budget: usize,
 ) -> impl Stream<Item = Result<Vec<RawPosting>>> + Send {
@@ -34,12 +34,12 @@ pub(crate) fn ranked(
         if ranking.jobs.is_empty() {
             return Ok::<_, BoardError>(None);
         }
-        let page = ranking.take(board, shelf, count).await?;
+        let page = ranking.take(board, location, count).await?;
         let bytes = page.iter().map(|(_, posting)| posting.len()).sum();
         let count = page_after(page.len(), bytes);
         Ok(Some((page, (ranking, count))))
     };
-    stream::once(Ranking::of(board, (shelf, order), budget))
+    stream::once(Ranking::of(board, (location, order), budget))
         .map_ok(move |ranking| stream::try_unfold((ranking, FIRST_PAGE), in_order))
         .try_flatten()
         .map_ok(parts)
@@ -61,8 +61,12 @@ struct Ranked {
 }
 
 impl Ranking {
-    async fn of(board: &Redis, (shelf, order): (Shelf, Order), budget: usize) -> Result<Self> {
-        let pages = board.scanned(shelf).map(|page| async move {
+    async fn of(
+        board: &Redis,
+        (location, order): (Location, Order),
+        budget: usize,
+    ) -> Result<Self> {
+        let pages = board.scanned(location).map(|page| async move {
             yield_to_tasks().await;
             page
         });
@@ -97,11 +101,16 @@ impl Ranking {
     }
 
     /// Skips jobs that are gone by now.
-    async fn take(&mut self, board: &Redis, shelf: Shelf, count: usize) -> Result<Vec<RawPosting>> {
+    async fn take(
+        &mut self,
+        board: &Redis,
+        location: Location,
+        count: usize,
+    ) -> Result<Vec<RawPosting>> {
         let first = self.jobs.iter().take(count);
         let missing = first.filter(|job| job.kept.is_empty());
         let missing: Vec<_> = missing.map(|job| field_of(&job.key)).collect();
-        let found = first_postings(&board.client, &board.keys.hash(shelf), &missing).await?;
+        let found = first_postings(&board.client, &board.keys.hash(location), &missing).await?;
         let mut room = found.len();
         // Jobs whose postings did not fit the reply begin the next page.
         let end = self.jobs.iter().take(count).take_while(|job| {
@@ -175,7 +184,7 @@ mod tests {
         let size = expected.iter().map(Vec::len).sum();
         expected.push(Vec::new());
         for budget in [0, size / 2, size] {
-            let pages = ranked(&board, Shelf::Board, Order::Rank, budget);
+            let pages = ranked(&board, Location::Board, Order::Rank, budget);
             let pages: Vec<_> = pages.try_collect().await.unwrap();
             let found: Vec<_> = pages
                 .concat()

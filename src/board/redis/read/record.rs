@@ -12,7 +12,7 @@ use crate::{
             sidecar::Sidecar,
         },
     },
-    job::{ClaimEnd, Entry, Fence, Holding, Job, Malformed, Owner, Shelf},
+    job::{ClaimEnd, Entry, Fence, Holding, Job, Location, Malformed, Owner},
 };
 
 /// The values that Redis stores beside a posting.
@@ -28,7 +28,7 @@ pub(crate) struct CompanionValues {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading {
-    pub(crate) shelf: Shelf,
+    pub(crate) location: Location,
     pub(crate) detail: Detail,
     pub(crate) limit: Limit,
 }
@@ -58,7 +58,7 @@ pub(crate) fn posted(reading: Reading, field: &[u8], posting: &[u8]) -> Entry {
         Ok(read) => {
             let raw = detail.raw(posting, !(read.is_oversized && detail.is_whole()));
             Entry::Job(Box::new(Job {
-                shelf: reading.shelf,
+                location: reading.location,
                 is_misnamed: field != read.uuid.as_bytes(),
                 raw,
                 ..read.into_job(key_of(field), posting.len())
@@ -118,7 +118,7 @@ fn complete_job(job: &mut Job, companions: CompanionValues) {
     );
     // TaskFlow stores no other time for its trash, and changes this one no more.
     let trashed_on = side.trashed_on.or(job.last_modified);
-    job.trashed_on = trashed_on.filter(|_| job.shelf == Shelf::Trash);
+    job.trashed_on = trashed_on.filter(|_| job.location == Location::Trash);
     job.holding = holding(&companions, &side);
     if (job.holding.as_ref()).is_some_and(|held| held.fence.is_some()) {
         // While the job is claimed, its command may be running.
@@ -145,7 +145,7 @@ pub(crate) fn just_claimed(
     limit: Limit,
 ) -> Result<Job> {
     let reading = Reading {
-        shelf: Shelf::Board,
+        location: Location::Board,
         detail: Detail::Whole,
         limit,
     };
@@ -223,7 +223,7 @@ mod tests {
                 };
                 companions.claim(Some(owner.to_vec()), input.len() as i64 - 2);
                 let reading = Reading {
-                    shelf: Shelf::Board,
+                    location: Location::Board,
                     detail: Detail::Stored,
                     limit: Limit::USUAL,
                 };

@@ -23,7 +23,7 @@ use crate::{
             },
         },
     },
-    job::{JobKey, LONGEST_TEXT, Shelf},
+    job::{JobKey, LONGEST_TEXT, Location},
 };
 
 /// Pages requested together: each needs as many exchanges one after another.
@@ -204,9 +204,9 @@ pub(crate) async fn first_postings(
 impl Redis {
     pub(crate) fn scanned(
         &self,
-        shelf: Shelf,
+        location: Location,
     ) -> impl Stream<Item = Result<Vec<RawPosting>>> + Send + use<'_> {
-        let scan = Scan::of(self.keys.hash(shelf));
+        let scan = Scan::of(self.keys.hash(location));
         let pages = stream::try_unfold(scan, move |mut scan: Scan| async move {
             let page = scan.next(&self.client).await?;
             Ok::<_, BoardError>(page.map(|page| (page, scan)))
@@ -216,10 +216,10 @@ impl Redis {
 
     pub(crate) async fn postings(
         &self,
-        shelf: Shelf,
+        location: Location,
         fields: &[impl AsRef<[u8]>],
     ) -> Result<Vec<Option<Vec<u8>>>> {
-        let (hash, mut found) = (self.keys.hash(shelf), Vec::with_capacity(fields.len()));
+        let (hash, mut found) = (self.keys.hash(location), Vec::with_capacity(fields.len()));
         while found.len() < fields.len() {
             let left = &fields[found.len()..];
             found.append(&mut first_postings(&self.client, &hash, left).await?);

@@ -14,7 +14,7 @@ use crate::{
             link::{CommandReply, READ},
         },
     },
-    job::Shelf,
+    job::Location,
 };
 
 /// The server's TTL of a missing key.
@@ -23,7 +23,7 @@ const GONE: i64 = -2;
 impl Redis {
     pub(crate) async fn sidecars(
         &self,
-        shelf: Shelf,
+        location: Location,
         fields: &[&[u8]],
     ) -> Result<Vec<CompanionValues>> {
         if fields.is_empty() {
@@ -41,13 +41,16 @@ impl Redis {
             .iter()
             .map(|_| CompanionValues {
                 // In the trash an owner key belongs to a namesake on the board.
-                owner: found.next().flatten().filter(|_| shelf == Shelf::Board),
+                owner: found
+                    .next()
+                    .flatten()
+                    .filter(|_| location == Location::Board),
                 left: None,
                 last_modified: found.next().flatten(),
                 side: found.next().flatten(),
             })
             .collect();
-        if shelf == Shelf::Board {
+        if location == Location::Board {
             self.add_lives(&names, &mut all).await?;
         }
         Ok(all)

@@ -274,7 +274,7 @@ async fn documented_rights_are_sufficient() {
         let is_odd = |entry: &Entry| entry.key() == &odd && entry.holding().is_some();
         assert!(entries.iter().any(is_odd), "{change:?}");
         let wanted = [JobRef::Key(jobs.free)];
-        limited.find(Shelf::Board, &wanted).await.unwrap();
+        limited.find(Location::Board, &wanted).await.unwrap();
         limited.health().await.unwrap();
         limited.conductors().await.unwrap();
         drop(limited.events().await.unwrap());

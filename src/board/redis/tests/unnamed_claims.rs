@@ -34,7 +34,7 @@ async fn unnamed_claim_counts_as_claim() {
             server.run::<()>(&["PEXPIRE", &owner, life]);
         }
         let listed = jobs(&board).await.remove(0);
-        let found = get(&board, Shelf::Board, &key).await.unwrap();
+        let found = get(&board, Location::Board, &key).await.unwrap();
         assert_eq!(found.problem, listed.problem);
         let holding = listed.holding.clone().unwrap();
         assert_eq!(holding.owner, None);

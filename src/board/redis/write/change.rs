@@ -18,7 +18,7 @@ use crate::{
     },
     job::{
         Aftermath, AuditEntry, Authority, Claim, Claimant, Claimed, Decision, ExpectedState, Fence,
-        JobKey, MoveRecord, Owner, Purge, Restore, Settlement, Shelf, Term,
+        JobKey, Location, MoveRecord, Owner, Purge, Restore, Settlement, Term,
     },
 };
 
@@ -203,7 +203,7 @@ impl Redis {
         for (job, edit) in jobs.iter().zip(&edits) {
             let Ok((seen, wanted)) = edit else { continue };
             self.add_job(&mut call, &field_of(&job.key));
-            call.arg("is_trashed", flag(job.shelf == Shelf::Trash))
+            call.arg("is_trashed", flag(job.location == Location::Trash))
                 .arg("keeps_attempts", flag(job.keeps_attempts))
                 .arg("remark", audit_text(job.audit.as_ref()))
                 .arg("seen", seen.as_slice())
@@ -221,19 +221,24 @@ impl Redis {
     /// Returns each job's posting before and after; both empty if unchanged.
     async fn edits(&self, jobs: &[Restore]) -> Result<Vec<Result<(Vec<u8>, Vec<u8>)>>> {
         let mut found = HashMap::new();
-        for shelf in Shelf::LIVE {
+        for location in Location::LIVE {
             let edited = jobs
                 .iter()
-                .filter(|job| job.edit.is_some() && job.shelf == shelf);
+                .filter(|job| job.edit.is_some() && job.location == location);
             let fields: Vec<_> = edited.map(|job| field_of(&job.key)).collect();
-            let postings = self.postings(shelf, &fields).await?;
-            found.extend(fields.into_iter().map(|field| (shelf, field)).zip(postings));
+            let postings = self.postings(location, &fields).await?;
+            found.extend(
+                fields
+                    .into_iter()
+                    .map(|field| (location, field))
+                    .zip(postings),
+            );
         }
         let edits = jobs.iter().map(|job| {
             let Some(edit) = &job.edit else {
                 return Ok((Vec::new(), Vec::new()));
             };
-            let seen = found.remove(&(job.shelf, field_of(&job.key))).flatten();
+            let seen = found.remove(&(job.location, field_of(&job.key))).flatten();
             let seen = seen.ok_or(BoardError::NoSuchJob)?;
             let wanted = msgpack::edited(&seen, edit, self.client.limit);
             let wanted = wanted.map_err(|problem| BoardError::malformed(&job.key, problem))?;

@@ -17,7 +17,7 @@ use crate::{
             sidecar::{Sidecar, text_of},
         },
     },
-    job::{Claimant, Draft, Former, JobKey, Shelf},
+    job::{Claimant, Draft, Former, JobKey, Location},
 };
 
 /// Approximate limit for the postings of a call, in bytes.
@@ -84,7 +84,7 @@ impl Redis {
         };
         let side = Sidecar::of_former(former).map(|side| side.write());
         self.add_job(call, &field_of(&key_of(draft, former)));
-        call.arg("is_trashed", flag(former.shelf == Shelf::Trash))
+        call.arg("is_trashed", flag(former.location == Location::Trash))
             .arg("is_malformed", flag(former.malformed.is_some()))
             .arg("head", head)
             .arg("tail", tail)

@@ -24,7 +24,7 @@ use crate::{
     },
     job::{
         AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
-        MoveRecord, Pause, Purge, Restore, Settlement, Shelf,
+        Location, MoveRecord, Pause, Purge, Restore, Settlement,
     },
     process::part,
 };
@@ -101,10 +101,10 @@ impl Board for SimulatedBoard {
         entries.try_flatten().boxed()
     }
 
-    async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
+    async fn find(&self, location: Location, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         let wanted = wanted.to_vec();
         self.call(("find", false), move |store, _| {
-            Ok(store.find(shelf, &wanted))
+            Ok(store.find(location, &wanted))
         })
         .await
     }

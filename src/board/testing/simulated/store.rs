@@ -24,7 +24,8 @@ use crate::{
     },
     job::{
         Authority, Claim, ClaimEnd, Claimant, Claimed, Conductor, Decision, Draft, Entry,
-        ExpectedState, Fence, Holding, Job, JobKey, Owner, Pause, Restore, Settlement, Shelf, Term,
+        ExpectedState, Fence, Holding, Job, JobKey, Location, Owner, Pause, Restore, Settlement,
+        Term,
     },
     process::{clock, simulation::Machine},
 };
@@ -343,38 +344,38 @@ impl Store {
         })
     }
 
-    fn shown(&self, record: &Record, shelf: Shelf) -> Job {
+    fn shown(&self, record: &Record, location: Location) -> Job {
         Job {
             history: record.side.clone().history(),
             holding: self.holding(record),
             trashed_on: record.side.trashed_on,
-            shelf,
+            location,
             ..record.job.clone()
         }
     }
 
-    fn on(&self, shelf: Shelf) -> &BTreeMap<JobKey, Record> {
-        match shelf {
-            Shelf::Trash => &self.data.trash,
-            Shelf::Board | Shelf::History => &self.data.board,
+    fn on(&self, location: Location) -> &BTreeMap<JobKey, Record> {
+        match location {
+            Location::Trash => &self.data.trash,
+            Location::Board | Location::History => &self.data.board,
         }
     }
 
     pub(super) fn entries(&self, query: Query) -> Vec<Entry> {
-        let records = self.on(query.shelf).values();
+        let records = self.on(query.location).values();
         let wanted = records.filter(|it| query.which == Which::All || it.hold.is_none());
-        let mut jobs: Vec<_> = wanted.map(|it| self.shown(it, query.shelf)).collect();
+        let mut jobs: Vec<_> = wanted.map(|it| self.shown(it, query.location)).collect();
         jobs.sort_by_key(Job::rank);
         let entries = jobs.into_iter().map(|job| Entry::Job(Box::new(job)));
         entries.collect()
     }
 
-    pub(super) fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Vec<Vec<Entry>> {
+    pub(super) fn find(&self, location: Location, wanted: &[JobRef]) -> Vec<Vec<Entry>> {
         let find = |wanted: &JobRef| match wanted {
-            JobRef::Key(key) => self.on(shelf).get(key),
+            JobRef::Key(key) => self.on(location).get(key),
             JobRef::Uuid(_) | JobRef::Sequence(_) => None,
         };
-        let entry = |record| Entry::Job(Box::new(self.shown(record, shelf)));
+        let entry = |record| Entry::Job(Box::new(self.shown(record, location)));
         let found = wanted.iter().map(|it| find(it).map(entry));
         found.map(|it| it.into_iter().collect()).collect()
     }
@@ -464,7 +465,7 @@ impl Store {
         self.announce(EventKind::Claimed, subject, Some(owner));
         let record = &self.data.board[key];
         Ok(Claimed {
-            job: self.shown(record, Shelf::Board),
+            job: self.shown(record, Location::Board),
             fence: Fence(self.fences.to_string()),
             is_first,
         })
@@ -557,13 +558,13 @@ impl Store {
 
     pub(super) fn restore(&mut self, restore: &Restore) -> Result<()> {
         let wall = clock::wall();
-        let is_trashed = restore.shelf == Shelf::Trash;
-        let shelf = if is_trashed {
+        let is_trashed = restore.location == Location::Trash;
+        let location = if is_trashed {
             &mut self.data.trash
         } else {
             &mut self.data.board
         };
-        let record = shelf.get(&restore.key).ok_or(BoardError::NoSuchJob)?;
+        let record = location.get(&restore.key).ok_or(BoardError::NoSuchJob)?;
         if let Some(hold) = &record.hold {
             let owner = Some(hold.owner.clone());
             return Err(BoardError::AlreadyClaimed { owner });
@@ -572,7 +573,7 @@ impl Store {
         if !is_trashed && !history.is_in_the_way(wall, restore.keeps_attempts) {
             return Err(BoardError::NotHeldBack);
         }
-        let Some(mut record) = shelf.remove(&restore.key) else {
+        let Some(mut record) = location.remove(&restore.key) else {
             return Err(BoardError::NoSuchJob);
         };
         record.side = record.side.restored(restore);

@@ -19,7 +19,7 @@ use crate::{
             },
         },
     },
-    job::{Fence, JobKey, Owner, Shelf},
+    job::{Fence, JobKey, Location, Owner},
 };
 
 #[derive(Debug, Default)]
@@ -116,10 +116,10 @@ fn wanted(changes: &NodeChanges) -> BTreeMap<JobKey, WantedNodes> {
 impl WantedNodes {
     fn nodes(self, paths: &Paths, key: &JobKey) -> impl Iterator<Item = String> {
         [
-            self.job.then(|| paths.job(Shelf::Board, key)),
+            self.job.then(|| paths.job(Location::Board, key)),
             self.job.then(|| paths.side(key)),
             self.lock.then(|| paths.lock(key)),
-            self.trashed.then(|| paths.job(Shelf::Trash, key)),
+            self.trashed.then(|| paths.job(Location::Trash, key)),
             self.trashed.then(|| paths.side(key)),
         ]
         .into_iter()
@@ -137,21 +137,21 @@ impl WantedNodes {
         let lock = next(self.lock);
         let (trashed, side_of_trashed) = (next(self.trashed), next(self.trashed));
         SeenNodes {
-            job: observed(Shelf::Board, key, job, side, looked),
+            job: observed(Location::Board, key, job, side, looked),
             lock: seen_lock(lock),
-            trashed: observed(Shelf::Trash, key, trashed, side_of_trashed, looked),
+            trashed: observed(Location::Trash, key, trashed, side_of_trashed, looked),
         }
     }
 }
 
 fn observed(
-    shelf: Shelf,
+    location: Location,
     key: &JobKey,
     posting: Option<Node>,
     side: Option<Node>,
     looked: ReadTime,
 ) -> Option<CachedJob> {
-    let record = JobNodes::new(shelf, key.clone(), posting?, None, side);
+    let record = JobNodes::new(location, key.clone(), posting?, None, side);
     // A job without read permission still exists.
     Some(CachedJob::of(&record.read(Detail::Brief), looked))
 }

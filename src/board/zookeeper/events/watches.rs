@@ -12,7 +12,7 @@ use crate::{
             paths::{NodeKind, Paths, locked_by, owner_of_entity, unescape},
         },
     },
-    job::Shelf,
+    job::Location,
 };
 
 #[derive(Debug)]
@@ -108,12 +108,12 @@ impl DirectoryWatch {
                 Some(NodeChange::Event(Box::new(event)))
             }
             NodeKind::TrashedJob => {
-                let key = paths.key_of(Shelf::Trash, child)?;
+                let key = paths.key_of(Location::Trash, child)?;
                 let step = pick(kind, NodeEvent::TrashCame, NodeEvent::TrashWent)?;
                 Some(NodeChange::OfJob(step, key))
             }
             NodeKind::Job => {
-                let (key, came, went) = match paths.key_of(Shelf::Board, child) {
+                let (key, came, went) = match paths.key_of(Location::Board, child) {
                     Some(key) => (key, NodeEvent::JobCame, NodeEvent::JobWent),
                     None => (locked_by(child)?, NodeEvent::LockCame, NodeEvent::LockWent),
                 };

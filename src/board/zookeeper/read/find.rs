@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{look::ShelfReader, record::decode};
+use super::{look::LocationReader, record::decode};
 use crate::{
     board::{
         Detail, JobRef, Result,
@@ -12,7 +12,7 @@ use crate::{
             paths::{is_job, number_of, numbered},
         },
     },
-    job::{Entry, JobKey, Shelf},
+    job::{Entry, JobKey, Location},
 };
 
 /// Maximum matches of an ambiguous reference.
@@ -21,12 +21,12 @@ const CANDIDATES: usize = 10;
 /// Returns the records that each reference could mean; one scan serves all that need one.
 pub(crate) async fn find(
     board: &BoardSession<'_>,
-    shelf: Shelf,
+    location: Location,
     wanted: &[JobRef],
 ) -> Result<Vec<Vec<Entry>>> {
     let direct: Vec<_> = wanted.iter().map(named).collect();
     let keys: Vec<_> = direct.iter().flatten().cloned().collect();
-    let mut records = board.records(shelf, &keys).await?;
+    let mut records = board.records(location, &keys).await?;
     board.find_origins(records.iter_mut().flatten()).await?;
     let mut records = records.into_iter();
     let mut found: Vec<Vec<Entry>> = direct
@@ -45,22 +45,22 @@ pub(crate) async fn find(
             || matches!(wanted, JobRef::Sequence(_)) && found.is_empty()
     };
     if wanted.iter().zip(&found).any(needs_scan) {
-        scan(board, shelf, wanted, &mut found).await?;
+        scan(board, location, wanted, &mut found).await?;
     }
     Ok(found)
 }
 
 async fn scan(
     board: &BoardSession<'_>,
-    shelf: Shelf,
+    location: Location,
     wanted: &[JobRef],
     found: &mut [Vec<Entry>],
 ) -> Result<()> {
-    let mut shelved = ShelfReader::look(board, shelf).await?;
+    let mut located = LocationReader::look(board, location).await?;
     let meanings = ReferenceIndex::of(wanted);
     let mut room = ReadLimit::default();
     let mut meant = |key: &JobKey, node: Node| meanings.of_job(key, &node);
-    while let Some(page) = shelved.next_postings(board, &mut room, &mut meant).await? {
+    while let Some(page) = located.next_postings(board, &mut room, &mut meant).await? {
         let (mut hits, mut keys) = (HashMap::new(), Vec::new());
         for (key, mut meant) in page {
             // Drop candidates that were also found directly.
@@ -72,7 +72,7 @@ async fn scan(
                 hits.insert(key, meant);
             }
         }
-        let mut records = shelved.read(board, keys).await?;
+        let mut records = located.read(board, keys).await?;
         board.find_origins(&mut records).await?;
         for record in records {
             let entry = record.read(Detail::Whole);

@@ -16,7 +16,7 @@ use crate::{
             paths::{NodeKind, locked_by, number_of},
         },
     },
-    job::{Entry, JobKey, Rank, Shelf},
+    job::{Entry, JobKey, Location, Rank},
 };
 
 pub(crate) const PAGE: (usize, usize) = (128, nodes::MAX_NODES_PER_EXCHANGE);
@@ -28,8 +28,8 @@ const KEPT_BYTES: usize = 64 * 1024 * 1024;
 const LARGEST_KEPT: usize = 16 * 1024;
 
 #[derive(Debug)]
-pub(crate) struct ShelfReader {
-    shelf: Shelf,
+pub(crate) struct LocationReader {
+    location: Location,
     keys: VecDeque<JobKey>,
     locked: HashSet<JobKey>,
     recorded: HashSet<JobKey>,
@@ -38,9 +38,9 @@ pub(crate) struct ShelfReader {
     count: usize,
 }
 
-impl ShelfReader {
-    pub(crate) async fn look(board: &BoardSession<'_>, shelf: Shelf) -> Result<Self> {
-        let directory = board.paths.directory(shelf);
+impl LocationReader {
+    pub(crate) async fn look(board: &BoardSession<'_>, location: Location) -> Result<Self> {
+        let directory = board.paths.directory(location);
         let sides = board.paths.directory(NodeKind::Sidecar);
         let (children, sides) = tokio::try_join!(
             board.session.children(&directory),
@@ -48,15 +48,15 @@ impl ShelfReader {
         )?;
         let mut keys: Vec<_> = children
             .iter()
-            .filter_map(|child| board.paths.key_of(shelf, child))
+            .filter_map(|child| board.paths.key_of(location, child))
             .collect();
         keys.sort_by_cached_key(|key| (number_of(key).is_none(), number_of(key), key.clone()));
         let locks = children.iter().filter_map(|child| locked_by(child));
         Ok(Self {
-            shelf,
+            location,
             keys: keys.into(),
             // A lock in the trash is a stray node.
-            locked: locks.filter(|_| shelf == Shelf::Board).collect(),
+            locked: locks.filter(|_| location == Location::Board).collect(),
             recorded: sides.into_iter().map(JobKey::new).collect(),
             kept: HashMap::new(),
             room: ReadLimit::PAGE,
@@ -79,7 +79,7 @@ impl ShelfReader {
         if page.is_empty() {
             return Ok(None);
         }
-        let paths = page.iter().map(|key| board.paths.job(self.shelf, key));
+        let paths = page.iter().map(|key| board.paths.job(self.location, key));
         let paths: Vec<_> = paths.collect();
         let (mut keys, mut bytes) = (page.iter(), 0);
         let read = |_: &str, node: Option<Node>| {
@@ -103,7 +103,7 @@ impl ShelfReader {
         let (mut wanted, mut ends) = (Vec::with_capacity(keys.len() * 2), Vec::new());
         for key in &keys {
             if !self.kept.contains_key(key) {
-                wanted.push(board.paths.job(self.shelf, key));
+                wanted.push(board.paths.job(self.location, key));
             }
             if self.locked.contains(key) {
                 wanted.push(board.paths.lock(key));
@@ -127,7 +127,7 @@ impl ShelfReader {
             let posting = next(kept.is_none()).or(kept);
             let lock = next(self.locked.contains(&key));
             let side = next(self.recorded.contains(&key));
-            Some(JobNodes::new(self.shelf, key, posting?, lock, side))
+            Some(JobNodes::new(self.location, key, posting?, lock, side))
         });
         Ok(records.collect())
     }
@@ -136,7 +136,7 @@ impl ShelfReader {
 #[derive(Debug)]
 pub(crate) struct PageReader {
     query: Query,
-    shelved: Option<ShelfReader>,
+    located: Option<LocationReader>,
     count: usize,
     /// The uuids of the jobs that were read: 16 bytes for each.
     uuids: HashSet<Uuid>,
@@ -146,31 +146,31 @@ impl PageReader {
     pub(crate) fn new(query: Query) -> Self {
         Self {
             query,
-            shelved: None,
+            located: None,
             count: PAGE.0,
             uuids: HashSet::new(),
         }
     }
 
     pub(crate) async fn next(&mut self, board: &BoardSession<'_>) -> Result<Option<Vec<Entry>>> {
-        let shelved = match &mut self.shelved {
-            Some(shelved) => shelved,
+        let located = match &mut self.located {
+            Some(located) => located,
             None => {
-                let mut shelved = ShelfReader::look(board, self.query.shelf).await?;
+                let mut located = LocationReader::look(board, self.query.location).await?;
                 if self.query.which == Which::Unclaimed {
-                    drop_claimed(board, &mut shelved).await?;
+                    drop_claimed(board, &mut located).await?;
                 }
                 if self.query.order == Order::Rank {
-                    rank(board, &mut shelved).await?;
+                    rank(board, &mut located).await?;
                 }
-                self.shelved.insert(shelved)
+                self.located.insert(located)
             }
         };
-        let keys = shelved.take(self.count);
+        let keys = located.take(self.count);
         if keys.is_empty() {
             return Ok(None);
         }
-        let mut records = shelved.read(board, keys).await?;
+        let mut records = located.read(board, keys).await?;
         board.find_origins(&mut records).await?;
         self.count = next_count(records.iter().map(|record| &record.posting), records.len());
         let entries = records.iter().map(|record| record.read(self.query.detail));
@@ -195,9 +195,9 @@ pub(crate) fn next_count<'a>(read: impl Iterator<Item = &'a Node>, count: usize)
 }
 
 /// Removes the claimed jobs, reading only their locks.
-async fn drop_claimed(board: &BoardSession<'_>, shelved: &mut ShelfReader) -> Result<()> {
-    let is_locked = |key: &&JobKey| shelved.locked.contains(*key);
-    let locked = shelved.keys.iter().filter(is_locked);
+async fn drop_claimed(board: &BoardSession<'_>, located: &mut LocationReader) -> Result<()> {
+    let is_locked = |key: &&JobKey| located.locked.contains(*key);
+    let locked = located.keys.iter().filter(is_locked);
     let locks: Vec<_> = locked.clone().map(|key| board.paths.lock(key)).collect();
     let is_held = |_: &str, lock: Option<Node>| {
         lock.is_some_and(|lock| !matches!(json::read_lock(&lock.data), json::Lock::Vacant(_)))
@@ -211,12 +211,12 @@ async fn drop_claimed(board: &BoardSession<'_>, shelved: &mut ShelfReader) -> Re
         .filter(|(_, is_held)| **is_held)
         .map(|(key, _)| key.clone())
         .collect();
-    shelved.keys.retain(|key| !held.contains(key));
+    located.keys.retain(|key| !held.contains(key));
     Ok(())
 }
 
-async fn rank(board: &BoardSession<'_>, shelved: &mut ShelfReader) -> Result<()> {
-    let mut ranked: Vec<(Option<Rank>, JobKey)> = Vec::with_capacity(shelved.keys.len());
+async fn rank(board: &BoardSession<'_>, located: &mut LocationReader) -> Result<()> {
+    let mut ranked: Vec<(Option<Rank>, JobKey)> = Vec::with_capacity(located.keys.len());
     let (mut kept, mut budget, mut room) = (HashMap::new(), KEPT_BYTES, ReadLimit::default());
     let mut read = |key: &JobKey, node: Node| {
         let posting = record::decode(key, &node, Detail::Brief).ok();
@@ -229,14 +229,14 @@ async fn rank(board: &BoardSession<'_>, shelved: &mut ShelfReader) -> Result<()>
         }
         rank
     };
-    while let Some(page) = shelved.next_postings(board, &mut room, &mut read).await? {
+    while let Some(page) = located.next_postings(board, &mut room, &mut read).await? {
         ranked.extend(page.into_iter().map(|(key, rank)| (rank, key)));
     }
-    shelved.kept = kept;
+    located.kept = kept;
     ranked.sort_by(|(one, key), (other, other_key)| {
         (one.is_none(), one, key).cmp(&(other.is_none(), other, other_key))
     });
-    shelved.keys = ranked.into_iter().map(|(_, key)| key).collect();
+    located.keys = ranked.into_iter().map(|(_, key)| key).collect();
     Ok(())
 }
 
@@ -245,14 +245,14 @@ impl BoardSession<'_> {
     /// newer sidecar.
     pub(crate) async fn records(
         &self,
-        shelf: Shelf,
+        location: Location,
         keys: &[JobKey],
     ) -> Result<Vec<Option<JobNodes>>> {
         let paths = &self.paths;
-        let is_known = |key: &JobKey| paths.key_of(Shelf::Board, &key.text()).is_some();
+        let is_known = |key: &JobKey| paths.key_of(Location::Board, &key.text()).is_some();
         let known = keys.iter().filter(|key| is_known(key));
         let wanted =
-            known.flat_map(|key| [paths.side(key), paths.job(shelf, key), paths.lock(key)]);
+            known.flat_map(|key| [paths.side(key), paths.job(location, key), paths.lock(key)]);
         let found = self.session.read(&wanted.collect::<Vec<_>>()).await?;
         let mut found = found.into_iter();
         let records = keys.iter().map(|key| {
@@ -260,8 +260,8 @@ impl BoardSession<'_> {
                 return None;
             }
             let (side, posting, lock) = (found.next()?, found.next()?, found.next()?);
-            let lock = lock.filter(|_| shelf == Shelf::Board);
-            Some(JobNodes::new(shelf, key.clone(), posting?, lock, side))
+            let lock = lock.filter(|_| location == Location::Board);
+            Some(JobNodes::new(location, key.clone(), posting?, lock, side))
         });
         Ok(records.collect())
     }

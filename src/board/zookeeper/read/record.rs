@@ -17,12 +17,12 @@ use crate::{
             paths::{is_numbered, number_of},
         },
     },
-    job::{ClaimEnd, Entry, Fence, Holding, Job, JobKey, Malformed, Origin, Owner, Shelf},
+    job::{ClaimEnd, Entry, Fence, Holding, Job, JobKey, Location, Malformed, Origin, Owner},
 };
 
 #[derive(Debug, Clone)]
 pub(crate) struct JobNodes {
-    pub(crate) shelf: Shelf,
+    pub(crate) location: Location,
     pub(crate) key: JobKey,
     pub(crate) posting: Node,
     pub(crate) lock: Option<Node>,
@@ -32,7 +32,7 @@ pub(crate) struct JobNodes {
 
 impl JobNodes {
     pub(crate) fn new(
-        shelf: Shelf,
+        location: Location,
         key: JobKey,
         posting: Node,
         lock: Option<Node>,
@@ -40,7 +40,7 @@ impl JobNodes {
     ) -> Self {
         let origin = Origin::Here;
         Self {
-            shelf,
+            location,
             key,
             posting,
             lock,
@@ -126,7 +126,7 @@ impl JobNodes {
     /// trashes a job leaves the sidecar alone.
     fn is_ours(&self, side: &Node) -> bool {
         let is_older = side.stat.mzxid < self.posting.stat.czxid;
-        side.is_denied() || self.shelf == Shelf::Trash || !is_older
+        side.is_denied() || self.location == Location::Trash || !is_older
     }
 
     pub(crate) fn is_readable(&self) -> bool {
@@ -138,9 +138,9 @@ impl JobNodes {
     pub(crate) fn created_on(&self) -> Option<DateTime<Utc>> {
         let moved = self.side().and_then(|side| side.created_on);
         // The server dates the node, and a move creates a new one.
-        moved.or_else(|| match self.shelf {
-            Shelf::Board => time(self.posting.stat.ctime),
-            Shelf::Trash | Shelf::History => None,
+        moved.or_else(|| match self.location {
+            Location::Board => time(self.posting.stat.ctime),
+            Location::Trash | Location::History => None,
         })
     }
 
@@ -164,10 +164,10 @@ impl JobNodes {
             origin: self.origin.clone(),
             is_unfit,
             is_denied: !self.is_readable(),
-            trashed_on: (self.shelf == Shelf::Trash)
+            trashed_on: (self.location == Location::Trash)
                 .then(|| side.trashed_on.or_else(|| time(stat.ctime)))
                 .flatten(),
-            shelf: self.shelf,
+            location: self.location,
             history: side.history(),
             problem: together(problems),
             ..posting.into_job(self.key.clone(), self.posting.data.len())
@@ -274,10 +274,10 @@ mod tests {
             let Some(posting) = node(parts.next(), 7) else {
                 return refused("there is none");
             };
-            let shelves = Shelf::LIVE;
+            let locations = Location::LIVE;
             let (lock, side) = (node(parts.next(), 8), node(parts.next(), 8));
-            let (shelf, key) = (shelves[input.len() % 2], JobKey::new("job0000000042"));
-            let record = JobNodes::new(shelf, key, posting, lock, side);
+            let (location, key) = (locations[input.len() % 2], JobKey::new("job0000000042"));
+            let record = JobNodes::new(location, key, posting, lock, side);
             let entry = record.read(Detail::Stored);
             same("read again", &entry, &record.read(Detail::Stored))?;
             let is_job = record.require_job().is_ok();

@@ -38,7 +38,10 @@ async fn change_hands(authority: impl Fn(Fence) -> Authority, decision: Decision
     let nodes = site.nodes().await;
     assert_eq!(nodes.below(&site.path).await, before);
     assert_eq!(
-        nodes.below(&site.paths.directory(Shelf::Trash)).await.len(),
+        nodes
+            .below(&site.paths.directory(Location::Trash))
+            .await
+            .len(),
         1
     );
     assert_ne!(fence, other);

@@ -179,7 +179,7 @@ async fn settlement_with_a_lost_reply_is_unknown_and_happens_once() {
             let is_there = matches!(decision, Decision::Abandon(_));
             assert_eq!(jobs.len(), usize::from(is_there), "{decision:?}");
             assert!(jobs.iter().all(|job| job.holding.is_none()));
-            let in_trash = get(&lossy.site.board(), Shelf::Trash, &key).await;
+            let in_trash = get(&lossy.site.board(), Location::Trash, &key).await;
             assert_eq!(in_trash.is_some(), matches!(decision, Decision::Trash(_)));
         }
     }
@@ -197,6 +197,10 @@ async fn restore_and_purge_with_a_lost_reply_happen_once() {
         lossy.lose(DELETES, mode);
         is_unknown(purge(&lossy.board, &key).await);
         assert_eq!(lossy.jobs().await.len(), 1);
-        assert!(get(&lossy.site.board(), Shelf::Trash, &key).await.is_none());
+        assert!(
+            get(&lossy.site.board(), Location::Trash, &key)
+                .await
+                .is_none()
+        );
     }
 }

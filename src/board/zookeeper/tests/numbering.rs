@@ -106,7 +106,7 @@ async fn overflowed_numbers_are_accepted() {
     let job = on_board(&board, &late).await;
     assert_eq!(job.sequence, Some(-2_147_483_648));
     let found = board
-        .find(Shelf::Board, &[JobRef::Sequence(-2_147_483_648)])
+        .find(Location::Board, &[JobRef::Sequence(-2_147_483_648)])
         .await
         .unwrap();
     assert_eq!(found[0].len(), 1);

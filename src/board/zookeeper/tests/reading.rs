@@ -41,8 +41,8 @@ async fn reading_creates_no_node() {
             JobRef::Key(JobKey::new("job/../x")),
             JobRef::Key(JobKey::new("job\u{1}")),
         ];
-        for shelf in Shelf::LIVE {
-            let found = board.find(shelf, &wanted).await.unwrap();
+        for location in Location::LIVE {
+            let found = board.find(location, &wanted).await.unwrap();
             assert!(found.iter().all(Vec::is_empty));
         }
         assert!(!board.health().await.unwrap().is_used);

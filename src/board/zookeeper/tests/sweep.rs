@@ -74,7 +74,7 @@ async fn nodes_in_use_are_never_swept() {
             // The sweep would delete it with the sidecar.
             assert_eq!(on_board(&mover, &key).await.history.attempts, 1);
             settle(&mover, &key, by_name("ada"), trash()).await.unwrap();
-            let taken = get(&mover, Shelf::Trash, &key).await.unwrap();
+            let taken = get(&mover, Location::Trash, &key).await.unwrap();
             assert_eq!(taken.history.attempts, 1);
             assert!(
                 site.nodes()

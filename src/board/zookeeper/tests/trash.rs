@@ -27,7 +27,7 @@ async fn occupied_trash_place_is_reported_without_loss() {
     }
     assert_eq!(nodes.below(&one.path).await, before);
     assert_eq!(
-        get(&theirs, Shelf::Trash, &key).await.unwrap().name,
+        get(&theirs, Location::Trash, &key).await.unwrap().name,
         "theirs"
     );
     restore(&theirs, &key).await.unwrap();
@@ -50,7 +50,7 @@ async fn sidecar_survives_a_trashed_job_of_another_board() {
     ours.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
     purge(&ours, &key).await.unwrap();
     assert_eq!(on_board(&ours, &key).await.history.attempts, 1);
-    assert!(get(&theirs, Shelf::Trash, &key).await.is_none());
+    assert!(get(&theirs, Location::Trash, &key).await.is_none());
 }
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn history_survives_a_trashed_job_of_another_board() {
     assert_eq!(post_one(&ours, "ours").await, key);
     ours.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
     ended::end(&ours, &key, Decision::Consume, None).await;
-    let trashed = get(&ours, Shelf::Trash, &key).await.unwrap();
+    let trashed = get(&ours, Location::Trash, &key).await.unwrap();
     assert_eq!(
         (trashed.name.as_str(), trashed.history.attempts),
         ("theirs", 0)
@@ -89,7 +89,7 @@ async fn job_of_another_board_in_the_trash_is_a_different_job() {
         .await
         .unwrap();
     assert_eq!(
-        get(&theirs, Shelf::Trash, &key).await.unwrap().name,
+        get(&theirs, Location::Trash, &key).await.unwrap().name,
         "theirs"
     );
 }

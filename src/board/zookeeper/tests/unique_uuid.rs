@@ -56,7 +56,7 @@ async fn unmarked_job_does_not_hide_a_marked_one_of_the_same_uuid() {
     settle(&board, &kept, by_name("ada"), trash())
         .await
         .unwrap();
-    assert!(get(&board, Shelf::Trash, &key).await.is_none());
+    assert!(get(&board, Location::Trash, &key).await.is_none());
     assert!(!site.nodes().await.has(&site.paths.side(&key)).await);
 }
 

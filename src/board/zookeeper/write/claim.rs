@@ -22,7 +22,7 @@ use crate::{
             read::record::{JobNodes, fence},
         },
     },
-    job::{Claim, Claimant, Claimed, Entry, JobKey, Shelf, Term},
+    job::{Claim, Claimant, Claimed, Entry, JobKey, Location, Term},
 };
 
 pub(crate) fn mode(term: Term) -> Result<CreateMode> {
@@ -51,7 +51,7 @@ impl BoardSession<'_> {
         rules: ClaimRules,
     ) -> Result<Vec<Result<Claimed>>> {
         mode(by.term)?;
-        let found = self.records(Shelf::Board, keys).await?;
+        let found = self.records(Location::Board, keys).await?;
         let mut open = keys.iter().zip(found);
         let (mut answers, mut won) = (Vec::with_capacity(keys.len()), 0);
         while won < most {
@@ -91,7 +91,7 @@ impl BoardSession<'_> {
                 Ok(claimed) => return Ok(claimed),
                 Err(refused) => self.prepare_retry(&refused).await?,
             }
-            found = self.record(Shelf::Board, key).await?;
+            found = self.record(Location::Board, key).await?;
         }
         Err(BoardError::Changed)
     }
@@ -163,7 +163,7 @@ impl BoardSession<'_> {
         let wanted: Vec<_> = claims
             .iter()
             .flat_map(|claim| {
-                let job = self.paths.job(Shelf::Board, &claim.key);
+                let job = self.paths.job(Location::Board, &claim.key);
                 [job, self.paths.lock(&claim.key)]
             })
             .collect();
@@ -174,7 +174,7 @@ impl BoardSession<'_> {
         let answers = claims.iter().map(|claim| {
             let (posting, lock) = (found.next().flatten(), found.next().flatten());
             let posting = posting.ok_or(BoardError::NoSuchJob)?;
-            let record = JobNodes::new(Shelf::Board, claim.key.clone(), posting, lock, None);
+            let record = JobNodes::new(Location::Board, claim.key.clone(), posting, lock, None);
             let held = self.require(Some(&record))?.holding();
             permit_owner(held.as_ref(), &claim.owner, claim.fence.as_ref())?;
             let session = record.lock.map(|lock| SessionId(lock.stat.ephemeral_owner));

@@ -19,15 +19,15 @@ use crate::{
             read::record::JobNodes,
         },
     },
-    job::{JobKey, Shelf},
+    job::{JobKey, Location},
 };
 
 impl MarkerRecord {
-    pub(crate) fn on(&self, shelf: Shelf) -> Option<JobKey> {
-        let name = match shelf {
-            Shelf::Board => &self.job,
-            Shelf::Trash => &self.trashed,
-            Shelf::History => &None,
+    pub(crate) fn on(&self, location: Location) -> Option<JobKey> {
+        let name = match location {
+            Location::Board => &self.job,
+            Location::Trash => &self.trashed,
+            Location::History => &None,
         };
         let name = name.as_ref().filter(|name| is_job(name));
         name.map(JobKey::new)
@@ -35,7 +35,9 @@ impl MarkerRecord {
 
     /// Whether it names none of these jobs; a newer version may contain more.
     pub(crate) fn is_void(&self, jobs: &HashSet<JobKey>) -> bool {
-        let mut named = Shelf::LIVE.into_iter().filter_map(|shelf| self.on(shelf));
+        let mut named = Location::LIVE
+            .into_iter()
+            .filter_map(|location| self.on(location));
         self.is_of_known_version() && !named.any(|key| jobs.contains(&key))
     }
 }
@@ -96,15 +98,15 @@ impl BoardSession<'_> {
             return Err(self.session.refusal(READING, &Error::NoAuth));
         }
         let locations = MarkerRecord::read(&node.data);
-        let other = |shelf| locations.on(shelf).filter(|key| *key != record.key);
-        let (on_board, in_trash) = (other(Shelf::Board), other(Shelf::Trash));
+        let other = |location| locations.on(location).filter(|key| *key != record.key);
+        let (on_board, in_trash) = (other(Location::Board), other(Location::Trash));
         Ok(Some(Mark {
             uuid,
             version: node.stat.version,
             on_board: match on_board {
                 Some(key)
                     if self
-                        .job_with_uuid(Shelf::Board, &key, uuid)
+                        .job_with_uuid(Location::Board, &key, uuid)
                         .await?
                         .is_some() =>
                 {
@@ -113,7 +115,7 @@ impl BoardSession<'_> {
                 Some(_) | None => None,
             },
             in_trash: match in_trash {
-                Some(key) => self.job_with_uuid(Shelf::Trash, &key, uuid).await?,
+                Some(key) => self.job_with_uuid(Location::Trash, &key, uuid).await?,
                 None => None,
             },
         }))
@@ -122,11 +124,11 @@ impl BoardSession<'_> {
     /// Sibling boards share the trash and use the same numbers, so the key may be another job's.
     async fn job_with_uuid(
         &self,
-        shelf: Shelf,
+        location: Location,
         key: &JobKey,
         uuid: Uuid,
     ) -> Result<Option<Namesake>> {
-        let found = self.record(shelf, key).await?;
+        let found = self.record(location, key).await?;
         let found = found.filter(|found| uuid_of(&found.posting) == Some(uuid));
         Ok(found.map(|found| Namesake {
             key: found.key,

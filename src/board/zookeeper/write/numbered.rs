@@ -32,7 +32,7 @@ use crate::{
             read::record::fence,
         },
     },
-    job::{Claimant, Draft, Former, JobKey, Shelf},
+    job::{Claimant, Draft, Former, JobKey, Location},
 };
 
 const TRIES: u32 = 64;
@@ -103,15 +103,15 @@ impl BoardSession<'_> {
             let known = (marker.as_ref())
                 .map(|node| MarkerRecord::read(&node.data))
                 .unwrap_or_default();
-            let shelves = match draft.former {
-                Some(_) => &Shelf::LIVE[..],
-                None => &[Shelf::Board],
+            let locations = match draft.former {
+                Some(_) => &Location::LIVE[..],
+                None => &[Location::Board],
             };
-            let places = shelves
+            let places = locations
                 .iter()
-                .filter_map(|shelf| Some((*shelf, known.on(*shelf)?)));
+                .filter_map(|location| Some((*location, known.on(*location)?)));
             places
-                .map(|(shelf, key)| self.paths.job(shelf, &key))
+                .map(|(location, key)| self.paths.job(location, &key))
                 .collect::<Vec<_>>()
         });
         let named: Vec<_> = named.collect();
@@ -158,12 +158,12 @@ impl BoardSession<'_> {
         for (((draft, posting), known), key) in batch.iter().zip(uuid_uses).zip(keys) {
             let Some(key) = key else { continue };
             let there = sides.next().flatten();
-            match draft.shelf() {
-                Shelf::Board | Shelf::History => {
+            match draft.location() {
+                Location::Board | Location::History => {
                     transaction.create(NodeKind::Job, key, posting);
                 }
                 // Only a number assigned on the board can return there.
-                Shelf::Trash => {
+                Location::Trash => {
                     transaction.assert_absent(NodeKind::Job, key);
                     transaction.create(NodeKind::TrashedJob, key, posting);
                 }
@@ -200,9 +200,9 @@ impl BoardSession<'_> {
         marker: Option<&Node>,
         transaction: &mut Transaction<'_>,
     ) {
-        let (job, trashed) = match draft.shelf() {
-            Shelf::Trash => (None, Some(key)),
-            Shelf::Board | Shelf::History => (Some(key), None),
+        let (job, trashed) = match draft.location() {
+            Location::Trash => (None, Some(key)),
+            Location::Board | Location::History => (Some(key), None),
         };
         match marker {
             None => {
@@ -211,7 +211,7 @@ impl BoardSession<'_> {
             }
             Some(node) => {
                 // The marker keeps a namesake in the trash.
-                let namesake = MarkerRecord::read(&node.data).on(Shelf::Trash);
+                let namesake = MarkerRecord::read(&node.data).on(Location::Trash);
                 let record = MarkerRecord::of(job, trashed.or(namesake.as_ref())).write();
                 transaction.set(NodeKind::Marker, draft.uuid, &record, node.stat.version);
             }

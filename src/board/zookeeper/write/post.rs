@@ -19,7 +19,7 @@ use crate::{
             read::find::find,
         },
     },
-    job::{Claimant, Draft, Entry, JobKey, Shelf},
+    job::{Claimant, Draft, Entry, JobKey, Location},
 };
 
 /// Maximum jobs and bytes of a transaction: the server takes 1 MiB.
@@ -57,8 +57,9 @@ impl BoardSession<'_> {
             }
             // A number from the server is not known in advance. A post that writes the job's location in the same
             // step takes its own number.
-            let takes_number =
-                |draft: &Draft| draft.chosen || claimant.is_some() || draft.shelf() == Shelf::Trash;
+            let takes_number = |draft: &Draft| {
+                draft.chosen || claimant.is_some() || draft.location() == Location::Trash
+            };
             let is_numbered = takes_number(rest[0].0);
             let mut bytes = 0;
             let batch = rest.iter().take(at_once).take_while(|one| {
@@ -137,7 +138,7 @@ impl BoardSession<'_> {
         let found = async {
             // The session may have ended.
             let board = self.root.reading().await?;
-            find(&board, Shelf::Board, &wanted).await
+            find(&board, Location::Board, &wanted).await
         };
         let found = found
             .await

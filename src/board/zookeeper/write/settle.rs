@@ -19,7 +19,7 @@ use crate::{
             read::record::JobNodes,
         },
     },
-    job::{Aftermath, Authority, Decision, ExpectedState, Settlement, Shelf},
+    job::{Aftermath, Authority, Decision, ExpectedState, Location, Settlement},
 };
 
 impl BoardSession<'_> {
@@ -27,7 +27,7 @@ impl BoardSession<'_> {
         let mut answers = Vec::with_capacity(settlements.len());
         for settlements in settlements.chunks(JOBS_PER_BATCH) {
             let keys: Vec<_> = settlements.iter().map(|one| one.key.clone()).collect();
-            let found = match self.records(Shelf::Board, &keys).await {
+            let found = match self.records(Location::Board, &keys).await {
                 Ok(found) => found,
                 Err(error) => {
                     let count = answers.len() + settlements.len();
@@ -56,7 +56,7 @@ impl BoardSession<'_> {
                 mark = self.mark_of(record).await?;
                 // Read again as late as possible: a peer's claim changes only the lock, and every lock begins with
                 // version 0.
-                found = self.record(Shelf::Board, &settlement.key).await?;
+                found = self.record(Location::Board, &settlement.key).await?;
                 record = self.permitted(settlement, found.as_ref(), &seen)?;
             }
             let mut transaction = self.settling(record, settlement, mark.as_ref());
@@ -76,7 +76,7 @@ impl BoardSession<'_> {
                 }
                 Err(refused) => self.prepare_retry(&refused).await?,
             }
-            found = self.record(Shelf::Board, &settlement.key).await?;
+            found = self.record(Location::Board, &settlement.key).await?;
         }
         Err(BoardError::Changed)
     }

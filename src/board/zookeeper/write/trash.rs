@@ -17,7 +17,7 @@ use crate::{
             read::record::JobNodes,
         },
     },
-    job::{Edit, Purge, Restore, Shelf},
+    job::{Edit, Location, Purge, Restore},
 };
 
 impl BoardSession<'_> {
@@ -38,9 +38,9 @@ impl BoardSession<'_> {
     }
 
     async fn restore_one(&self, restore: &Restore) -> Result<()> {
-        let is_trashed = restore.shelf == Shelf::Trash;
+        let is_trashed = restore.location == Location::Trash;
         for _ in 0..TRIES {
-            let found = self.record(restore.shelf, &restore.key).await?;
+            let found = self.record(restore.location, &restore.key).await?;
             let record = self.require(found.as_ref())?;
             if is_trashed && restore.edit.is_none() && !is_numbered(&restore.key) {
                 return Err(no_number());
@@ -107,7 +107,7 @@ impl BoardSession<'_> {
             record.posting.stat.version,
         );
         // The job of this key on the board may be another one, where boards share a trash.
-        let on_board = self.paths.job(Shelf::Board, key);
+        let on_board = self.paths.job(Location::Board, key);
         if record.side.is_some()
             && let Ok(mut side) = record.readable_side()
             && self.session.read_one(&on_board).await?.is_none()
@@ -166,7 +166,7 @@ impl BoardSession<'_> {
     }
 
     async fn taken(&self, record: &JobNodes) -> Result<BoardError> {
-        let there = self.record(Shelf::Board, &record.key).await?;
+        let there = self.record(Location::Board, &record.key).await?;
         let is_it = |there: &JobNodes| {
             let uuid = uuid_of(&there.posting);
             uuid.is_some() && uuid == uuid_of(&record.posting)
@@ -174,7 +174,7 @@ impl BoardSession<'_> {
         Ok(match there.as_ref().is_some_and(is_it) {
             true => exists(record),
             false => BoardError::NumberTaken {
-                node: self.paths.job(Shelf::Board, &record.key),
+                node: self.paths.job(Location::Board, &record.key),
             },
         })
     }
@@ -183,12 +183,12 @@ impl BoardSession<'_> {
         let key = &purge.key;
         let mut settled = Settled::default();
         for _ in 0..TRIES {
-            let found = self.record(Shelf::Trash, key).await?;
+            let found = self.record(Location::Trash, key).await?;
             let record = self.require(found.as_ref())?;
             let mut transaction = self.transaction();
             transaction.delete(NodeKind::TrashedJob, key, record.posting.stat.version);
             // The job of this key on the board may be another one, where boards share a trash.
-            let on_board = self.paths.job(Shelf::Board, key);
+            let on_board = self.paths.job(Location::Board, key);
             if let Some(node) = &record.side
                 && self.session.read_one(&on_board).await?.is_none()
             {

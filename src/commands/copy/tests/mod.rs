@@ -20,7 +20,7 @@ use crate::{
         testing::moves::{MoveBoard, MoveWorld},
         url::BoardKind,
     },
-    job::{MOVER, Owner, Shelf},
+    job::{Location, MOVER, Owner},
     lease::Keeper,
     process::host_name,
     transfer::{
@@ -68,7 +68,9 @@ async fn act(world: Arc<MoveWorld>, role: Role, number: usize) {
                 is_unfinished: Cell::default(),
             };
             let loader = Loader::new(&*route.to, false).await.unwrap();
-            let listed = route.from.entries(Query::all(Shelf::Board, Detail::Stored));
+            let listed = route
+                .from
+                .entries(Query::all(Location::Board, Detail::Stored));
             let listed: Vec<_> = listed.try_collect().await.unwrap_or_default();
             let conversion = Conversion {
                 from: None,

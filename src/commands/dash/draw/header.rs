@@ -18,7 +18,7 @@ use crate::{
     },
     diagnosis::Standing,
     duration,
-    job::Shelf,
+    job::Location,
     output::{Pieces, Text, Tone, shares, short, width},
     problem::Code,
 };
@@ -111,7 +111,7 @@ fn counts(state: &DashState) -> Pieces {
     let silent = state.summary.silent;
     let snapshot = &state.picture.snapshot;
     let alive = snapshot.alive().count() as u64;
-    let sees_trash = !state.hidden.contains(&Shelf::Trash);
+    let sees_trash = !state.hidden.contains(&Location::Trash);
     let conductors = if alive == 1 {
         "conductor"
     } else {
@@ -141,8 +141,8 @@ fn counts(state: &DashState) -> Pieces {
             (tone, Text::from(format!(" {what}{gap}"))),
         ]
     });
-    let hidden = state.hidden.iter().map(|shelf| match shelf {
-        Shelf::Trash => "no permission to read the trash",
+    let hidden = state.hidden.iter().map(|location| match location {
+        Location::Trash => "no permission to read the trash",
         _ => "no permission to read the board",
     });
     // The reasons are long, and `doctor` prints them.

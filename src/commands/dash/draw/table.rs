@@ -18,7 +18,7 @@ use crate::{
     },
     diagnosis::Holder,
     duration,
-    job::{Conductor, Entry, Shelf},
+    job::{Conductor, Entry, Location},
     output::{
         ABSENT, Cell, Column, Fit, JobColumns, JobView, Page, Pieces, Report as _, Row as _, Text,
         Tone, laid_out, width,
@@ -118,16 +118,16 @@ fn laid(state: &DashState, seen: Range<usize>, room: usize) -> Vec<Pieces> {
         }
         Lines::Rows => {
             let first = state.picture.at(seen.start);
-            let shelf = first.map_or(Shelf::Board, |(place, _)| place.0);
+            let location = first.map_or(Location::Board, |(place, _)| place.0);
             let rows = seen.filter_map(|at| state.picture.at(at));
             let rows = rows.map(|(place, row)| (row.entry(place, now), Some(row)));
-            jobs(state, shelf, room, rows)
+            jobs(state, location, room, rows)
         }
         Lines::History => {
             let history = state.history().skip(seen.start).take(seen.len());
             jobs(
                 state,
-                Shelf::History,
+                Location::History,
                 room,
                 history.map(|it| (it.clone(), None)),
             )
@@ -186,14 +186,14 @@ pub(super) fn conductor(state: &DashState, of: &Conductor) -> conductors::Listed
 /// Lays out jobs; drops columns whose visible cells are all equal.
 fn jobs<'a>(
     state: &DashState,
-    shelf: Shelf,
+    location: Location,
     room: usize,
     rows: impl Iterator<Item = (Entry, Option<&'a DashRow>)>,
 ) -> Vec<Pieces> {
-    let columns = JobColumns::of(match shelf {
-        Shelf::Board => "name state age owner held expires attempts note uuid",
-        Shelf::Trash => "name trashed attempts by reason uuid",
-        Shelf::History => "name outcome ended waited took by reason uuid",
+    let columns = JobColumns::of(match location {
+        Location::Board => "name state age owner held expires attempts note uuid",
+        Location::Trash => "name trashed attempts by reason uuid",
+        Location::History => "name outcome ended waited took by reason uuid",
     });
     let names = columns.names();
     let rows = rows.map(|(entry, row)| {
@@ -295,10 +295,10 @@ fn nothing(state: &DashState) -> Cow<'static, str> {
     Cow::Borrowed(match state.view {
         View::Events => "no events yet",
         _ if !state.has_read => "reading the board…",
-        View::Jobs | View::Claims if state.hidden.contains(&Shelf::Board) => {
+        View::Jobs | View::Claims if state.hidden.contains(&Location::Board) => {
             "no permission to read the board"
         }
-        View::Trash if state.hidden.contains(&Shelf::Trash) => "no permission to read the trash",
+        View::Trash if state.hidden.contains(&Location::Trash) => "no permission to read the trash",
         View::History if state.history.is_none() => "reading the history…",
         View::Conductors if !state.picture.snapshot.sees_conductors => {
             "the conductors cannot be read"

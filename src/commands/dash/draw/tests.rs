@@ -23,7 +23,7 @@ use crate::{
     },
     diagnosis::ExplainedJob,
     job::{
-        AuditEntry, ClaimEnd, Departure, End, Entry, Holding, Job, JobKey, Pause, Pauses, Shelf,
+        AuditEntry, ClaimEnd, Departure, End, Entry, Holding, Job, JobKey, Location, Pause, Pauses,
     },
     output::Tone,
     suggest::Suggestion,
@@ -79,7 +79,7 @@ fn ended(name: &str, departure: Departure) -> Entry {
         has_succeeded: departure == Departure::Consumed,
     };
     Entry::Job(Box::new(Job {
-        shelf: Shelf::History,
+        location: Location::History,
         ended: Some(ended),
         ..job(name, 90)
     }))
@@ -103,13 +103,14 @@ fn seen(view: View) -> DashState {
         .map(|(name, departure)| ended(name, departure))
         .to_vec();
     state.events.clear();
-    let (trash, board): (Vec<_>, Vec<_>) =
-        busy().into_iter().partition(|it| it.shelf == Shelf::Trash);
+    let (trash, board): (Vec<_>, Vec<_>) = busy()
+        .into_iter()
+        .partition(|it| it.location == Location::Trash);
     for input in [
         DashInput::Reading,
         DashInput::Surroundings(Ok(snapshot)),
-        DashInput::Entries(Shelf::Board, entries(board)),
-        DashInput::Entries(Shelf::Trash, entries(trash)),
+        DashInput::Entries(Location::Board, entries(board)),
+        DashInput::Entries(Location::Trash, entries(trash)),
         DashInput::Read,
         DashInput::History(Ok(history)),
     ] {
@@ -155,14 +156,14 @@ fn open_selected(state: &mut DashState) {
         (_, Some(Ok(entry))) => entry.clone(),
         (Some((place, _)), _) if state.has_rows() => {
             let jobs = busy().into_iter();
-            let mut jobs = jobs.filter(|job| job.key == place.1 && job.shelf == place.0);
+            let mut jobs = jobs.filter(|job| job.key == place.1 && job.location == place.0);
             Entry::Job(Box::new(jobs.next().unwrap()))
         }
         _ => return,
     };
     let explained = ExplainedJob {
         entry: &entry,
-        shelf: entry.job().unwrap().shelf,
+        location: entry.job().unwrap().location,
         is_late: false,
         before: None,
     };
@@ -216,9 +217,11 @@ fn confirmation_and_result() {
     state.may_act = true;
     let jobs = busy().into_iter().rev().take(7);
     let jobs: Vec<_> = jobs.map(|job| Entry::Job(Box::new(job))).collect();
-    let places = jobs.iter().map(|entry| (Shelf::Board, entry.key().clone()));
+    let places = jobs
+        .iter()
+        .map(|entry| (Location::Board, entry.key().clone()));
     let places: Vec<_> = places
-        .chain([(Shelf::Board, JobKey::new("gone"))])
+        .chain([(Location::Board, JobKey::new("gone"))])
         .collect();
     let mut dialog = Dialog::new(Operation::Trash, places);
     let changed = jobs[1].key().clone();
@@ -275,7 +278,7 @@ fn hostile_names_are_harmless() {
         .at(0)
         .map(|(place, row)| row.entry(place, now()))
         .unwrap();
-    let place = (Shelf::Board, evil.key().clone());
+    let place = (Location::Board, evil.key().clone());
     for (keys, operation) in [("T", Operation::Trash), ("P", Operation::Pause)] {
         press(&mut state, keys);
         let found = DashInput::Prepared(operation, vec![place.clone()], Ok(vec![evil.clone()]));

@@ -9,11 +9,11 @@ use crate::{
         state::{DashState, Overlay},
         update::{DashInput, update},
     },
-    job::{AuditEntry, Job, JobKey, Pause, Pauses, Shelf},
+    job::{AuditEntry, Job, JobKey, Location, Pause, Pauses},
 };
 
 fn prepared(operation: Operation, jobs: &[Job]) -> DashInput {
-    let places = jobs.iter().map(|job| (job.shelf, job.key.clone()));
+    let places = jobs.iter().map(|job| (job.location, job.key.clone()));
     DashInput::Prepared(operation, places.collect(), Ok(entries(jobs.to_vec())))
 }
 
@@ -26,7 +26,7 @@ fn marked_jobs_are_changed_after_confirmation() {
     let found = || prepared(Operation::Trash, &jobs[..1]);
     let ask = |state: &mut DashState| {
         let effects = press(state, "T");
-        let place = (Shelf::Board, JobKey::new("a"));
+        let place = (Location::Board, JobKey::new("a"));
         assert!(
             matches!(&effects[..], [DashEffect::Prepare(Operation::Trash, it)] if *it == [place])
         );
@@ -171,7 +171,7 @@ fn escape_closes_then_unmarks_then_clears_the_filter() {
     state.may_act = true;
     press(&mut state, "/name=*\n");
     update(&mut state, DashInput::Reading, now());
-    let page = DashInput::Entries(Shelf::Board, entries(vec![job("a", 9), job("b", 5)]));
+    let page = DashInput::Entries(Location::Board, entries(vec![job("a", 9), job("b", 5)]));
     update(&mut state, page, now());
     update(&mut state, DashInput::Read, now());
     press(&mut state, "x?");

@@ -14,7 +14,7 @@ use crate::{
     diagnosis::{Checkup, Snapshot, Survey, Surveyor},
     job::{
         AuditEntry, ClaimEnd, Conductor, ConductorReport, Departure, End, Entry, Failure, Holding,
-        Job, Owner, Pause, Pauses, Run, Shelf,
+        Job, Location, Owner, Pause, Pauses, Run,
     },
     problem::{Code, Example, Fix, Problem},
     suggest::Suggestion,
@@ -83,7 +83,7 @@ impl<'a> Strangers<'a> {
 
     pub(super) fn ended(&mut self, job: Job, seconds: i64, departure: Departure) -> Job {
         let mut ended = Job {
-            shelf: Shelf::History,
+            location: Location::History,
             ended: Some(End {
                 on: ago(seconds),
                 departure,

@@ -16,8 +16,8 @@ use crate::{
     },
     job::{
         Aftermath, AuditEntry, Authority, CapturedOutput, Claim, Claimant, Claimed, Decision,
-        Draft, Entry, ExpectedState, Failure, Job, Owner, Pause, Priority, RELEASED, Restore,
-        Settlement, Shelf, Term,
+        Draft, Entry, ExpectedState, Failure, Job, Location, Owner, Pause, Priority, RELEASED,
+        Restore, Settlement, Term,
     },
     lease::Keeper,
     process::{
@@ -56,8 +56,8 @@ impl World {
     }
 
     /// Returns a random job, claimed or unclaimed, as an operator sees it.
-    async fn some(&self, board: &SimulatedBoard, shelf: Shelf, is_held: bool) -> Option<Job> {
-        let entries = board.entries(Query::all(shelf, Detail::Whole));
+    async fn some(&self, board: &SimulatedBoard, location: Location, is_held: bool) -> Option<Job> {
+        let entries = board.entries(Query::all(location, Detail::Whole));
         let entries: Vec<_> = entries.try_collect().await.ok()?;
         let jobs = entries.into_iter().filter_map(|entry: Entry| match entry {
             Entry::Job(job) if job.holding.is_some() == is_held => Some(*job),
@@ -70,7 +70,7 @@ impl World {
 
     pub(super) async fn release_by_force(&self) {
         let board = self.board(OPERATOR);
-        let Some(job) = self.some(&board, Shelf::Board, true).await else {
+        let Some(job) = self.some(&board, Location::Board, true).await else {
             return;
         };
         let left = job.holding.as_ref().and_then(|it| it.expires_in);
@@ -89,7 +89,7 @@ impl World {
 
     pub(super) async fn retry_all(&self) {
         let board = self.board(OPERATOR);
-        while let Some(job) = self.some(&board, Shelf::Trash, false).await {
+        while let Some(job) = self.some(&board, Location::Trash, false).await {
             let restore = Restore::from_trash(job.key.clone(), None);
             if board.restore(&[restore]).await.is_err() {
                 return;
@@ -119,7 +119,7 @@ impl World {
             owner: Owner::new("peer").unwrap(),
             term: Term::For(Duration::from_secs(600)),
         };
-        let Some(job) = self.some(&board, Shelf::Board, false).await else {
+        let Some(job) = self.some(&board, Location::Board, false).await else {
             return;
         };
         let rules = ClaimRules {
@@ -181,7 +181,7 @@ async fn claim_any(board: &dyn Board, owner: &Owner) -> Option<(Boottime, Claime
         respects_not_before: true,
         ..ClaimRules::BY_HAND
     };
-    let entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
+    let entries = board.entries(Query::all(Location::Board, Detail::Whole));
     let entries: Vec<_> = entries.try_collect().await.ok()?;
     let keys = entries.iter().map(|entry| entry.key().clone());
     let keys: Vec<_> = keys.collect();

@@ -25,11 +25,11 @@ pub(crate) trait Host: Sized {
     /// Whether TaskFlow turns the first posting into the second by trashing it.
     fn is_as_trashed(before: &str, trashed: &str) -> bool;
 
-    fn posting(&self, peer: &mut Peer, shelf: Shelf, job: &str) -> String;
+    fn posting(&self, peer: &mut Peer, location: Location, job: &str) -> String;
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Shelf {
+pub(crate) enum Location {
     Board,
     Trash,
 }
@@ -60,10 +60,10 @@ impl Host for Server {
         before == trashed
     }
 
-    fn posting(&self, _: &mut Peer, shelf: Shelf, job: &str) -> String {
-        let key = match shelf {
-            Shelf::Board => "taskflow:listings",
-            Shelf::Trash => "taskflow:trash",
+    fn posting(&self, _: &mut Peer, location: Location, job: &str) -> String {
+        let key = match location {
+            Location::Board => "taskflow:listings",
+            Location::Trash => "taskflow:trash",
         };
         self.run(&["HGET", key, job])
     }

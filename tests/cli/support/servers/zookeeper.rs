@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 mod process;
 
 pub(crate) use self::process::{Ensemble, Process};
-use super::{Host, Peer, Shelf};
+use super::{Host, Location, Peer};
 use crate::support::needs;
 
 pub(crate) struct ZooKeeper {
@@ -149,10 +149,10 @@ impl Host for ZooKeeper {
         value(before) == value(trashed)
     }
 
-    fn posting(&self, peer: &mut Peer, shelf: Shelf, job: &str) -> String {
-        let directory = match shelf {
-            Shelf::Board => format!("{}/job", self.path),
-            Shelf::Trash => format!("{}/.trash/", self.top),
+    fn posting(&self, peer: &mut Peer, location: Location, job: &str) -> String {
+        let directory = match location {
+            Location::Board => format!("{}/job", self.path),
+            Location::Trash => format!("{}/.trash/", self.top),
         };
         let nodes = self.nodes(peer);
         let mut nodes = nodes.as_object().unwrap().iter();

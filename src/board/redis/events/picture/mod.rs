@@ -20,7 +20,7 @@ use crate::{
         cached_job::{CachedJob, Expiration, Held, Modified, ReadTime},
         event::Subject,
     },
-    job::{Fence, JobKey, Owner, Shelf},
+    job::{Fence, JobKey, Location, Owner},
 };
 
 #[derive(Debug, Default)]
@@ -32,24 +32,24 @@ pub(super) struct BoardPicture {
 }
 
 impl BoardPicture {
-    pub(super) fn len(&self, shelf: Shelf) -> usize {
-        self.shelf(shelf).map_or(0, HashMap::len)
+    pub(super) fn len(&self, location: Location) -> usize {
+        self.location(location).map_or(0, HashMap::len)
     }
 
-    pub(super) fn has(&self, shelf: Shelf, key: &JobKey) -> bool {
-        let shelf = self.shelf(shelf);
-        shelf.is_some_and(|shelf| shelf.contains_key(key))
+    pub(super) fn has(&self, location: Location, key: &JobKey) -> bool {
+        let location = self.location(location);
+        location.is_some_and(|location| location.contains_key(key))
     }
 
-    pub(super) fn keys(&self, shelf: Shelf) -> impl Iterator<Item = &JobKey> {
-        self.shelf(shelf).into_iter().flat_map(HashMap::keys)
+    pub(super) fn keys(&self, location: Location) -> impl Iterator<Item = &JobKey> {
+        self.location(location).into_iter().flat_map(HashMap::keys)
     }
 
-    fn shelf(&self, shelf: Shelf) -> Option<&HashMap<JobKey, CachedJob>> {
-        match shelf {
-            Shelf::Board => Some(&self.board),
-            Shelf::Trash => Some(&self.trash),
-            Shelf::History => None,
+    fn location(&self, location: Location) -> Option<&HashMap<JobKey, CachedJob>> {
+        match location {
+            Location::Board => Some(&self.board),
+            Location::Trash => Some(&self.trash),
+            Location::History => None,
         }
     }
 
@@ -68,12 +68,12 @@ impl BoardPicture {
         due
     }
 
-    pub(super) fn put(&mut self, shelf: Shelf, key: &JobKey, known: CachedJob) {
+    pub(super) fn put(&mut self, location: Location, key: &JobKey, known: CachedJob) {
         let mut after = self.places(key);
-        match shelf {
-            Shelf::Board => after.board = Some(known),
-            Shelf::Trash => after.trash = Some(known),
-            Shelf::History => {}
+        match location {
+            Location::Board => after.board = Some(known),
+            Location::Trash => after.trash = Some(known),
+            Location::History => {}
         }
         self.set(key, after);
     }
@@ -105,13 +105,13 @@ impl BoardPicture {
         if let Some(at) = deadline(place.board.as_ref()) {
             self.deadlines.insert((at, key.clone()));
         }
-        for (shelf, known) in [
+        for (location, known) in [
             (&mut self.board, place.board),
             (&mut self.trash, place.trash),
         ] {
             match known {
-                Some(known) => _ = shelf.insert(key.clone(), known),
-                None => _ = shelf.remove(key),
+                Some(known) => _ = location.insert(key.clone(), known),
+                None => _ = location.remove(key),
             }
         }
     }
@@ -123,13 +123,13 @@ impl BoardPicture {
         };
         let key = subject.key.clone();
         let mut place = self.places(&key);
-        let shelf = match event.kind {
+        let location = match event.kind {
             EventKind::Restored if place.board.is_none() => &place.trash,
             EventKind::Purged => &place.trash,
             EventKind::Posted => &None,
             _ => &place.board,
         };
-        if let Some(known) = shelf {
+        if let Some(known) = location {
             complete(subject, known);
         }
         let mut events = Vec::new();

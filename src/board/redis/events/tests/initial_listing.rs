@@ -7,7 +7,7 @@ use futures_util::TryStreamExt;
 use super::*;
 use crate::{
     board::{Detail, InitialListing, Query},
-    job::{Entry, Shelf},
+    job::{Entry, Location},
 };
 
 async fn begin(board: &Redis) -> (Events<'_>, Vec<JobKey>) {
@@ -27,7 +27,7 @@ async fn begin(board: &Redis) -> (Events<'_>, Vec<JobKey>) {
 async fn one_walk_serves_listing_and_events_without_reading_unwanted_jobs() {
     need!((board, server) = open(&[]));
     let mut keys = fill(&board, 3000).await;
-    let walk = Query::all(Shelf::Board, Detail::Brief);
+    let walk = Query::all(Location::Board, Detail::Brief);
     let walked: Vec<_> = board.entries(walk).try_collect().await.unwrap();
     assert_eq!(walked.len(), 3000);
     let (walk, looks) = (calls(&server, "hscan"), calls(&server, "mget"));

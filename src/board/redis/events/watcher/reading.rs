@@ -20,7 +20,7 @@ use crate::{
         },
         wire::posting::Limit,
     },
-    job::{JobKey, Shelf},
+    job::{JobKey, Location},
 };
 
 /// Maximum jobs per read: few enough to keep no server busy.
@@ -46,7 +46,7 @@ impl RedisWatcher<'_> {
         self.looks.spent(asked);
         // A client deletes the time of a job with the job; a server that evicts keys does not.
         let mut left = some.iter().zip(leaves_time);
-        self.has_lost |= left.any(|(key, it)| it && self.picture.has(Shelf::Board, key));
+        self.has_lost |= left.any(|(key, it)| it && self.picture.has(Location::Board, key));
         // After a flush, missing jobs were not consumed.
         if self.has_lost {
             return Ok(());
@@ -76,9 +76,9 @@ impl RedisWatcher<'_> {
         mut traces: Traces,
         looked: ReadTime,
     ) -> Option<(Option<i64>, Vec<Event>)> {
-        let is_known = Shelf::LIVE
+        let is_known = Location::LIVE
             .into_iter()
-            .any(|shelf| self.picture.has(shelf, key));
+            .any(|location| self.picture.has(location, key));
         if !is_known && place.board.is_none() && place.trash.is_none() {
             if traces.claim {
                 self.account.suspect();
@@ -122,7 +122,7 @@ impl RedisWatcher<'_> {
         let began = Instant::now();
         let before = self.pending.len();
         self.survey().await?;
-        for key in self.picture.keys(Shelf::Board) {
+        for key in self.picture.keys(Location::Board) {
             self.recheck
                 .add(key.clone(), Urgency::Noted, Traces::default());
         }
@@ -205,13 +205,13 @@ fn places(
             side,
             ..CompanionValues::default()
         };
-        let known = |shelf: Shelf, posting: &[u8], companions: CompanionValues| {
-            CachedJob::of(&read(brief(shelf), &field, posting, companions), looked)
+        let known = |location: Location, posting: &[u8], companions: CompanionValues| {
+            CachedJob::of(&read(brief(location), &field, posting, companions), looked)
         };
-        let trash = trashed.map(|posting| known(Shelf::Trash, &posting, companions.clone()));
+        let trash = trashed.map(|posting| known(Location::Trash, &posting, companions.clone()));
         // In the trash a job is never claimed.
         companions.claim(owner, left);
-        let board = posting.map(|posting| known(Shelf::Board, &posting, companions));
+        let board = posting.map(|posting| known(Location::Board, &posting, companions));
         places.push((JobPlaces { board, trash }, leaves_time));
     }
     Some(places)
@@ -219,13 +219,13 @@ fn places(
 
 pub(super) fn posted(key: &JobKey, posting: &[u8], looked: ReadTime) -> CachedJob {
     let alone = CompanionValues::default();
-    let entry = read(brief(Shelf::Board), &field_of(key), posting, alone);
+    let entry = read(brief(Location::Board), &field_of(key), posting, alone);
     CachedJob::of(&entry, looked)
 }
 
-fn brief(shelf: Shelf) -> Reading {
+fn brief(location: Location) -> Reading {
     Reading {
-        shelf,
+        location,
         detail: Detail::Brief,
         limit: Limit::USUAL,
     }

@@ -21,7 +21,7 @@ use crate::{
             read::scan::PAGES_READ_AHEAD,
         },
     },
-    job::Shelf,
+    job::Location,
 };
 
 impl RedisWatcher<'_> {
@@ -30,9 +30,9 @@ impl RedisWatcher<'_> {
         self.forget()?;
         let before = self.counts().await?.sequence;
         let mut picture = BoardPicture::default();
-        self.read(Shelf::Board, &mut picture, listing.as_mut())
+        self.read(Location::Board, &mut picture, listing.as_mut())
             .await?;
-        self.read(Shelf::Trash, &mut picture, None).await?;
+        self.read(Location::Trash, &mut picture, None).await?;
         let sequence = self.counts().await?.sequence;
         self.skip()?;
         // Numbers never go back unless the board was deleted, which some servers do not report.
@@ -60,7 +60,7 @@ impl RedisWatcher<'_> {
     /// Adds a location to a picture page by page. Stops at a loss, unless an initial listing needs the rest.
     async fn read(
         &mut self,
-        shelf: Shelf,
+        location: Location,
         picture: &mut BoardPicture,
         listing: Option<&mut InitialListing<'_>>,
     ) -> Result<()> {
@@ -73,8 +73,8 @@ impl RedisWatcher<'_> {
             ),
             None => (Detail::Brief, None, None),
         };
-        let query = Query::all(shelf, detail);
-        let pages = board.scanned(shelf).map(move |page| async move {
+        let query = Query::all(location, detail);
+        let pages = board.scanned(location).map(move |page| async move {
             let asked = Instant::now();
             let page = match needs_sidecar {
                 Some(needs_sidecar) => board.page_wanted(query, page?, needs_sidecar).await?,
@@ -96,7 +96,7 @@ impl RedisWatcher<'_> {
                 if !is_complete {
                     known.modified = Modified::Unknown;
                 }
-                picture.put(shelf, entry.key(), known);
+                picture.put(location, entry.key(), known);
                 if let Some(receive) = &mut receive
                     && entry.holding().is_none()
                 {

@@ -21,7 +21,7 @@ use crate::{
             read::scan::Scan,
         },
     },
-    job::{JobKey, Shelf},
+    job::{JobKey, Location},
 };
 
 /// Up to this many names fit one request as fast as a page of postings. A new job is then found sooner.
@@ -67,10 +67,10 @@ impl RedisWatcher<'_> {
         let is_whole = names.is_some() || differ.contains(&true);
         if differ[0] {
             let named = names.map(|names| (names, announced));
-            self.compare(Shelf::Board, counts.jobs, named).await?;
+            self.compare(Location::Board, counts.jobs, named).await?;
         }
         if differ[1] {
-            self.compare(Shelf::Trash, counts.trashed, None).await?;
+            self.compare(Location::Trash, counts.trashed, None).await?;
         }
         self.to_settle = Some((counts.sequence, Instant::now()));
         match is_whole {
@@ -81,44 +81,44 @@ impl RedisWatcher<'_> {
     }
 
     fn lengths(&self) -> (usize, usize) {
-        let length = |shelf| self.picture.len(shelf);
-        (length(Shelf::Board), length(Shelf::Trash))
+        let length = |location| self.picture.len(location);
+        (length(Location::Board), length(Location::Trash))
     }
 
     async fn compare(
         &mut self,
-        shelf: Shelf,
+        location: Location,
         count: usize,
         named: Option<NamedFields>,
     ) -> Result<()> {
         let named = match named {
-            None if count <= FEW => self.names(shelf).await?,
+            None if count <= FEW => self.names(location).await?,
             named => named,
         };
         let present = match named {
-            None => self.find_by_pages(shelf).await?,
+            None => self.find_by_pages(location).await?,
             Some((names, mut present)) => {
                 let keys: Vec<_> = names.iter().map(|field| key_of(field)).collect();
-                let new = keys.iter().filter(|key| !self.picture.has(shelf, key));
+                let new = keys.iter().filter(|key| !self.picture.has(location, key));
                 let new: Vec<_> = new.filter(|key| !present.contains(*key)).cloned().collect();
                 present.extend(keys);
                 if !new.is_empty() && !self.has_lost {
-                    present.extend(self.find_new(shelf, &new).await?);
+                    present.extend(self.find_new(location, &new).await?);
                 }
                 present
             }
         };
         if !self.has_lost {
-            for key in missing(self.picture.keys(shelf), &present) {
+            for key in missing(self.picture.keys(location), &present) {
                 self.recheck.add(key, Urgency::Noted, Traces::default());
             }
         }
         Ok(())
     }
 
-    async fn find_new(&mut self, shelf: Shelf, new: &[JobKey]) -> Result<HashSet<JobKey>> {
+    async fn find_new(&mut self, location: Location, new: &[JobKey]) -> Result<HashSet<JobKey>> {
         let mut commands = Pipeline::with_capacity(1);
-        let command = commands.cmd("HMGET").arg(self.board.keys.hash(shelf));
+        let command = commands.cmd("HMGET").arg(self.board.keys.hash(location));
         for key in new {
             command.arg(field_of(key));
         }
@@ -129,15 +129,15 @@ impl RedisWatcher<'_> {
         if !self.has_lost {
             for (key, posting) in new.iter().zip(postings) {
                 if let (Some(posting), false) = (posting, announced.contains(key)) {
-                    self.find(shelf, key, &posting, ReadTime { asked, answered });
+                    self.find(location, key, &posting, ReadTime { asked, answered });
                 }
             }
         }
         Ok(announced)
     }
 
-    async fn find_by_pages(&mut self, shelf: Shelf) -> Result<HashSet<JobKey>> {
-        let mut scan = Scan::of(self.board.keys.hash(shelf));
+    async fn find_by_pages(&mut self, location: Location) -> Result<HashSet<JobKey>> {
+        let mut scan = Scan::of(self.board.keys.hash(location));
         let mut found = HashSet::new();
         while let Some(command) = scan.command() {
             let asked = Instant::now();
@@ -152,8 +152,8 @@ impl RedisWatcher<'_> {
             let answered = Instant::now();
             for (field, posting) in page {
                 let key = key_of(&field);
-                if !self.picture.has(shelf, &key) && !announced.contains(&key) {
-                    self.find(shelf, &key, &posting, ReadTime { asked, answered });
+                if !self.picture.has(location, &key) && !announced.contains(&key) {
+                    self.find(location, &key, &posting, ReadTime { asked, answered });
                 }
                 found.insert(key);
             }
@@ -164,10 +164,10 @@ impl RedisWatcher<'_> {
     }
 
     /// Records an unknown posting; a later read shows the rest.
-    fn find(&mut self, shelf: Shelf, key: &JobKey, posting: &[u8], looked: ReadTime) {
+    fn find(&mut self, location: Location, key: &JobKey, posting: &[u8], looked: ReadTime) {
         self.recheck
             .add(key.clone(), Urgency::Noted, Traces::default());
-        if shelf == Shelf::Board && !self.picture.has(Shelf::Trash, key) {
+        if location == Location::Board && !self.picture.has(Location::Trash, key) {
             // The job may be gone by then, but this proves that it existed.
             let place = JobPlaces {
                 board: Some(posted(key, posting, looked)),
@@ -185,7 +185,7 @@ impl RedisWatcher<'_> {
 
     /// Sends both queries together, where the reply is small, to find a peer's post.
     async fn counts_and_names(&self) -> Result<(Counts, Option<Names>)> {
-        if self.picture.len(Shelf::Board) > FEW {
+        if self.picture.len(Location::Board) > FEW {
             return Ok((self.counts().await?, None));
         }
         let mut commands = Counts::commands(&self.board.keys);
@@ -210,9 +210,9 @@ impl RedisWatcher<'_> {
     }
 
     /// Returns the jobs of a hash and those announced meanwhile; `None` without the right, which pages do not need.
-    async fn names(&mut self, shelf: Shelf) -> Result<Option<NamedFields>> {
+    async fn names(&mut self, location: Location) -> Result<Option<NamedFields>> {
         let mut commands = Pipeline::with_capacity(1);
-        commands.cmd("HKEYS").arg(self.board.keys.hash(shelf));
+        commands.cmd("HKEYS").arg(self.board.keys.hash(location));
         match self.ask_one(&commands).await {
             Err(BoardError::Denied { .. }) => Ok(None),
             names => Ok(Some((names?, self.drain()?))),

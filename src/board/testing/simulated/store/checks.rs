@@ -58,8 +58,8 @@ impl Store {
                 || trash.contains_key(&key)
                 || self.data.consumed.contains(uuid)
         };
-        let shelves = before.board.values().chain(before.trash.values());
-        let known = shelves.map(|it| &it.job.uuid).chain(&before.consumed);
+        let locations = before.board.values().chain(before.trash.values());
+        let known = locations.map(|it| &it.job.uuid).chain(&before.consumed);
         let lost = known.filter(|uuid| !knows(uuid)).cloned();
         self.lost.extend(lost);
     }

@@ -108,7 +108,7 @@ fn changes_implied_by_an_event_are_reported_before_it() {
 #[test]
 fn event_without_a_name_uses_the_known_one() {
     let mut picture = BoardPicture::default();
-    picture.put(Shelf::Board, &key(), known(held("ada", 1)));
+    picture.put(Location::Board, &key(), known(held("ada", 1)));
     let mut consumed = event(Consumed, Some("ada"));
     consumed.subject.as_mut().unwrap().name = String::new();
     let subject = picture.apply(consumed).pop().unwrap().subject.unwrap();
@@ -128,15 +128,15 @@ fn record_of_a_job_is_at_most_160_bytes() {
 fn claims_are_due_once_at_their_deadline() {
     let mut picture = BoardPicture::default();
     let looked = looked();
-    picture.put(Shelf::Board, &key(), known_at(for_a_while(30), looked));
+    picture.put(Location::Board, &key(), known_at(for_a_while(30), looked));
     let deadline = picture.next_deadline().unwrap();
     assert!(deadline >= looked.answered + Duration::from_secs(30));
     assert_eq!(picture.due(deadline - Duration::from_millis(10)), []);
     assert_eq!(picture.due(deadline), [key()]);
     assert_eq!(picture.due(deadline), []);
     // It was renewed.
-    picture.put(Shelf::Board, &key(), known_at(for_a_while(60), looked));
+    picture.put(Location::Board, &key(), known_at(for_a_while(60), looked));
     assert!(picture.next_deadline() > Some(deadline));
-    picture.put(Shelf::Board, &key(), known(held("ada", 1)));
+    picture.put(Location::Board, &key(), known(held("ada", 1)));
     assert_eq!(picture.next_deadline(), None);
 }

@@ -351,7 +351,7 @@ fn slow_reply_is_no_extension() {
         answered: now + Duration::from_secs(3),
     };
     let mut picture = BoardPicture::default();
-    picture.put(Shelf::Board, &key(), known_at(for_a_while(30), slow));
+    picture.put(Location::Board, &key(), known_at(for_a_while(30), slow));
     let after = JobPlaces {
         board: Some(known_at(for_a_while(28), later)),
         trash: None,
