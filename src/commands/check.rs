@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use chrono::{SubsecRound, Utc};
-use futures_util::TryStreamExt;
 
 use self::{
     metric::{BoardMeasures, Metric},
@@ -17,15 +16,15 @@ use self::{
 use super::parts::{problems::scope, words::Words};
 use crate::{
     board::{
-        Board, Health, Query,
+        Board, Health,
         examine::Part,
         filter::{Filter, Filters},
     },
     context::Context,
-    diagnosis::{Snapshot, Surveyor, octavia_expiry},
+    diagnosis::{BOARD, Snapshot, Surveyor, octavia_expiry},
     duration,
     exit::{CommandError, PluginState},
-    job::{Entry, Location, Origin},
+    job::{Entry, Location},
     output::{answer, answer_json},
     problem::{Code, Group, Problem},
     suggest::Suggestion,
@@ -124,18 +123,22 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
     let names_failed = |all: &[Threshold]| all.iter().any(|it| it.metric == Metric::Failed);
     let is_usual = args.warn.is_empty() && args.crit.is_empty();
     let reads_trash = is_usual || names_failed(&args.warn) || names_failed(&args.crit);
-    for location in [Location::Board]
-        .into_iter()
-        .chain(reads_trash.then_some(Location::Trash))
-    {
-        let admitted = |it: Entry| filters.matches(&it, now).then_some(it);
-        let read = surveyor.read(board, location, admitted);
-        read.await.with_context(trying)?;
+    let matches = |it: &Entry| filters.matches(it, now);
+    let jobs = surveyor.read(board, BOARD, |it| matches(&it).then_some(it));
+    jobs.await.with_context(trying)?;
+    let mut trashed = 0;
+    if reads_trash || !filters.is_empty() {
+        let trash = (Location::Trash, filters.detail());
+        let trash = surveyor.read(board, trash, |it| {
+            let is_counted = matches(&it);
+            trashed += u64::from(is_counted);
+            (is_counted && reads_trash).then_some(it)
+        });
+        trash.await.with_context(trying)?;
     }
-    let trashed = match filters.is_empty() {
-        true => health.trashed,
-        false => trashed(board, &filters, now).await.with_context(trying)?,
-    };
+    if filters.is_empty() {
+        trashed = health.trashed;
+    }
     let survey = surveyor.finish(board).await.with_context(trying)?;
     let server = match board.capabilities().has_peers() {
         true => {
@@ -215,18 +218,4 @@ fn judge(
     let warning = |what| finding(PluginState::Warning, what, Suggestion::of("ping"));
     findings.extend(others.map(warning));
     CheckVerdict::new(board, measured, &thresholds, findings, command)
-}
-
-async fn trashed(
-    board: &dyn Board,
-    filters: &Filters,
-    now: chrono::DateTime<Utc>,
-) -> Result<u64, crate::board::BoardError> {
-    let mut entries = board.entries(Query::all(Location::Trash, filters.detail()));
-    let mut count = 0;
-    while let Some(entry) = entries.try_next().await? {
-        let is_ours = !matches!(entry.origin(), Origin::Beside(_));
-        count += u64::from(is_ours && filters.matches(&entry, now));
-    }
-    Ok(count)
 }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     board::url::BoardUrl,
     job::Location,
-    problem::{Code, Fix, Repair, Risk},
+    problem::{Code, Fix, Repair, Risk, no_job_code},
     secret::is_covered,
     suggest::Suggestion,
 };
@@ -109,7 +109,11 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
         ),
         Code::ClockSkew => Fix::advice("correct the clocks of this machine and of the posters"),
         Code::BreaksPeers => target.list(),
-        _ => return None,
+        Code::Ready | Code::Running | Code::Waiting | Code::ExpiresSoon | Code::Ended => {
+            return None;
+        }
+        Code::UnknownJob | Code::Unavailable | Code::FlowWithoutClaim => return None,
+        no_job_code!() => return None,
     };
     Some(fix)
 }

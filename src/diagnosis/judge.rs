@@ -49,6 +49,18 @@ impl Judged {
     pub(crate) fn is_queued(&self) -> bool {
         matches!(self.main.code, Code::Ready | Code::Waiting)
     }
+
+    /// Whether a conductor could run the job now, if one accepts it.
+    pub(crate) fn is_claimable(&self, job: &Job, now: DateTime<Utc>) -> bool {
+        let prevents = |cause: &Cause| {
+            matches!(
+                cause.code,
+                Code::Paused | Code::Exhausted | Code::InvalidCommand
+            )
+        };
+        let is_free = job.holding.is_none() && job.may_be_offered();
+        is_free && !job.history.is_held_back(now) && !self.causes().any(prevents)
+    }
 }
 
 #[derive(Default)]

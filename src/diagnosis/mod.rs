@@ -32,5 +32,5 @@ pub(crate) use self::{
     runner::{has_died, has_stopped, is_silent},
     signature::{FailureGroup, Sample, Signatures, signature},
     snapshot::{Snapshot, apart, seen},
-    survey::{Survey, Surveyor},
+    survey::{BOARD, Survey, Surveyor, TRASH},
 };

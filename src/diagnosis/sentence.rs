@@ -10,7 +10,7 @@ use super::{
 use crate::{
     duration,
     job::{ClaimEnd, Conductor, Departure, Job, Pause},
-    problem::Code,
+    problem::{Code, no_job_code},
 };
 
 impl Snapshot {
@@ -20,110 +20,81 @@ impl Snapshot {
         job: &Job,
         cause: &Cause,
     ) -> String {
-        let about = &cause.about;
-        match cause.code {
-            Code::UnreadableSidecar => format!("the sidecar cannot be read: {about}"),
-            Code::BreaksPeers => {
-                format!("Python services fail on this record or may destroy it: {about}")
-            }
-            Code::UuidMismatch => {
-                "the posting carries the uuid of another record; refer to it by key".to_owned()
-            }
-            Code::BlocksPosters => "Octavia refuses new jobs because of this one".to_owned(),
-            Code::ClockSkew => {
-                let (what, time) =
-                    time_ahead_of_clock(job, self.now).unwrap_or(("posted", self.now));
-                let by = duration::between(self.now, time);
-                format!("the job was {what} {by} ahead of this machine's clock")
-            }
-            Code::Failed | Code::Trashed => {
-                let last = job.history.failures.last();
-                let reason = job.reason();
-                let reason = reason.or_else(|| last.map(|it| it.headline().into()));
-                let why = reason.map(|reason| format!(": {reason}"));
-                format!("the job is in the trash{}", why.unwrap_or_default())
-            }
-            Code::Ended => ended(job).to_owned(),
-            code if job.holding.is_some() || code == Code::LockBroken => self.claimed(job, cause),
-            _ => self.unclaimed(explained, job, cause),
-        }
-    }
-
-    fn claimed(&self, job: &Job, cause: &Cause) -> String {
-        let holding = job.holding.as_ref();
-        let left = holding.and_then(|it| it.expires_in).map(duration::brief);
-        let left = left.unwrap_or_default();
-        match cause.code {
-            Code::Running => self.runs(job),
-            Code::ExpiresSoon => {
-                format!("the claim ends in {left} unless renewed; the job is then claimable")
-            }
-            Code::NotRenewed => format!("the owner stopped renewing: the claim ends in {left}"),
-            Code::NeverExpires => {
-                "the claim has no expiry and its owner is not a running conductor".to_owned()
-            }
-            Code::OwnerDead => self.death(job, cause),
-            Code::LockBroken if holding.is_none() => {
-                "the job is unclaimed, but no client can claim it: its lock names no owner"
-                    .to_owned()
-            }
-            Code::LockBroken => cause.about.to_string(),
-            Code::UnfinishedMove => {
-                "an unfinished move from another board holds the claim".to_owned()
-            }
-            Code::Unsettled => format!(
-                "the conductor ran the job but could not record its end: {}",
-                cause.about
-            ),
+        let (code, about) = (cause.code, &cause.about);
+        let left = job.holding.as_ref().and_then(|it| it.expires_in);
+        let left = left.map(duration::brief).unwrap_or_default();
+        let sentence = match code {
+            Code::Ready | Code::Waiting => return self.queue(explained, job, code),
+            Code::Running => return self.runs(job),
+            Code::BackingOff => return self.backs_off(explained, job),
             Code::Unavailable => self.unavailable(job),
-            code => code.name().to_owned(),
-        }
-    }
-
-    fn unclaimed(&self, explained: &ExplainedJob<'_>, job: &Job, cause: &Cause) -> String {
-        match cause.code {
-            Code::Ready | Code::Waiting => self.queue(explained, job, cause.code),
-            Code::BackingOff => {
-                let until = job.history.not_before.unwrap_or(self.now);
-                let (left, names) = (
-                    duration::between(self.now, until),
-                    self.willing(explained, job),
-                );
-                format!("backing off for {left} more; {names} accepts the job after that")
-            }
-            Code::ExcessiveDelay => {
-                "the sidecar delays the job for longer than any back-off".to_owned()
-            }
+            Code::OwnerDead => return self.death(job, cause),
+            Code::ClockSkew => return self.skew(job),
+            Code::Exhausted => return exhausted(job),
+            Code::Failed | Code::Trashed => return trashed(job),
+            Code::Ended => ended(job),
             Code::Paused => {
                 let pause = self.pauses.of(&job.name, self.now);
-                pause.map(Pause::to_string).unwrap_or_default()
+                return pause.map(Pause::to_string).unwrap_or_default();
             }
-            Code::Exhausted => {
-                let (tried, most) = tried(job);
-                format!(
-                    "the retry limit is reached ({tried} of {} attempts)",
-                    most.min(tried)
-                )
+            Code::ExpiresSoon => {
+                return format!(
+                    "the claim ends in {left} unless renewed; the job is then claimable"
+                );
             }
+            Code::NotRenewed => {
+                return format!("the owner stopped renewing: the claim ends in {left}");
+            }
+            Code::NeverExpires => {
+                "the claim has no expiry and its owner is not a running conductor"
+            }
+            Code::LockBroken if job.holding.is_none() => {
+                "the job is unclaimed, but no client can claim it: its lock names no owner"
+            }
+            Code::LockBroken => return about.to_string(),
+            Code::UnfinishedMove => "an unfinished move from another board holds the claim",
+            Code::Unsettled => {
+                return format!("the conductor ran the job but could not record its end: {about}");
+            }
+            Code::UnreadableSidecar => return format!("the sidecar cannot be read: {about}"),
+            Code::BreaksPeers => {
+                return format!("Python services fail on this record or may destroy it: {about}");
+            }
+            Code::UuidMismatch => {
+                "the posting carries the uuid of another record; refer to it by key"
+            }
+            Code::BlocksPosters => "Octavia refuses new jobs because of this one",
+            Code::ExcessiveDelay => "the sidecar delays the job for longer than any back-off",
             Code::InvalidCommand => {
-                format!("no conductor can run the job as posted: {}", cause.about)
+                return format!("no conductor can run the job as posted: {about}");
             }
-            Code::ConductorRefuses => {
-                "the execution policy of the conductor refuses the job".to_owned()
-            }
-            Code::NoMatchingConductor => {
-                "conductors are running, but none accepts this job".to_owned()
-            }
+            Code::ConductorRefuses => "the execution policy of the conductor refuses the job",
+            Code::NoMatchingConductor => "conductors are running, but none accepts this job",
             Code::NoConductor if self.conductors().all(|it| it.has_left) => {
-                "no conductor is running on this board".to_owned()
+                "no conductor is running on this board"
             }
             Code::NoConductor => {
                 "no conductor is running on this board; all registered ones are silent or stopping"
-                    .to_owned()
             }
-            Code::Unavailable => self.unavailable(job),
-            code => code.name().to_owned(),
-        }
+            Code::UnknownJob | Code::UnreadableRecord | Code::FlowWithoutClaim => code.name(),
+            no_job_code!() => code.name(),
+        };
+        sentence.to_owned()
+    }
+
+    fn backs_off(&self, explained: &ExplainedJob<'_>, job: &Job) -> String {
+        let until = job.history.not_before.unwrap_or(self.now);
+        let (left, names) = (
+            duration::between(self.now, until),
+            self.willing(explained, job),
+        );
+        format!("backing off for {left} more; {names} accepts the job after that")
+    }
+
+    fn skew(&self, job: &Job) -> String {
+        let (what, time) = time_ahead_of_clock(job, self.now).unwrap_or(("posted", self.now));
+        let by = duration::between(self.now, time);
+        format!("the job was {what} {by} ahead of this machine's clock")
     }
 
     fn runs(&self, job: &Job) -> String {
@@ -203,7 +174,7 @@ impl Snapshot {
         }
     }
 
-    fn unavailable(&self, job: &Job) -> String {
+    fn unavailable(&self, job: &Job) -> &'static str {
         match job {
             _ if job.is_denied => "you may not read this record",
             _ if job.book.is_some() && self.peers.is_some() && !self.sees_peers => {
@@ -215,8 +186,21 @@ impl Snapshot {
             }
             _ => "jobboard cannot see whether a conductor accepts this job",
         }
-        .to_owned()
     }
+}
+
+fn exhausted(job: &Job) -> String {
+    let (tried, most) = tried(job);
+    let most = most.min(tried);
+    format!("the retry limit is reached ({tried} of {most} attempts)")
+}
+
+fn trashed(job: &Job) -> String {
+    let last = job.history.failures.last();
+    let reason = job.reason();
+    let reason = reason.or_else(|| last.map(|it| it.headline().into()));
+    let why = reason.map(|reason| format!(": {reason}"));
+    format!("the job is in the trash{}", why.unwrap_or_default())
 }
 
 fn ended(job: &Job) -> &'static str {

@@ -27,6 +27,10 @@ pub(super) const WHOLE: Duration = Duration::from_secs(60);
 /// The number of owners with exact counts; beyond twice as many, the rarest are dropped.
 const MOST_OWNERS: usize = 10_000;
 
+/// The locations with the details that a judgement needs.
+pub(crate) const BOARD: (Location, Detail) = (Location::Board, Detail::Whole);
+pub(crate) const TRASH: (Location, Detail) = (Location::Trash, Detail::Brief);
+
 /// How long claims are watched for a renewal.
 const RECHECK_TIMEOUT: Duration = Duration::from_millis(1500);
 
@@ -232,8 +236,8 @@ impl Survey {
 
     pub(crate) async fn take(board: &dyn Board, snapshot: Snapshot) -> Result<Self, BoardError> {
         let mut surveyor = Surveyor::new(snapshot);
-        for location in Location::LIVE {
-            surveyor.read(board, location, Some).await?;
+        for source in [BOARD, TRASH] {
+            surveyor.read(board, source, Some).await?;
         }
         surveyor.finish(board).await
     }
@@ -244,13 +248,9 @@ impl Surveyor {
     pub(crate) async fn read(
         &mut self,
         board: &dyn Board,
-        location: Location,
+        (location, detail): (Location, Detail),
         mut take: impl FnMut(Entry) -> Option<Entry>,
     ) -> Result<(), BoardError> {
-        let detail = match location {
-            Location::Board => Detail::Whole,
-            Location::Trash | Location::History => Detail::Brief,
-        };
         let mut entries = board.entries(Query::all(location, detail));
         while let Some(entry) = entries.try_next().await? {
             if matches!(entry.origin(), Origin::Beside(_)) {

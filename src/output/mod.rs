@@ -72,6 +72,7 @@ pub(crate) struct Output {
     record: Vec<u8>,
     /// Collects output that must not reach the reader yet.
     aside: Option<Vec<u8>>,
+    collected: Option<Vec<Value>>,
     /// Whether work continues without a reader.
     outlives_reader: bool,
     is_terminal: bool,
@@ -89,6 +90,7 @@ impl Output {
             stdout: BufWriter::with_capacity(BUFFER, io::stdout()),
             record: Vec::new(),
             aside: None,
+            collected: None,
             outlives_reader: false,
             is_terminal,
         }
@@ -151,12 +153,14 @@ impl Output {
         self.unless_outlived(result)
     }
 
-    pub(crate) fn keep_aside(&mut self) {
-        self.aside = Some(Vec::new());
+    /// From here on reports are collected, not printed.
+    pub(crate) fn collect(&mut self) {
+        self.collected = Some(Vec::new());
     }
 
-    pub(crate) fn take_aside(&mut self) -> Vec<u8> {
-        self.aside.take().unwrap_or_default()
+    /// Ends the collection.
+    pub(crate) fn take_collected(&mut self) -> Vec<Value> {
+        self.collected.take().unwrap_or_default()
     }
 
     pub(crate) fn say(&mut self, report: &impl Report) -> anyhow::Result<()> {
@@ -172,6 +176,10 @@ impl Output {
     }
 
     fn write_report<R: Report>(&mut self, report: &R) -> anyhow::Result<()> {
+        if let Some(collected) = &mut self.collected {
+            collected.push(serde_json::to_value(report)?);
+            return Ok(());
+        }
         let fields = match self.format() {
             Format::Json | Format::Jsonl => return self.json("", report, "\n"),
             Format::Uuid => return self.reference(report.reference()),
@@ -336,11 +344,11 @@ mod tests {
     #[test]
     fn record_is_written_completely_or_not_at_all() {
         let mut out = Output::new(Style::default());
-        out.keep_aside();
+        out.aside = Some(Vec::new());
         out.json("[\n", &"one", "").unwrap();
         assert!(out.json(",\n", &Broken, "").is_err());
         out.json(",\n", &"x".repeat(BUFFER), "\n]\n").unwrap();
-        let written = String::from_utf8(out.take_aside()).unwrap();
+        let written = String::from_utf8(out.aside.take().unwrap()).unwrap();
         assert_eq!(
             written,
             format!("[\n\"one\",\n\"{}\"\n]\n", "x".repeat(BUFFER))

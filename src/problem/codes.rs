@@ -35,6 +35,11 @@ macro_rules! codes {
             pub(crate) enum Code ("code", str::eq) { $($($Code => $name,)+)+ }
         }
 
+        /// A pattern of the codes of a group.
+        macro_rules! codes_of {
+            $(($Group) => { $($crate::problem::Code::$Code)|+ };)+
+        }
+
         impl Code {
             pub(crate) fn meaning(self) -> (Group, Severity, &'static str) {
                 match self {
@@ -146,6 +151,20 @@ codes! {
             "the load balancer stays in this state, and its users cannot change it";
     }
 }
+
+/// A pattern of all codes but those of jobs, so that a `match` over these lists each.
+macro_rules! no_job_code {
+    () => {
+        $crate::problem::codes_of!(Connection)
+            | $crate::problem::codes_of!(Server)
+            | $crate::problem::codes_of!(Keys)
+            | $crate::problem::codes_of!(Conductors)
+            | $crate::problem::codes_of!(Local)
+            | $crate::problem::codes_of!(Octavia)
+    };
+}
+
+pub(crate) use {codes_of, no_job_code};
 
 impl Code {
     pub(crate) fn group(self) -> Group {

@@ -5,7 +5,7 @@ mod codes;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-pub(crate) use self::codes::{Code, Group, Severity};
+pub(crate) use self::codes::{Code, Group, Severity, codes_of, no_job_code};
 use crate::{duration, names::named, suggest::Suggestion};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

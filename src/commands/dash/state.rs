@@ -140,6 +140,9 @@ pub(super) struct DashState {
     /// Whether more jobs have left it since.
     pub(super) has_history_changed: bool,
     pub(super) surroundings_read: DateTime<Utc>,
+    pub(super) claims_read: DateTime<Utc>,
+    /// When the filters last compared the times.
+    pub(super) filtered: DateTime<Utc>,
     /// The latest first, each with its number.
     pub(super) events: VecDeque<(u64, PrintedEvent)>,
     pub(super) view: View,
@@ -176,6 +179,8 @@ impl DashState {
             patience: PING_DELAYS.0,
             picture: Picture::new(filters, snapshot),
             surroundings_read: now,
+            claims_read: now,
+            filtered: now,
             view: view.unwrap_or_default(),
             is_view_chosen: view.is_some(),
             is_folded: true,

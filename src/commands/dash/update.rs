@@ -26,13 +26,13 @@ use crate::{
 const CONDUCTORS: [TimeDelta; 2] = [TimeDelta::seconds(2), TimeDelta::seconds(10)];
 
 /// How often visible claims are read again, as they may have been renewed.
-const RENEWALS: i64 = 3;
+const RENEWALS: TimeDelta = TimeDelta::seconds(3);
 
 /// The number of changes between two sweeps of unused values.
 const MESS: u64 = 50_000;
 
 /// How often time-dependent filters are evaluated again.
-const AGES: i64 = 5;
+const AGES: TimeDelta = TimeDelta::seconds(5);
 
 #[derive(Debug)]
 pub(super) enum DashInput {
@@ -287,13 +287,15 @@ fn tick(state: &mut DashState) -> Vec<DashEffect> {
         }
         _ => {}
     }
-    if now.timestamp() % RENEWALS == 0 {
+    if now - state.claims_read >= RENEWALS {
+        state.claims_read = now;
         let from = state.cursor().top;
         let (seen, are_claims) = (from..from + state.lines, state.view == View::Claims);
         let doubts = state.summary.doubts.keys();
         state.picture.look_up_due(seen, doubts, are_claims, now);
     }
-    if now.timestamp() % AGES == 0 && state.picture.filters.change_with_time() {
+    if now - state.filtered >= AGES && state.picture.filters.change_with_time() {
+        state.filtered = now;
         effects.push(DashEffect::Read);
     }
     effects

@@ -277,12 +277,12 @@ async fn decide(
 
 /// Returns whether no conductor had a free slot for the canary.
 async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep) -> bool {
-    let is_document = ctx.out.format() == Format::Json;
-    if is_document {
-        ctx.out.keep_aside();
+    if ctx.out.format() == Format::Json {
+        ctx.out.collect();
     }
     let done = run(ctx, args, step, false).await;
-    step.message = serde_json::from_slice(&ctx.out.take_aside()).ok();
+    let reports = <[Value; 1]>::try_from(ctx.out.take_collected());
+    step.message = reports.ok().map(|[only]| only);
     let Err(error) = done else {
         step.state = "done";
         return false;

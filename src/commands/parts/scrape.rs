@@ -8,7 +8,7 @@ use futures_util::TryStreamExt;
 use crate::{
     board::{Board, BoardError, Detail, Health, Query},
     config::Expiry,
-    diagnosis::{Cause, Judged, Snapshot, Survey, Surveyor, age},
+    diagnosis::{Snapshot, Survey, Surveyor, age},
     job::{Job, Location},
     output::{Exposition, timestamp},
     problem::{Code, Group},
@@ -67,7 +67,7 @@ async fn look(board: &dyn Board, expiry: Option<Expiry>) -> Result<BoardReading,
     let mut entries = board.entries(Query::all(Location::Board, Detail::Whole));
     while let Some(entry) = entries.try_next().await? {
         let judged = surveyor.add(&entry);
-        if let Some(job) = entry.job().filter(|job| is_claimable(job, &judged, now)) {
+        if let Some(job) = entry.job().filter(|job| judged.is_claimable(job, now)) {
             claimable.add(job, now);
         }
     }
@@ -78,18 +78,6 @@ async fn look(board: &dyn Board, expiry: Option<Expiry>) -> Result<BoardReading,
         survey,
         claimable,
     })
-}
-
-/// Whether a conductor could run the job now, if one accepts it. Without a conductor these jobs are `no-conductor`.
-fn is_claimable(job: &Job, judged: &Judged, now: DateTime<Utc>) -> bool {
-    let prevents = |cause: &Cause| {
-        matches!(
-            cause.code,
-            Code::Paused | Code::Exhausted | Code::InvalidCommand
-        )
-    };
-    let is_free = job.holding.is_none() && job.may_be_offered();
-    is_free && !job.history.is_held_back(now) && !judged.causes().any(prevents)
 }
 
 impl BoardReading {

@@ -18,7 +18,8 @@ use crate::{
     commands::parts::notes::note_if_unused,
     context::Context,
     diagnosis::{
-        Checkup, Departures, Signatures, Snapshot, Surveyor, examine, octavia_expiry, seen,
+        BOARD, Checkup, Departures, Signatures, Snapshot, Surveyor, TRASH, examine, octavia_expiry,
+        seen,
     },
     job::{ClaimEnd, Conductor, Departure, Entry, Job, Location},
     problem::{Group, Problem},
@@ -224,7 +225,7 @@ pub(super) async fn gather(
     let read = ctx
         .out
         .progress("reading", Some(health.jobs + health.trashed));
-    let trash = surveyor.read(board, Location::Trash, |entry| {
+    let trash = surveyor.read(board, TRASH, |entry| {
         read.add(1);
         let entry = guarded(entry, TimeDelta::zero());
         match &entry {
@@ -235,7 +236,7 @@ pub(super) async fn gather(
     });
     seen(&mut unseen, "the trash", trash.await).with_context(trying)?;
     unseen.extend(gathered.unread());
-    let jobs = surveyor.read(board, Location::Board, |entry| {
+    let jobs = surveyor.read(board, BOARD, |entry| {
         read.add(1);
         let entry = guarded(entry, at - now);
         if let Entry::Job(job) = &entry {
