@@ -9,21 +9,7 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// Asks for each command in ARGV whether we may use it on the key after it.
-///
-/// Returns each denial with the server's message, which shows whether the command or the key is denied. Denied
-/// commands change nothing.
-const MAY: &str = "local denied = {} \
-    for at = 1, #ARGV, 2 do \
-      local words = {} \
-      for word in string.gmatch(ARGV[at], '%S+') do words[#words + 1] = word end \
-      if words[2] == '@' then words[2] = ARGV[at + 1] end \
-      if not redis.acl_check_cmd(unpack(words)) then \
-        local reply = redis.pcall(unpack(words)) \
-        denied[#denied + 1] = words[1] \
-        denied[#denied + 1] = type(reply) == 'table' and reply.err or '' \
-      end \
-    end return denied";
+const DENIED_RIGHTS: &str = include_str!("write/scripts/denied_rights.lua");
 
 /// A command, with `@` for its key, the key, and what fails without it.
 type RequiredRight = (&'static str, String, &'static str);
@@ -55,7 +41,7 @@ impl Redis {
     pub(super) async fn rights(&self, seen: &mut Examined) -> Result<()> {
         let needed = self.needed();
         let mut command = cmd("EVAL");
-        command.arg(MAY).arg(0);
+        command.arg(DENIED_RIGHTS).arg(0);
         for need in &needed {
             command.arg(need.0).arg(&need.1);
         }

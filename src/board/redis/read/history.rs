@@ -31,9 +31,7 @@ struct HistoryCursor {
     page: usize,
 }
 
-/// Whether a script's user may write the history; Redis before 7 cannot tell.
-const MAY_WRITE: &str = "if not redis.acl_check_cmd then return 1 end \
-    return redis.acl_check_cmd('XADD', ARGV[1], 'MAXLEN', '~', '1', '*', 'job', '') and 1 or 0";
+const MAY_WRITE_HISTORY: &str = include_str!("../write/scripts/may_write_history.lua");
 
 impl Redis {
     pub(crate) fn history_pages(&self) -> impl Stream<Item = Result<Vec<Entry>>> + Send + use<'_> {
@@ -78,7 +76,7 @@ impl Redis {
     pub(crate) async fn check_history(&self) -> Result<()> {
         self.range("+", 1).await?;
         let mut eval = cmd("EVAL");
-        let may_write = eval.arg(MAY_WRITE).arg(0).arg(self.keys.history());
+        let may_write = eval.arg(MAY_WRITE_HISTORY).arg(0).arg(self.keys.history());
         match self.client.read::<i64>(may_write).await {
             Ok(0) => Err(self.client.refusal_in_script(
                 WRITE,

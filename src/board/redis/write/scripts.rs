@@ -1,6 +1,6 @@
 //! The scripts that the server runs, each one atomic step, and their replies.
 
-use std::sync::OnceLock;
+use std::{collections::BTreeSet, sync::OnceLock};
 
 use redis::{Pipeline, Script as Hashed, Value, cmd};
 
@@ -31,6 +31,17 @@ pub(crate) enum Script {
 }
 
 impl Script {
+    const ALL: [Self; 8] = [
+        Self::Post,
+        Self::PostNew,
+        Self::Claim,
+        Self::Renew,
+        Self::Settle,
+        Self::Restore,
+        Self::Purge,
+        Self::Load,
+    ];
+
     fn body(self) -> &'static str {
         match self {
             Self::Post => include_str!("scripts/post.lua"),
@@ -43,6 +54,17 @@ impl Script {
             Self::Load => include_str!("scripts/load.lua"),
         }
     }
+
+    /// Returns the names of the keys and arguments in the script's header.
+    fn names(self) -> Vec<&'static str> {
+        names_in_header(self.body())
+    }
+}
+
+/// The header ends with the replies.
+fn names_in_header(body: &'static str) -> Vec<&'static str> {
+    let header = body.split("-- Replies").next().unwrap_or_default();
+    header.split('`').skip(1).step_by(2).collect()
 }
 
 /// A script call: each value has the name that the script uses.
@@ -52,19 +74,19 @@ impl Script {
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     script: Script,
-    keys: Given,
-    args: Given,
+    keys: NamedValues,
+    args: NamedValues,
     jobs: usize,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Given {
+struct NamedValues {
     names: Vec<&'static str>,
     shared: usize,
     values: Vec<Vec<u8>>,
 }
 
-impl Given {
+impl NamedValues {
     fn add(&mut self, name: &'static str, value: Vec<u8>, jobs: usize) {
         if jobs > 1 {
             let each = self.names.len() - self.shared;
@@ -92,8 +114,8 @@ impl Call {
     pub(crate) fn of(script: Script) -> Self {
         Self {
             script,
-            keys: Given::default(),
-            args: Given::default(),
+            keys: NamedValues::default(),
+            args: NamedValues::default(),
             jobs: 0,
         }
     }
@@ -118,6 +140,12 @@ impl Call {
         let (args, arg_turns) = self.args.named("ARGV");
         let (shared, each) = (self.args.shared, self.args.names.len() - self.args.shared);
         let body = self.script.body();
+        debug_assert_eq!(
+            BTreeSet::from_iter(self.keys.names.iter().chain(&self.args.names)),
+            BTreeSet::from_iter(&self.script.names()),
+            "the header of {:?} lists its keys and arguments",
+            self.script
+        );
         let failures = History::FAILURES;
         format!(
             "{keys}{args}local first, jobs = {shared} + 1, (#ARGV - {shared}) / {each}\n\
@@ -127,7 +155,8 @@ impl Call {
     }
 
     fn hash(&self) -> &'static str {
-        static HASHED: [OnceLock<Hashed>; 8] = [const { OnceLock::new() }; 8];
+        static HASHED: [OnceLock<Hashed>; Script::ALL.len()] =
+            [const { OnceLock::new() }; Script::ALL.len()];
         let hashed = HASHED[self.script as usize].get_or_init(|| Hashed::new(&self.code()));
         debug_assert_eq!(
             hashed.get_hash(),
@@ -286,6 +315,25 @@ mod tests {
         let mut names: Vec<_> = members.map(|(name, _)| name.trim()).collect();
         names.sort_unstable();
         names
+    }
+
+    #[test]
+    fn scripts_use_each_name_of_their_headers() {
+        let register = include_str!("scripts/register.lua");
+        let scripts = Script::ALL.map(|script| [SIDECAR, PRELUDE, script.body()].concat());
+        let names = Script::ALL.map(Script::names);
+        let scripts = scripts.into_iter().zip(names);
+        let register = (register.to_owned(), names_in_header(register));
+        for (script, names) in scripts.chain([register]) {
+            let code = script.lines().filter(|line| !line.starts_with("--"));
+            let is_in_name = |it: char| it.is_alphanumeric() || it == '_';
+            let used: Vec<_> = code
+                .flat_map(|line| line.split(|it| !is_in_name(it)))
+                .collect();
+            let unused: Vec<_> = names.iter().filter(|it| !used.contains(it)).collect();
+            assert!(unused.is_empty(), "{unused:?} in {script}");
+            assert!(!names.is_empty(), "{script}");
+        }
     }
 
     #[test]

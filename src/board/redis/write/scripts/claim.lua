@@ -1,9 +1,10 @@
 -- Claims the first unclaimed jobs of a list for an owner, as many as are wanted and fit into a reply.
--- Keys       listings, fences; of each job: owned, modified, sidecar
--- Arguments  channel, time, now, life, owner; wanted, how many to claim; at_once, how many of these start now, while the
---            attempts of the others count when they are settled; not_ahead (text), until when to postpone a job that may
---            not be claimed ahead of its turn again; flags: is_attempt, to count attempts; respects_not_before, to skip
---            postponed jobs; needs_side, to skip jobs with an unreadable sidecar; of each job: field
+-- Keys       `listings`, `fences`; of each job: `owned`, `modified`, `sidecar`
+-- Arguments  `channel`, `time`, `now`, `life`, `owner`; `wanted`, how many to claim; `at_once`, how many of these start
+--            now, while the attempts of the others count when they are settled; `not_ahead` (text), until when to
+--            postpone a job that may not be claimed ahead of its turn again; flags: `is_attempt`, to count attempts;
+--            `respects_not_before`, to skip postponed jobs; `needs_side`, to skip jobs with an unreadable sidecar; of
+--            each job: `field`
 -- Replies    for each job that was tried: ok (fence, posting, side), no-such-job, already-claimed, postponed, unreadable,
 --            failed
 local MOST_BYTES = 4 * 1024 * 1024

@@ -1,8 +1,8 @@
 -- Posts jobs of another board on the board or in the trash, in their former state. A claim counts no attempt.
--- Keys       listings, trash, sequence, fences; of each job: owned, modified, sidecar
--- Arguments  channel, time, now, life, owner ("" to claim none); of each job: field; head and tail, its posting around
---            its number; wanted, its former number, and stored, the bytes of that; side, its sidecar; flags: is_trashed;
---            is_malformed, for a record without a number, which is all in head
+-- Keys       `listings`, `trash`, `sequence`, `fences`; of each job: `owned`, `modified`, `sidecar`
+-- Arguments  `channel`, `time`, `now`, `life`, `owner` ("" to claim none); of each job: `field`; `head` and `tail`, its
+--            posting around its number; `wanted`, its former number, and `stored`, the bytes of that; `side`, its
+--            sidecar; flags: `is_trashed`; `is_malformed`, for a record without a number, which is all in head
 -- Replies    for each job: ok (number, fence or ""), exists, failed
 -- A job keeps its number if no greater one was given, and in the trash in any case.
 permit({ "HSET", "HEXISTS" }, listings, "field", "value")
@@ -21,12 +21,12 @@ end
 
 -- Returns the number that a job is to have; nothing and an error, if no more can be given out.
 local function next_number()
-  local had = tonumber(wanted)
-  if not had then return count_up(sequence, 1) end
+  local former = tonumber(wanted)
+  if not former then return count_up(sequence, 1) end
   local last = redis.pcall("GET", sequence)
   last = type(last) == "string" and tonumber(last) or 0
-  if had > last then return count_up(sequence, had - last) end
-  if is_trashed == "1" then return had end
+  if former > last then return count_up(sequence, former - last) end
+  if is_trashed == "1" then return former end
   return count_up(sequence, 1)
 end
 
@@ -49,10 +49,10 @@ claims = claims - count
 
 return for_each_job(function()
   local number = numbers[field]
-  -- Of two with the same field the first one has it.
+  -- Of two jobs with the same field, only the first is posted.
   if not number then return { "exists" } end
   numbers[field] = nil
-  -- What a namesake left behind is not about this job.
+  -- The remains of a namesake do not describe this job.
   redis.call("DEL", owned, modified, sidecar)
   local fence = ""
   if owner ~= "" then

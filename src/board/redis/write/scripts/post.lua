@@ -1,6 +1,7 @@
 -- Posts jobs, each with the next number. A claim counts an attempt.
--- Keys       listings, sequence, fences; of each job: owned, modified, sidecar
--- Arguments  channel, time, now, life, owner ("" to claim none); of each job: field; posting up to its number
+-- Keys       `listings`, `sequence`, `fences`; of each job: `owned`, `modified`, `sidecar`
+-- Arguments  `channel`, `time`, `now`, `life`, `owner` ("" to claim none); of each job: `field`; `posting` up to its
+--            number
 -- Replies    for each job: ok (number, fence or ""), exists, failed
 permit({ "HSET", "HEXISTS" }, listings, "field", "value")
 permit({ "INCRBY" }, sequence, "1")
@@ -30,10 +31,10 @@ end
 number, claims = number - count, claims - count
 
 return for_each_job(function()
-  -- Of two with the same field the first one has it.
+  -- Of two jobs with the same field, only the first is posted.
   if not free[field] then return { "exists" } end
   free[field], number, claims = nil, number + 1, claims + 1
-  -- What a namesake left behind is not about this job.
+  -- The remains of a namesake do not describe this job.
   redis.call("DEL", owned, modified, sidecar)
   local fence = ""
   if owner ~= "" then

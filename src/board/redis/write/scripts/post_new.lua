@@ -1,7 +1,8 @@
 -- Posts at most 1000 unclaimed jobs whose fields no other client can have chosen, each with the next number.
--- Keys       listings, sequence
--- Arguments  channel, time; foreseen, the probable number of the last job, and message, which announces the jobs in that
---            case, both "" if unknown; of each job: field; posting up to its number, and with it if it is foreseen
+-- Keys       `listings`, `sequence`
+-- Arguments  `channel`, `time`; `foreseen`, the probable number of the last job, and `message`, which announces the
+--            jobs in that case, both "" if unknown; of each job: `field`; `posting` up to its number, and with it if it
+--            is foreseen
 -- Replies    all (first number), once, if the numbers were foreseen; else for each job: ok (number), failed
 permit({ "HSET", "HEXISTS" }, listings, "field", "value")
 permit({ "INCRBY" }, sequence, "1")
@@ -21,7 +22,7 @@ local number = last - jobs
 return for_each_job(function()
   number = number + 1
   if foreseen ~= "" then
-    -- Somebody else has posted since, and it is another number.
+    -- Another client has posted since, so the number differs.
     local other = cmsgpack.pack(foreseen - last + number)
     posting = posting:sub(1, -#other - 1)
   end

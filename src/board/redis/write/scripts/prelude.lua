@@ -78,9 +78,9 @@ local function alone(part)
   if is_done then return answer end
   local text = tostring(type(answer) == "table" and answer.err or answer)
   -- Before Redis 7, the text begins with a place in the script.
-  local said = text:gsub("^@user_script: ?%d+: *%-?", "")
-  if REFUSES_ALL[said:match("^%u+")] then
-    error(redis.acl_check_cmd and redis.error_reply(said) or said, 0)
+  local message = text:gsub("^@user_script: ?%d+: *%-?", "")
+  if REFUSES_ALL[message:match("^%u+")] then
+    error(redis.acl_check_cmd and redis.error_reply(message) or message, 0)
   end
   return { "failed", text }
 end
@@ -139,7 +139,7 @@ local function note(kind, posting, more)
 end
 
 -- Publishes the events. The change is done, so errors are ignored.
-local function tell()
+local function publish()
   if #events > 0 then redis.pcall("PUBLISH", channel, cmsgpack.pack(events)) end
 end
 
@@ -153,7 +153,7 @@ local function for_each_job(part)
     if not reply then break end
     replies[job] = reply
   end
-  tell()
+  publish()
   return replies
 end
 

@@ -1,6 +1,6 @@
 -- Deletes trashed jobs for good.
--- Keys       listings, trash; of each job: owned, modified, sidecar
--- Arguments  channel, time, past, history; of each job: field, remark, remembered
+-- Keys       `listings`, `trash`; of each job: `owned`, `modified`, `sidecar`
+-- Arguments  `channel`, `time`, `past`, `history`; of each job: `field`, `remark`, `remembered`
 -- Replies    for each job: ok (why the history lacks it), no-such-job, failed
 permit({ "HEXISTS" }, listings, "field")
 permit({ "HGET", "HDEL" }, trash, "field")
@@ -10,7 +10,7 @@ permit({ "DEL" }, modified)
 return for_each_job(function()
   local posting = redis.call("HGET", trash, field)
   if not posting then return { "no-such-job" } end
-  -- With a namesake on the board, what is beside them is about that one.
+  -- A namesake on the board owns the keys of both.
   local side
   if redis.call("HEXISTS", listings, field) == 0 then
     side = remembered ~= "" and stored_text()

@@ -1,6 +1,6 @@
 -- Renews claims that are still ours, and never revives one.
--- Keys       listings; of each claim: owned, modified, sidecar
--- Arguments  channel, time; of each claim: field, owner, fence, life
+-- Keys       `listings`; of each claim: `owned`, `modified`, `sidecar`
+-- Arguments  `channel`, `time`; of each claim: `field`, `owner`, `fence`, `life`
 -- Replies    for each claim: ok, no-such-job, not-claimed, not-owner, changed, failed
 permit({ "HEXISTS", "HGET" }, listings, "field")
 turn_to(1)

@@ -1,7 +1,7 @@
 -- Returns trashed jobs to the board, makes delayed unclaimed jobs ready now, or edits unclaimed or trashed jobs.
--- Keys       listings, trash; of each job: owned, modified, sidecar
--- Arguments  channel, time, now; of each job: field, remark; wanted, the new posting of a job whose posting is still
---            seen, both "" for no edit; flags: is_trashed; keeps_attempts, since failures always stay
+-- Keys       `listings`, `trash`; of each job: `owned`, `modified`, `sidecar`
+-- Arguments  `channel`, `time`, `now`; of each job: `field`, `remark`; `wanted`, the new posting of a job whose posting
+--            is still `seen`, both "" for no edit; flags: `is_trashed`; `keeps_attempts`, since failures always stay
 -- Replies    for each job: ok, no-such-job, exists, already-claimed, unreadable, not-held-back, changed, failed
 -- An edit changes nothing else; in the trash, it publishes no event.
 permit({ "HGET", "HDEL" }, trash, "field")
@@ -23,7 +23,7 @@ local function refusal(side, raw, posting)
   if keeps_attempts == "1" or count == 0 then return { "not-held-back" } end
 end
 
-local function forget(side)
+local function reset(side)
   side.remark = remark ~= "" and cjson.decode(remark) or nil
   if wanted ~= "" then return end
   side.owner, side.claimed_on, side.fence, side.session = nil, nil, nil, nil
@@ -40,7 +40,7 @@ return for_each_job(function()
   if is_trashed == "1" and wanted ~= "" then
     if posting ~= seen then return { "changed" } end
     redis.call("HSET", trash, field, wanted)
-    if side then forget(side) end
+    if side then reset(side) end
     write_side(text_of_side(side), true)
     return { "ok" }
   elseif is_trashed == "1" then
@@ -51,7 +51,7 @@ return for_each_job(function()
   end
   redis.call("DEL", owned)
   redis.call("SET", modified, now)
-  if side then forget(side) end
+  if side then reset(side) end
   write_side(text_of_side(side))
   if wanted ~= "" then
     posting = wanted

@@ -1,9 +1,10 @@
 -- Abandons, consumes or trashes jobs, each by its own authority.
--- Keys       listings, trash; of each job: owned, modified, sidecar
--- Arguments  channel, time, now, past, history; moves, the hash of the moves; of each job: field, owner, fence, remark,
---            remembered; outcome, "abandon", "consume", "give-up" or "trash"; authority, "owner" (of that name), "seen"
---            (claimed by that owner) or "free" (seen unclaimed); not_before (text); attempts and postponed, by how many
---            to change the counts; failure (JSON); commit, the field to write in moves with the end of the job
+-- Keys       `listings`, `trash`; of each job: `owned`, `modified`, `sidecar`
+-- Arguments  `channel`, `time`, `now`, `past`, `history`; `moves`, the hash of the moves; of each job: `field`,
+--            `owner`, `fence`, `remark`, `remembered`; `outcome`, "abandon", "consume", "give-up" or "trash";
+--            `authority`, "owner" (of that name), "seen" (claimed by that owner) or "free" (seen unclaimed);
+--            `not_before` (text); `attempts` and `postponed`, by how many to change the counts; `failure` (JSON);
+--            `commit`, the field to write in moves with the end of the job
 -- Replies    for each job: ok ("1" if a namesake left the trash, why the history lacks the job), no-such-job,
 --            not-claimed, not-owner, changed, failed
 -- past is no declared key: a user without the right to write to it can still settle jobs.
@@ -15,7 +16,7 @@ permit({ "DEL" }, owned)
 permit({ "SET" }, modified, "value")
 if commit ~= "" then permit({ "HSET" }, moves, "field", "value") end
 
-local TOLD = { abandon = "abandoned", consume = "consumed", ["give-up"] = "consumed", trash = "trashed" }
+local EVENT_OF = { abandon = "abandoned", consume = "consumed", ["give-up"] = "consumed", trash = "trashed" }
 local ENDED = { consume = "consumed", ["give-up"] = "failed" }
 
 -- Returns the refusal if the authority does not cover the job as it is.
@@ -61,7 +62,7 @@ return for_each_job(function()
   if refused then return refused end
   local replaced, forgotten = "0", ""
   -- A fence that was asked for is the one that it was compared with.
-  local told = {
+  local facts = {
     owner = owner, fence = fence ~= "" and fence or fence_of(owner),
     outcome = ENDED[outcome], remark = remark ~= "" and remark or nil,
   }
@@ -84,6 +85,6 @@ return for_each_job(function()
     redis.call("DEL", owned)
     if outcome == "trash" then redis.call("HDEL", listings, field) end
   end
-  note(TOLD[outcome], posting, told)
+  note(EVENT_OF[outcome], posting, facts)
   return { "ok", replaced, forgotten }
 end)

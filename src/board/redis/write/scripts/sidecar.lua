@@ -113,7 +113,7 @@ local function decoded(raw)
 end
 
 -- Returns the place after a string in valid JSON.
-local function behind_string(text, at)
+local function after_string(text, at)
   repeat
     at = text:find('["\\]', at + 1)
     local is_escape = text:byte(at) == 92
@@ -126,7 +126,7 @@ end
 local function texts_of_members(text)
   local texts, at = {}, text:find('"', 1, true)
   while at do
-    local name_end = behind_string(text, at)
+    local name_end = after_string(text, at)
     local name = cjson.decode("[" .. text:sub(at, name_end - 1) .. "]")[1]
     local first, depth = text:find("[^%s:]", name_end), 0
     at = first
@@ -134,7 +134,7 @@ local function texts_of_members(text)
       local byte = text:sub(at, at)
       if byte == "{" or byte == "[" then depth = depth + 1 end
       if byte == "}" or byte == "]" then depth = depth - 1 end
-      at = byte == '"' and behind_string(text, at) or at + 1
+      at = byte == '"' and after_string(text, at) or at + 1
     until depth == 0 and text:find("^%s*[,}]", at)
     texts[name] = text:sub(first, at - 1)
     at = text:find('"', at, true)
