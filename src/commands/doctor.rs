@@ -1,6 +1,7 @@
 //! `jobboard doctor`.
 
 mod fix;
+mod plan;
 mod report;
 
 use anyhow::Context as _;

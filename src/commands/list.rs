@@ -1,30 +1,29 @@
 //! `jobboard list`.
 
 mod count;
+mod selected;
 mod sort;
-
-use std::cell::Cell;
 
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
-use futures_util::{
-    FutureExt as _, StreamExt as _, TryStreamExt,
-    stream::{self, LocalBoxStream},
-};
+use futures_util::{FutureExt as _, TryStreamExt};
 
-use self::sort::ListOrder;
+use self::{
+    selected::{ListFilter, entries},
+    sort::ListOrder,
+};
 use super::{
     bulk::shared_trash::SharedArgs,
     parts::{notes, octavia::AboutArgs, synonyms::answer_option, words::Words},
 };
 use crate::{
     board::{
-        self, Board, BoardError, BoardExt as _, Detail, Order, Query, Which,
-        filter::{FieldPath, Filter, Filters},
+        Board, BoardError, BoardExt as _,
+        filter::{FieldPath, Filter},
     },
     conductor::policy::check_posted,
     context::Context,
-    diagnosis::{ProblemSelector, Snapshot, signature, surroundings},
+    diagnosis::{ProblemSelector, surroundings},
     exit::{CommandError, Trying},
     job::{Entry, Location, Pauses, State},
     output::{ColumnChange, Format, JobColumns, JobView},
@@ -233,105 +232,6 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
     let is_of_board = args.location() == Location::Board && args.state.is_none();
     let skips_trash = is_of_board && !args.failed && !args.unclaimed;
     notes::note_empty(ctx, &*board, args.nothing(), skips_trash).await
-}
-
-struct ListFilter {
-    filters: Filters,
-    state: Option<State>,
-    has_failed: bool,
-    problem: Option<(ProblemSelector, Snapshot)>,
-    shared: SharedArgs,
-    /// Number of jobs left out because they belong to another board.
-    hidden: Cell<u64>,
-    now: DateTime<Utc>,
-}
-
-impl ListFilter {
-    fn new(
-        args: &ListArgs,
-        about: Vec<Filter>,
-        problem: Option<(ProblemSelector, Snapshot)>,
-    ) -> Self {
-        let by_name = args.name.iter().chain(&args.named);
-        let filters = args.filter.iter().chain(by_name).cloned().chain(about);
-        Self {
-            filters: Filters::new(filters.collect()),
-            state: args.state.filter(|state| *state != State::Trashed),
-            has_failed: args.failed,
-            problem,
-            shared: args.shared,
-            hidden: Cell::default(),
-            now: Utc::now(),
-        }
-    }
-
-    fn admits(&self, entry: &Entry) -> bool {
-        if !self.shared.admits(entry) {
-            self.hidden.update(|count| count + 1);
-            return false;
-        }
-        self.state.is_none_or(|state| entry.state() == state)
-            && (!self.has_failed || entry.job().is_some_and(|job| job.history.has_failed()))
-            && (self.problem.as_ref()).is_none_or(|(it, snapshot)| it.is_of(entry, snapshot))
-            && self.filters.matches(entry, self.now)
-    }
-}
-
-fn query(ctx: &Context, args: &ListArgs, filter: &ListFilter) -> Query {
-    // People see the subject of an Octavia job and an invalid command, which only the details name.
-    let is_table = ctx.out.format() == Format::Table;
-    let shows_details = (ctx.out.is_json() || is_table) && !args.count;
-    let needs_details = args.sort.needs_details() || args.by.iter().any(FieldPath::needs_details);
-    Query {
-        location: args.location(),
-        which: match args.unclaimed || args.state == Some(State::Unclaimed) {
-            true => Which::Unclaimed,
-            false => Which::All,
-        },
-        order: match args.sort {
-            ListOrder::Rank if !args.count && !args.reverse => Order::Rank,
-            _ => Order::Any,
-        },
-        detail: match shows_details || needs_details || args.problem.is_some() {
-            true => Detail::Whole,
-            false => filter.filters.detail(),
-        },
-    }
-}
-
-async fn entries<'a>(
-    ctx: &Context,
-    board: &'a dyn Board,
-    args: &ListArgs,
-    filter: &'a ListFilter,
-) -> anyhow::Result<LocalBoxStream<'a, board::Result<Entry>>> {
-    let query = query(ctx, args, filter);
-    let matching = |location| {
-        let entries = board.entries(Query { location, ..query });
-        entries.try_filter(|entry| std::future::ready(filter.admits(entry)))
-    };
-    if args.sort.is_native() && !args.reverse && !args.failed {
-        return Ok(matching(query.location).boxed_local());
-    }
-    let mut found: Vec<Entry> = Vec::new();
-    for location in args.locations() {
-        let entries = matching(location).map_ok(Entry::with_brief_owner);
-        let entries: Vec<_> = (entries.try_collect().await).with_context(|| trying(ctx))?;
-        found.extend(entries);
-    }
-    let is_by_end = args.location() == Location::History && args.sort.is_native();
-    if !matches!(args.sort, ListOrder::None) && !is_by_end {
-        found = args
-            .sort
-            .sort(found, filter.now, board.capabilities().peer_order);
-    }
-    if args.failed {
-        found.sort_by_cached_key(|entry| entry.job()?.history.failures.last().map(signature));
-    }
-    if args.reverse {
-        found.reverse();
-    }
-    Ok(stream::iter(found.into_iter().map(Ok)).boxed_local())
 }
 
 async fn print(

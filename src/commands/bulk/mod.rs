@@ -3,6 +3,7 @@
 pub(super) mod act;
 pub(super) mod action;
 pub(super) mod args;
+mod namesakes;
 pub(super) mod plan;
 pub(super) mod references;
 pub(super) mod report;

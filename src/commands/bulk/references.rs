@@ -3,11 +3,11 @@
 use std::io::{self, BufRead, Read as _};
 
 use anyhow::Context as _;
-use chrono::{DateTime, Utc};
-use futures_util::TryStreamExt;
 
+use super::namesakes::Namesakes;
+pub(crate) use super::namesakes::Scope;
 use crate::{
-    board::{self, Board, BoardError, BoardExt, Detail, JobRef, Query, error::reason},
+    board::{self, Board, BoardError, BoardExt, JobRef, error::reason},
     commands::parts::synonyms::answer_option,
     context::Context,
     exit::CommandError,
@@ -17,8 +17,6 @@ use crate::{
     suggest::Hint,
 };
 
-const SAMPLE: usize = 5;
-
 /// These commands accept a name that only one job has, because their effect is harmless or can be undone.
 const TAKE_NAMES: [&str; 5] = ["wait", "retry", "restore", "change", "trash"];
 
@@ -27,28 +25,6 @@ const LONGEST_LINE: u64 = 64 * 1024;
 
 /// The memory for all references, and the overhead of each.
 const MOST_REFERENCES: (usize, usize) = (64 << 20, 64);
-
-/// Where a command looks for its jobs, and whether it has --name.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Scope<'a> {
-    pub(crate) verb: &'a str,
-    pub(crate) locations: &'a [Location],
-    pub(crate) has_name_option: bool,
-}
-
-impl<'a> Scope<'a> {
-    pub(crate) fn board(verb: &'a str) -> Self {
-        Self {
-            verb,
-            locations: &[Location::Board],
-            has_name_option: false,
-        }
-    }
-
-    fn command(self) -> &'a str {
-        self.verb.split(' ').next().unwrap_or_default()
-    }
-}
 
 /// Parses references; most commands answer a name with the uuid of its job. `-` reads them from standard input.
 pub(crate) async fn references(
@@ -199,134 +175,6 @@ async fn is_name(board: &dyn Board, text: &str) -> board::Result<bool> {
         }
         _ => Ok(may_be_name(text)),
     }
-}
-
-struct Namesakes<'a> {
-    name: &'a str,
-    found: Vec<Entry>,
-    count: usize,
-}
-
-impl<'a> Namesakes<'a> {
-    /// Finds the jobs with this name: the preferred ones, or else all; in the history, the last one.
-    async fn find(
-        board: &dyn Board,
-        locations: &[Location],
-        name: &'a str,
-        preferred: impl Fn(&Entry) -> bool,
-    ) -> board::Result<Self> {
-        let (mut all, mut best) = ((Vec::new(), 0), (Vec::new(), 0));
-        for location in locations {
-            let is_history = *location == Location::History;
-            if is_history && all.1 + best.1 > 0 {
-                break;
-            }
-            let most = if is_history { 1 } else { SAMPLE };
-            let mut entries = board.entries(Query::all(*location, Detail::Brief));
-            loop {
-                let entry = match entries.try_next().await {
-                    Ok(None) => break,
-                    Ok(Some(entry)) if entry.job().is_some_and(|it| it.name == name) => entry,
-                    Ok(Some(_)) => continue,
-                    // Without the right to read the history, the other places still count.
-                    Err(BoardError::Denied { .. } | BoardError::Unsupported { .. })
-                        if is_history =>
-                    {
-                        break;
-                    }
-                    Err(error) => return Err(error),
-                };
-                let (found, count) = match preferred(&entry) {
-                    true => &mut best,
-                    false => &mut all,
-                };
-                *count += 1;
-                if is_history {
-                    found.retain(|it| ended_on(it) >= ended_on(&entry));
-                }
-                if found.len() < most {
-                    found.push(entry);
-                }
-            }
-        }
-        let (mut found, mut count) = if best.1 > 0 { best } else { all };
-        // A trashed run of a unique job has the same uuid as the job on the board.
-        if count == found.len() {
-            found.dedup_by(|trashed, it| trashed.reference() == it.reference());
-            count = found.len();
-        }
-        Ok(Self { name, found, count })
-    }
-
-    fn only(&self, verb: &str, board: &str) -> Result<String, CommandError> {
-        let name = self.name.to_owned();
-        match self.found.as_slice() {
-            [] => Err(CommandError::NoSuchName {
-                name,
-                board: board.to_owned(),
-            }),
-            [entry] => Ok(entry.reference().into_owned()),
-            [first, ..] => Err(CommandError::Namesakes {
-                verb: match verb == "trash" && first.holding().is_none() {
-                    true => "trash --force".to_owned(),
-                    false => verb.to_owned(),
-                },
-                jobs: self.list(SAMPLE, |reference| reference),
-                count: self.count,
-                name,
-                first: first.reference().into_owned(),
-            }),
-        }
-    }
-
-    /// Names the jobs for a command that takes no name; never acts on them. `None` without such a job.
-    fn answer(&self, scope: Scope<'_>) -> Option<CommandError> {
-        let (verb, name, count) = (scope.verb, self.name, self.count);
-        let words: Vec<_> = verb.split(' ').collect();
-        let first = self.found.first()?.reference();
-        let (first, command) = (short(&first), words.first().unwrap_or(&""));
-        // Other arguments may be secret, so the answer does not repeat them.
-        let typed = std::env::args_os().skip_while(|it| it != command);
-        let one = match typed.count() == words.len() + 1 {
-            true => Hint::new("`jobboard {} {}`", [&words, &[first]]),
-            false => Hint::new(
-                "repeat the command with {} in place of {}",
-                [&[first], &[name]],
-            ),
-        };
-        Some(match count {
-            1 => CommandError::usage(format!(
-                "{command} requires a uuid; the job named {name} has the uuid {first}"
-            ))
-            .hint(one),
-            _ => {
-                let jobs = self.list(3, short);
-                let hint = match scope.has_name_option {
-                    true => Hint::new(
-                        "use `jobboard {} {}` for one job, or `jobboard {} --name {}` for all",
-                        [&words, &[first], &words, &[name]],
-                    ),
-                    false => one,
-                };
-                let message =
-                    format!("{command} requires a uuid; {count} jobs are named {name}: {jobs}");
-                CommandError::usage(message).hint(hint)
-            }
-        })
-    }
-
-    fn list(&self, most: usize, shown: fn(&str) -> &str) -> String {
-        let named = |entry: &Entry| format!("{} ({})", shown(&entry.reference()), entry.state());
-        let jobs: Vec<_> = self.found.iter().take(most).map(named).collect();
-        match self.count - jobs.len() {
-            0 => jobs.join(", "),
-            more => format!("{} and {more} more", jobs.join(", ")),
-        }
-    }
-}
-
-fn ended_on(entry: &Entry) -> Option<DateTime<Utc>> {
-    entry.job()?.ended.as_ref().map(|it| it.on)
 }
 
 fn line(input: &mut impl BufRead) -> io::Result<Option<String>> {

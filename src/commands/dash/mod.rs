@@ -1,11 +1,13 @@
 //! `jobboard dash`.
 
 mod act;
+mod cursor;
 mod draw;
 mod field;
 mod keys;
 mod listing;
 mod picture;
+mod position;
 mod press;
 mod questions;
 mod rates;

@@ -5,12 +5,13 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
     act::{DashEffect, Dialog, Operation, TaskStage},
+    cursor::{Anchor, Cursor, Lines},
     draw::Target,
     field::Field,
     keys::{KeyAction, View, action, named},
     listing::{ListingGroup, RowOrder},
     row::RowPlace,
-    state::{Anchor, Cursor, DashState, Lines, Opened, Overlay},
+    state::{DashState, Opened, Overlay},
 };
 use crate::{
     board::filter::{FieldPath, Filters},

@@ -9,11 +9,12 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
     act::{DashEffect, Operation},
+    cursor::Lines,
     draw::fit,
     keys::View,
     listing::RowOrder,
     rates::Rate,
-    state::{DashState, Lines, Link, Overlay},
+    state::{DashState, Link, Overlay},
     update::{DashInput, update},
 };
 use crate::{

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeSet};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::fix::FixStep;
+use super::plan::FixStep;
 use crate::{
     board::BoardError,
     commands::parts::problems,

@@ -7,7 +7,11 @@ use futures_util::{StreamExt as _, TryStreamExt, stream};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
-use super::{ListArgs, ListFilter, query, trying};
+use super::{
+    ListArgs,
+    selected::{ListFilter, query},
+    trying,
+};
 use crate::{
     board::{
         Board, Query,

@@ -6,6 +6,7 @@ use rustix::process::geteuid;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::trust::Untrusted;
 
 fn job(name: &str, details: Value) -> Job {
     Job {

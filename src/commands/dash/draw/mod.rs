@@ -17,9 +17,10 @@ use ratatui::{
 };
 
 use super::{
+    cursor::Lines,
     keys::{View, known},
     listing::{ListingGroup, RowOrder},
-    state::{DashState, Lines, Overlay},
+    state::{DashState, Overlay},
 };
 use crate::output::{Text, Tone, width};
 

@@ -8,7 +8,8 @@ use super::{
 };
 use crate::{
     commands::{
-        dash::state::{DashState, Lines, Opened, Overlay},
+        dash::cursor::Lines,
+        dash::state::{DashState, Opened, Overlay},
         parts::problems,
     },
     duration,

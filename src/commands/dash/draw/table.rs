@@ -7,10 +7,11 @@ use crate::{
     commands::{
         conductors,
         dash::{
+            cursor::{Anchor, Lines},
             keys::View,
             listing::RowOrder,
             row::DashRow,
-            state::{Anchor, DashState, Lines},
+            state::DashState,
             summary::RowGroup,
         },
         parts::problems,
