@@ -5,7 +5,7 @@ use compact_str::CompactString;
 use tokio::time::{Duration, Instant};
 
 use super::{EventKind, event::Subject};
-use crate::job::{AuditEntry, Entry, Fence, Holding, JobKey, Owner, Priority, Rank};
+use crate::job::{AuditEntry, Entry, Fence, Holding, JobKey, Owner, Priority, Rank, brief};
 
 /// The resolution of the servers' durations.
 const GRAIN: Duration = Duration::from_millis(1);
@@ -70,7 +70,7 @@ impl CachedJob {
         match entry {
             Entry::Job(job) => Self {
                 uuid: other_than(&job.key, &job.uuid),
-                name: job.name.as_str().into(),
+                name: (*job.brief_name()).into(),
                 sequence: job.sequence,
                 priority: job.priority,
                 is_job: true,
@@ -217,5 +217,5 @@ impl Expiration {
 }
 
 fn other_than(key: &JobKey, uuid: &str) -> Option<Box<str>> {
-    (key.text() != uuid).then(|| uuid.into())
+    (key.text() != uuid).then(|| (*brief(uuid)).into())
 }

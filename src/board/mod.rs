@@ -8,6 +8,7 @@
 pub(crate) mod testing;
 
 pub(crate) mod backlog;
+pub(crate) mod collect;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod examine;

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use super::{Snapshot, causes::earlier, holder::Holder};
 use crate::{
     duration,
-    job::{ClaimEnd, Departure, Entry, Job, Owner},
+    job::{ClaimEnd, Departure, Entry, Job, Owner, brief},
     output::short,
     problem::Code,
 };
@@ -195,9 +195,9 @@ pub(super) fn note(standing: &mut Option<Standing>, job: &Job, since: Option<Dat
     let Some(since) = since else { return };
     if standing.as_ref().is_none_or(|known| since < known.since) {
         *standing = Some(Standing {
-            uuid: job.uuid.clone(),
+            uuid: brief(&job.uuid).into_owned(),
             reference: job.reference().into_owned(),
-            name: job.name.clone(),
+            name: job.brief_name().into_owned(),
             owner: job.owner().cloned(),
             since,
         });

@@ -143,7 +143,7 @@ impl Surveyor {
     }
 
     fn add_to_name(&mut self, job: &Job) {
-        count(&mut self.names, job.name.as_str(), |named| {
+        count(&mut self.names, &*job.brief_name(), |named| {
             named.jobs += 1;
             *match job.state() {
                 State::Claimed => &mut named.claimed,

@@ -35,7 +35,7 @@ pub(crate) fn shortened(text: &str) -> String {
     cut(text, LONGEST_TEXT)
 }
 
-pub(super) fn cut(text: &str, longest: usize) -> String {
+pub(crate) fn cut(text: &str, longest: usize) -> String {
     if text.len() <= longest {
         return text.to_owned();
     }

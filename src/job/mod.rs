@@ -34,7 +34,7 @@ pub(crate) use self::{
     ended::{Departure, End, HISTORY, Identity},
     fields::{FieldKind, FieldSource, FieldValue, JobField},
     history::{
-        AuditEntry, CapturedOutput, Failure, History, LONGEST_RECORD, LONGEST_TEXT, RELEASED,
+        AuditEntry, CapturedOutput, Failure, History, LONGEST_RECORD, LONGEST_TEXT, RELEASED, cut,
         from_json, shortened, sortable_time,
     },
     key::{JobKey, standard_uuid},
@@ -133,6 +133,8 @@ pub(crate) struct Job {
     pub(crate) history: History,
     pub(crate) size: u64,
     pub(crate) problem: Option<String>,
+    /// Long texts and the details are missing; see [`Entry::cut`].
+    pub(crate) is_cut: bool,
 }
 
 impl Job {
@@ -160,6 +162,44 @@ impl Job {
             history: History::default(),
             size: 0,
             problem: None,
+            is_cut: false,
+        }
+    }
+
+    fn text_bytes(&self) -> usize {
+        let book = self.book.iter().map(|it| it.name.len() + it.uuid.len());
+        let details = self.details.iter().map(|_| self.size as usize);
+        let failures = self.history.failures.iter();
+        let failures = failures.map(|it| it.reason.len() + it.stdout.len() + it.stderr.len());
+        let more: usize = book.chain(details).chain(failures).sum();
+        self.uuid.len() + self.name.len() + self.raw.len() + more
+    }
+
+    fn cut(&mut self) {
+        let cut = |text: &mut String| {
+            if let Cow::Owned(short) = brief(text) {
+                *text = short;
+            }
+        };
+        self.is_cut = true;
+        cut(&mut self.uuid);
+        cut(&mut self.name);
+        if let Some(book) = &mut self.book {
+            cut(&mut book.name);
+            cut(&mut book.uuid);
+        }
+        (self.details, self.raw) = (None, Vec::new());
+        for failure in &mut self.history.failures {
+            cut(&mut failure.stdout);
+            cut(&mut failure.stderr);
+        }
+    }
+
+    /// Returns its name for groups and caches, which may hold hundreds of thousands.
+    pub(crate) fn brief_name(&self) -> Cow<'_, str> {
+        match self.name.len() > LONGEST_TEXT {
+            true => brief(&self.name),
+            false => Cow::Borrowed(&self.name),
         }
     }
 
@@ -240,6 +280,7 @@ pub(crate) struct Malformed {
     pub(crate) raw: Vec<u8>,
     pub(crate) holding: Option<Holding>,
     pub(crate) origin: Origin,
+    pub(crate) is_cut: bool,
 }
 
 impl Malformed {
@@ -252,6 +293,7 @@ impl Malformed {
             raw: Vec::new(),
             holding: None,
             origin: Origin::Here,
+            is_cut: false,
         }
     }
 }
@@ -291,16 +333,40 @@ impl Entry {
         }
     }
 
-    /// Cuts a long owner, for places that keep many records.
-    pub(crate) fn with_brief_owner(mut self) -> Self {
+    /// Returns the approximate memory of its texts, which peers may choose.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let owner = self.holding().and_then(|it| it.owner.as_ref());
+        let owner = owner.map_or(0, |owner| owner.as_bytes().len());
+        owner
+            + match self {
+                Self::Job(job) => job.text_bytes(),
+                Self::Malformed(record) => record.raw.len(),
+            }
+    }
+
+    /// Cuts long texts and drops the details, for places that keep many records.
+    pub(crate) fn cut(mut self) -> Self {
         let holding = match &mut self {
-            Self::Job(job) => job.holding.as_mut(),
-            Self::Malformed(record) => record.holding.as_mut(),
+            Self::Job(job) => {
+                job.cut();
+                job.holding.as_mut()
+            }
+            Self::Malformed(record) => {
+                (record.raw, record.is_cut) = (Vec::new(), true);
+                record.holding.as_mut()
+            }
         };
         if let Some(holding) = holding {
             holding.owner = holding.owner.take().map(Owner::into_brief);
         }
         self
+    }
+
+    pub(crate) fn is_cut(&self) -> bool {
+        match self {
+            Self::Job(job) => job.is_cut,
+            Self::Malformed(record) => record.is_cut,
+        }
     }
 
     pub(crate) fn origin(&self) -> &Origin {

@@ -28,7 +28,7 @@ pub(crate) use self::{
     error::InvalidFilter,
     field::FieldPath,
     operator::CHARS as OPERATOR_CHARS,
-    order::{FieldOrder, compare_values},
+    order::{FieldOrder, SortKey, compare_values},
 };
 use crate::{
     board::Detail,

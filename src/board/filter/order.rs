@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     duration,
-    job::{Entry, FieldKind, FieldValue, Priority},
+    job::{Entry, FieldKind, FieldValue, LONGEST_BRIEF, Priority, cut},
 };
 
 /// The bounds of the duration groups, in seconds.
@@ -51,7 +51,8 @@ impl FieldOrder {
     }
 }
 
-/// A sort key. The keys of one field have one type, except in details.
+/// A sort key. The keys of one field have one type, except in details. Of a text, only the beginning counts, so that
+/// many keys fit into memory.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SortKey {
     Span(Duration),
@@ -64,7 +65,7 @@ pub(crate) enum SortKey {
 impl FieldPath {
     fn key(&self, entry: &Entry, now: DateTime<Utc>) -> Option<SortKey> {
         Some(match self.value(entry)? {
-            FieldValue::Text(text) => SortKey::Text(text.into_owned()),
+            FieldValue::Text(text) => SortKey::Text(cut(&text, LONGEST_BRIEF)),
             FieldValue::Priority(priority) => SortKey::Priority(priority),
             FieldValue::Number(number) => SortKey::Number(Number::Whole(number).place()),
             FieldValue::Span(span) => SortKey::Span(span),
@@ -120,6 +121,6 @@ pub(crate) fn compare_values(one: &Value, other: &Value) -> Ordering {
 fn key_of(value: &Value) -> SortKey {
     match value {
         Value::Number(number) => SortKey::Number(Number::from(number).place()),
-        value => SortKey::Text(text_of(value).into_owned()),
+        value => SortKey::Text(cut(&text_of(value), LONGEST_BRIEF)),
     }
 }

@@ -89,7 +89,7 @@ impl Expected {
         let owner = holding.and_then(|it| it.owner.as_ref());
         Self {
             state: entry.state(),
-            owner: owner.map(|owner| owner.text().into_owned()),
+            owner: owner.map(|owner| owner.brief().text().into_owned()),
             fence: holding.and_then(|it| it.fence.clone()),
             created_on: job.and_then(|job| job.created_on),
             trashed_on: job.and_then(|job| job.trashed_on),

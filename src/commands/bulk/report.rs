@@ -1,15 +1,17 @@
 //! Reports the result of a verb for each job, and groups the failures of a batch.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::{borrow::Cow, collections::HashMap, pin::pin};
 
 use chrono::Utc;
+use futures_util::TryStreamExt;
 use serde::Serialize;
 
 use super::select::Chosen;
 use crate::{
+    board::{Board, collect::whole},
     context::Context,
     exit::{CommandError, chain},
-    job::{Entry, Job, Location, State},
+    job::{Entry, Job, Location, State, shortened},
     output::{JobColumns, JobView, Page, Progress, Report, Tone, count_jobs, short},
     transfer::batches::Unusable,
 };
@@ -33,7 +35,7 @@ pub(crate) struct Done {
 impl Done {
     pub(crate) fn of_job(done: &'static str, job: &Job) -> Self {
         let known = Self {
-            name: Some(job.name.clone()),
+            name: Some(shortened(&job.name)),
             ..Self::unnamed(done, &job.uuid)
         };
         match *job.reference() == job.uuid {
@@ -294,7 +296,12 @@ pub(super) fn sorted_out(
 }
 
 /// `--dry-run`: lists the chosen jobs like `list`, and reports missing ones.
-pub(super) fn dry_run(ctx: &mut Context, verb: &'static str, chosen: Chosen) -> anyhow::Result<()> {
+pub(super) async fn dry_run(
+    ctx: &mut Context,
+    board: &dyn Board,
+    verb: &'static str,
+    chosen: Chosen,
+) -> anyhow::Result<()> {
     let (entries, results) = sorted_out(ctx, verb, chosen)?;
     let now = Utc::now();
     let are_trashed = entries.iter().all(|it| it.state() == State::Trashed);
@@ -305,8 +312,9 @@ pub(super) fn dry_run(ctx: &mut Context, verb: &'static str, chosen: Chosen) -> 
     let columns = JobColumns::usual(location);
     let hides = ctx.hides_secrets();
     let mut rows = ctx.out.rows(&columns.shapes());
-    for entry in &entries {
-        rows.push(&columns.row(JobView::of(entry, now).covered(hides)))?;
+    let mut entries = pin!(whole(board, Location::LIVE.to_vec(), entries));
+    while let Some(entry) = entries.try_next().await? {
+        rows.push(&columns.row(JobView::of(&entry, now).covered(hides)))?;
     }
     rows.finish()?;
     if results.total == 0 {

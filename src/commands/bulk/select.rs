@@ -10,12 +10,13 @@ use super::references::{Scope, find, references};
 use crate::{
     board::{
         Board, BoardError, Detail, JobRef, Order, Query,
+        collect::Collector,
         filter::{Filter, Filters},
     },
     context::{Consent, Context},
     diagnosis::{ProblemSelector, Snapshot, surroundings},
     exit::CommandError,
-    job::{Entry, Location, State, octavia},
+    job::{Entry, Location, State, brief, octavia},
     output::{can_ask, count_jobs, short},
 };
 
@@ -106,6 +107,11 @@ pub(crate) struct Named {
 impl Chosen {
     pub(crate) fn is_bulk(&self) -> bool {
         self.choice != Choice::Named
+    }
+
+    /// Whether to read the jobs again before an action: they were planned earlier, or cut to fit into memory.
+    pub(crate) fn must_be_unchanged(&self) -> bool {
+        self.choice == Choice::Planned || self.entries().any(Entry::is_cut)
     }
 
     /// Rejects jobs that do not fit, or drops them from a selection by filter.
@@ -248,7 +254,7 @@ impl Selection {
             order: Order::Rank,
             ..Query::all(location, detail)
         });
-        let now = Utc::now();
+        let (now, mut collector) = (Utc::now(), Collector::default());
         let mut chosen = Vec::new();
         while let Some(entry) = entries
             .try_next()
@@ -257,9 +263,9 @@ impl Selection {
         {
             if filters.matches(&entry, now) && has_problem(&entry) {
                 chosen.push(Named {
-                    name: entry.name().into_owned(),
+                    name: brief(&entry.name()).into_owned(),
                     reference: entry.reference().into_owned(),
-                    entry: Ok(entry),
+                    entry: Ok(collector.keep(entry)),
                 });
             }
         }

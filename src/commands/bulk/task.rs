@@ -7,7 +7,7 @@ use super::{
     action::{Action, Force},
     plan,
     report::{dry_run, no_history, sorted_out},
-    select::{Choice, Chosen, PreviewArgs, confirm},
+    select::{Chosen, PreviewArgs, confirm},
     settle::{Release, authority, foresee_refusals, judged},
 };
 use crate::{
@@ -74,7 +74,7 @@ impl Task {
             None => {}
         }
         if preview.dry_run {
-            dry_run(ctx, self.action.verb().now, self.chosen)?;
+            dry_run(ctx, board, self.action.verb().now, self.chosen).await?;
             return Ok(None);
         }
         if let Some(file) = &preview.plan {
@@ -108,19 +108,19 @@ impl Task {
         ctx: &mut Context,
         board: &dyn Board,
     ) -> anyhow::Result<()> {
-        let choice = self.chosen.choice;
+        let must_be_unchanged = self.chosen.must_be_unchanged();
         let run = BulkRun {
             verb: self.action.verb(),
             pace: self.pace,
             resume: self.resume,
         };
         let executor = Executor::new(board, &self.action, self.who, self.reason).await;
-        let each = async |entries: &[&Entry]| match choice {
-            Choice::Planned => {
+        let each = async |entries: &[&Entry]| match must_be_unchanged {
+            true => {
                 let act = async |entries: &[&Entry]| executor.act(entries).await;
                 plan::act_on_unchanged(board, &self.action, entries, act).await
             }
-            Choice::Named | Choice::Filtered => executor.act(entries).await,
+            false => executor.act(entries).await,
         };
         let notes = match self.action {
             Action::Change(_) => notes_on_change(ctx, board, &self.chosen),

@@ -9,7 +9,7 @@ use crate::{
     diagnosis::{Cause, signature},
     job::{
         AuditEntry, ClaimEnd, Departure, Entry, Failure, Fence, History, Holding, Job, JobKey,
-        Location, Malformed, Owner, Pauses, Priority,
+        Location, Malformed, Owner, Pauses, Priority, brief,
     },
     problem::{Code, Severity},
     secret::covered_text,
@@ -119,8 +119,8 @@ impl DashRow {
         let uuid = job.filter(|job| job.uuid != job.key.text());
         let details = job.and_then(|job| job.details.as_ref());
         Self {
-            uuid: uuid.map(|job| job.uuid.as_str().into()),
-            name: entry.name().into(),
+            uuid: uuid.map(|job| (*brief(&job.uuid)).into()),
+            name: (*brief(&entry.name())).into(),
             sequence: job.and_then(|job| job.sequence),
             created_on: job.and_then(|job| job.created_on),
             claim,

@@ -4,23 +4,22 @@ use std::cell::Cell;
 
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
-use futures_util::{
-    StreamExt as _, TryStreamExt,
-    stream::{self, LocalBoxStream},
-};
+use futures_util::{StreamExt as _, TryStreamExt, stream::LocalBoxStream};
 
 use super::{ListArgs, ListOrder, trying};
 use crate::{
     board::{
         self, Board, Detail, Order, Query, Which,
-        filter::{FieldPath, Filter, Filters},
+        collect::{Collector, whole},
+        filter::{FieldPath, Filter, Filters, SortKey},
     },
     commands::bulk::shared_trash::SharedArgs,
     context::Context,
     diagnosis::{ProblemSelector, Snapshot, signature},
-    job::{Entry, Location, State},
+    job::{Entry, Job, Location, State},
     output::Format,
 };
+
 pub(super) struct ListFilter {
     pub(super) filters: Filters,
     state: Option<State>,
@@ -99,23 +98,29 @@ pub(super) async fn entries<'a>(
     if args.sort.is_native() && !args.reverse && !args.failed {
         return Ok(matching(query.location).boxed_local());
     }
-    let mut found: Vec<Entry> = Vec::new();
-    for location in args.locations() {
-        let entries = matching(location).map_ok(Entry::with_brief_owner);
-        let entries: Vec<_> = (entries.try_collect().await).with_context(|| trying(ctx))?;
-        found.extend(entries);
+    let (locations, mut collector) = (args.locations(), Collector::default());
+    let mut found = Vec::new();
+    for location in &locations {
+        let mut entries = matching(*location);
+        while let Some(entry) = (entries.try_next().await).with_context(|| trying(ctx))? {
+            let last = |job: &Job| job.history.failures.last().map(signature);
+            let key = match args.failed {
+                true => entry.job().and_then(last).map(SortKey::Text),
+                false => args.sort.key(&entry, filter.now),
+            };
+            found.push((key, collector.keep(entry)));
+        }
     }
     let is_by_end = args.location() == Location::History && args.sort.is_native();
     if !matches!(args.sort, ListOrder::None) && !is_by_end {
-        found = args
-            .sort
-            .sort(found, filter.now, board.capabilities().peer_order);
+        args.sort.sort(&mut found, board.capabilities().peer_order);
     }
     if args.failed {
-        found.sort_by_cached_key(|entry| entry.job()?.history.failures.last().map(signature));
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
     }
     if args.reverse {
         found.reverse();
     }
-    Ok(stream::iter(found.into_iter().map(Ok)).boxed_local())
+    let found = found.into_iter().map(|(_, entry)| entry);
+    Ok(whole(board, locations, found.collect()).boxed_local())
 }

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     board::{
         PeerOrder,
-        filter::{FieldOrder, FieldPath},
+        filter::{FieldOrder, FieldPath, SortKey},
     },
     job::{Entry, Job},
 };
@@ -48,18 +48,14 @@ impl ListOrder {
         matches!(self, Self::Field(order) if order.needs_details())
     }
 
-    pub(super) fn sort(
-        &self,
-        found: Vec<Entry>,
-        now: DateTime<Utc>,
-        peers: Option<PeerOrder>,
-    ) -> Vec<Entry> {
-        // Computed once per record: it may decode heavy details.
-        let key = |entry: &Entry| match self {
+    pub(super) fn key(&self, entry: &Entry, now: DateTime<Utc>) -> Option<SortKey> {
+        match self {
             Self::Field(order) => order.key(entry, now),
             Self::Rank | Self::Taskflow | Self::None => None,
-        };
-        let mut found: Vec<_> = (found.into_iter()).map(|it| (key(&it), it)).collect();
+        }
+    }
+
+    pub(super) fn sort(&self, found: &mut [(Option<SortKey>, Entry)], peers: Option<PeerOrder>) {
         found.sort_by(|(key, one), (other_key, other)| {
             let order = match (self, one, other) {
                 (Self::Field(order), ..) => order.compare(key, other_key),
@@ -71,7 +67,6 @@ impl ListOrder {
             let rank = |entry: &Entry| (entry.job().is_none(), entry.job().map(Job::rank));
             order.then_with(|| rank(one).cmp(&rank(other)))
         });
-        found.into_iter().map(|(_, entry)| entry).collect()
     }
 }
 

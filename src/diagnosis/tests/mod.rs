@@ -86,6 +86,7 @@ fn entry(job: Job) -> Entry {
 
 fn unreadable(key: &str) -> Entry {
     Entry::Malformed(Malformed {
+        is_cut: false,
         is_denied: false,
         key: JobKey::new(key),
         problem: "no msgpack".to_owned(),

@@ -71,6 +71,7 @@ fn audit(reason: Option<&str>) -> AuditEntry {
 
 fn malformed() -> Entry {
     Entry::Malformed(Malformed {
+        is_cut: false,
         is_denied: false,
         key: JobKey::new("job0000000012-abcdef"),
         problem: "its posting is no map".to_owned(),

@@ -83,6 +83,7 @@ fn with(details: Value) -> Entry {
 
 fn malformed() -> Entry {
     Entry::Malformed(Malformed {
+        is_cut: false,
         is_denied: false,
         key: JobKey::new("k"),
         problem: "it is empty".to_owned(),

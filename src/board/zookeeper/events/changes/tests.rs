@@ -14,6 +14,7 @@ fn key() -> JobKey {
 
 fn known(owner: Option<&str>) -> CachedJob {
     let record = Entry::Malformed(Malformed {
+        is_cut: false,
         is_denied: false,
         key: key(),
         problem: String::new(),

@@ -295,6 +295,7 @@ fn same_uuid_in_the_trash_does_not_mean_trashed() {
 fn unreadable_record_is_not_reported_as_consumed() {
     let malformed = CachedJob::of(
         &Entry::Malformed(Malformed {
+            is_cut: false,
             is_denied: false,
             key: key(),
             problem: "truncated".to_owned(),
