@@ -276,7 +276,7 @@ fn sort(error: &BoardError) -> (u8, &'static str) {
         | BoardError::TrashTaken { .. }
         | BoardError::NameTaken { .. } => (REJECTED, "exists"),
         BoardError::Malformed { .. } | BoardError::Unclaimable { .. } => (REJECTED, "malformed"),
-        BoardError::Unsupported { .. } => (REJECTED, "unsupported"),
+        BoardError::Unsupported(_) => (REJECTED, "unsupported"),
         BoardError::Unreachable { .. }
         | BoardError::Misdirected { .. }
         | BoardError::NoDirectory { .. } => (UNREACHABLE, "unreachable"),

@@ -123,6 +123,10 @@ impl Hint {
         Self { text, words }
     }
 
+    pub(crate) fn other_board(url: &str) -> Self {
+        Self::new("use `--board {}`", [&[url]])
+    }
+
     /// Completes its commands with our command prefix and the job for `JOB`, and returns both text and commands.
     ///
     /// `None` if it needs a job and none is known.

@@ -6,6 +6,10 @@ use std::{
     path::Path,
 };
 
+use clap::CommandFactory as _;
+
+use crate::commands::Cli;
+
 const SRC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 
 /// From the ground up: a module may import only modules before it. `lib.rs` alone imports all.
@@ -69,12 +73,17 @@ fn add_files(directory: &Path, files: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Returns each file but the roots, with the paths that it names.
-fn files() -> BTreeMap<String, BTreeSet<String>> {
+/// Returns the code of each file but the roots.
+fn read_files() -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     add_files(Path::new(SRC), &mut files);
     files.retain(|file, _| !matches!(file.as_str(), "lib" | "main"));
-    let files = files.into_iter().map(|(file, code)| {
+    files
+}
+
+/// Returns each file with the paths that it names.
+fn files() -> BTreeMap<String, BTreeSet<String>> {
+    let files = read_files().into_iter().map(|(file, code)| {
         let paths = paths(&file, &code);
         (file, paths)
     });
@@ -206,6 +215,37 @@ fn no_files_import_each_other_in_a_loop() {
     };
     let looped: Vec<_> = imports.keys().filter(is_looped).collect();
     assert!(looped.is_empty(), "{looped:#?}");
+}
+
+/// The commands and options of a hint belong to `exit/hint.rs`.
+#[test]
+fn no_board_names_a_command_or_an_option() {
+    // A board's URL lacks the password, so its errors name this option.
+    const OF_URLS: &str = "password-file";
+
+    let grammar = Cli::command();
+    let commands: Vec<_> = grammar.get_subcommands().collect();
+    let options = commands.iter().copied().chain([&grammar]);
+    let options = options.flat_map(clap::Command::get_arguments);
+    let options: BTreeSet<_> = options.filter_map(clap::Arg::get_long).collect();
+    let commands: BTreeSet<_> = commands.iter().map(|it| it.get_name()).collect();
+    let first = |text: &str| {
+        let end = text.find(|it: char| !it.is_ascii_lowercase() && it != '-');
+        text[..end.unwrap_or(text.len())].to_owned()
+    };
+    let mut named = Vec::new();
+    for (file, code) in read_files() {
+        if !file.starts_with("board::") {
+            continue;
+        }
+        let words = code.split("--").skip(1).map(first);
+        named.extend(words.filter(|it| it != OF_URLS && options.contains(&**it)));
+        for sign in ["`", "`jobboard ", "Fix::look"] {
+            let words = code.split(sign).skip(1).map(first);
+            named.extend(words.filter(|it| sign == "Fix::look" || commands.contains(&**it)));
+        }
+        assert!(named.is_empty(), "{file} names {named:?}");
+    }
 }
 
 #[test]

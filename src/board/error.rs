@@ -65,12 +65,8 @@ pub(crate) enum BoardError {
     Malformed { key: JobKey, problem: String },
     #[error("the job cannot be claimed: {problem}")]
     Unclaimable { problem: String },
-    #[error("{board} cannot {operation}")]
-    Unsupported {
-        board: &'static str,
-        operation: &'static str,
-        hint: Option<&'static str>,
-    },
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
     #[error("cannot create the board {board}: the directory {} does not exist", directory.display())]
     NoDirectory { board: String, directory: PathBuf },
     #[error("the board {board} cannot be opened{manner}")]
@@ -98,6 +94,35 @@ pub(crate) enum BoardError {
     },
 }
 
+/// A request that no board of this kind, or no such server, can fulfill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub(crate) enum Unsupported {
+    /// Claims end with the session of their owner.
+    #[error("a ZooKeeper board cannot expire claims at a given time")]
+    ExpiringClaims,
+    #[error(
+        "an embedded board cannot list jobs in TaskFlow's order, because TaskFlow cannot read this file"
+    )]
+    PeerOrder,
+    #[error("an embedded board cannot store an unreadable record")]
+    UnreadableRecord,
+    #[error(
+        "a ZooKeeper board cannot restore a job whose name has no number, because every TaskFlow \
+         listing would fail on it"
+    )]
+    NameWithoutNumber,
+    #[error("a board that is not a scratch board cannot be removed")]
+    Removal,
+    #[error("Redis Cluster cannot store a board: TaskFlow's scripts use keys in several slots")]
+    RedisCluster,
+    #[error("a Redis server older than 5 cannot store a board")]
+    OldRedis,
+    #[error("this Redis server cannot push messages")]
+    RedisWithoutPushes,
+    #[error("a ZooKeeper server older than 3.6 cannot store a board")]
+    OldZooKeeper,
+}
+
 impl BoardError {
     /// Returns the text of the source, or of the error itself.
     pub(crate) fn cause(&self) -> String {
@@ -108,23 +133,6 @@ impl BoardError {
     pub(crate) fn unreachable(board: &str, source: impl Into<ErrorSource>) -> Self {
         let (board, source) = (board.to_owned(), source.into());
         Self::Unreachable { board, source }
-    }
-
-    /// For boards whose claims end with the session of their owner.
-    pub(crate) fn no_expiring_claims() -> Self {
-        Self::Unsupported {
-            board: "a ZooKeeper board",
-            operation: "expire claims at a given time",
-            hint: Some("--hold keeps the claim until you press Ctrl-C"),
-        }
-    }
-
-    pub(crate) fn no_peer_order() -> Self {
-        Self::Unsupported {
-            board: "an embedded board",
-            operation: "list jobs in TaskFlow's order, because TaskFlow cannot read this file",
-            hint: Some("--sort rank lists jobs in claim order"),
-        }
     }
 
     pub(crate) fn failed(doing: &'static str, board: &str, source: impl Into<ErrorSource>) -> Self {

@@ -70,15 +70,30 @@ pub(crate) struct Capabilities {
     pub(crate) lists_peer_conductors: bool,
     /// Whether [`Board::find`] looks up a uuid directly. Otherwise it reads the whole board.
     pub(crate) finds_by_uuid: bool,
-    /// The order in which TaskFlow's own readers list this kind of board, if they support it.
-    pub(crate) peer_order: Option<PeerOrder>,
+    /// Whether each change itself notifies the subscribers. Otherwise they compare what they read, and may miss how a
+    /// short-lived job ended.
+    pub(crate) has_exact_events: bool,
+    /// The behavior of TaskFlow's own readers, if they support this kind of board.
+    pub(crate) peers: Option<PeerTraits>,
 }
 
 impl Capabilities {
     /// Whether other programs may end jobs there without recording them in the history.
     pub(crate) fn has_peers(self) -> bool {
-        self.peer_order.is_some()
+        self.peers.is_some()
     }
+
+    pub(crate) fn peer_order(self) -> Option<PeerOrder> {
+        self.peers.map(|it| it.order)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PeerTraits {
+    /// The order in which they list jobs.
+    pub(crate) order: PeerOrder,
+    /// Whether a listing may delete an unreadable record; otherwise it fails on the record.
+    pub(crate) deletes_malformed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

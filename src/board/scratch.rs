@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, NaiveDateTime, Utc};
 use uuid::Uuid;
 
-use super::{Board, BoardError, Result};
+use super::{Board, Result, error::Unsupported};
 
 pub(super) const MARK: &str = "selftest-";
 
@@ -26,11 +26,7 @@ pub(crate) fn made_on(name: &str) -> Option<DateTime<Utc>> {
 pub(super) fn require_scratch(name: &str) -> Result<()> {
     match made_on(name) {
         Some(_) => Ok(()),
-        None => Err(BoardError::Unsupported {
-            board: "a board that is not a scratch board",
-            operation: "be removed",
-            hint: None,
-        }),
+        None => Err(Unsupported::Removal.into()),
     }
 }
 

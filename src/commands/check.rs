@@ -13,7 +13,10 @@ use self::{
     metric::{BoardMeasures, Metric},
     verdict::{CheckFinding, CheckVerdict, Threshold, Thresholds},
 };
-use super::parts::{problems::scope, words::Words};
+use super::parts::{
+    problems::scope,
+    words::{Words, of_fields},
+};
 use crate::{
     board::{
         Board, Health,
@@ -66,7 +69,7 @@ pub(crate) struct CheckArgs {
     crit: Vec<Threshold>,
 
     /// Count only matching jobs; repeat to narrow further (`jobboard help filters`)
-    #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields)]
+    #[arg(long, value_name = "EXPR", value_parser = of_fields)]
     filter: Vec<Filter>,
 
     /// Report CRITICAL if the board does not answer within this time

@@ -16,11 +16,13 @@ use super::{
         octavia::{refuse_to_hold, refuse_to_perform},
         unconfirmed::claim_confirmed,
         under_claim::{Performer, WonJob, expiry, lease, lease_owner, ours},
+        words::of_fields,
     },
 };
 use crate::{
     board::{
         Board, BoardError, ClaimRules,
+        error::Unsupported,
         filter::{Filter, Filters},
     },
     config::Source,
@@ -51,7 +53,7 @@ pub(crate) struct ClaimArgs {
     next: bool,
 
     /// With --next: consider only matching jobs, for example details.command=none for jobs without a command
-    #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields, requires = "next", conflicts_with = "job")]
+    #[arg(long, value_name = "EXPR", value_parser = of_fields, requires = "next", conflicts_with = "job")]
     filter: Vec<Filter>,
 
     /// With --next: consider only jobs with this name, for example 'backup-*'
@@ -151,7 +153,7 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
         return hold(ctx, board, args).await;
     }
     if args.expiry.is_some() && !board.capabilities().has_expiring_claims {
-        return Err(BoardError::no_expiring_claims())
+        return Err(BoardError::from(Unsupported::ExpiringClaims))
             .with_context(|| ctx.trying("claim", "a job with an expiry"));
     }
     let by = Claimant {

@@ -29,7 +29,7 @@ use super::{
         report::Results,
         shared_trash::SharedArgs,
     },
-    parts::under_claim::lease_owner,
+    parts::{under_claim::lease_owner, words::of_fields},
 };
 use crate::{
     board::filter::{Filter, Filters},
@@ -84,7 +84,7 @@ pub(crate) struct CopyArgs {
     resume: bool,
 
     /// Copy only matching jobs, for example 'name=backup-*'; repeat to narrow further
-    #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields)]
+    #[arg(long, value_name = "EXPR", value_parser = of_fields)]
     filter: Vec<Filter>,
 
     /// Reset attempts and back-off

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     board::{
         Board, BoardError, BoardExt as _,
+        error::Unsupported,
         filter::{FieldPath, Filter},
     },
     conductor::policy::check_posted,
@@ -201,8 +202,8 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
         return Err(CommandError::usage(unusable_option).into());
     }
     let board = ctx.board()?;
-    if matches!(args.sort, ListOrder::Taskflow) && board.capabilities().peer_order.is_none() {
-        return Err(BoardError::no_peer_order())
+    if matches!(args.sort, ListOrder::Taskflow) && board.capabilities().peer_order().is_none() {
+        return Err(BoardError::from(Unsupported::PeerOrder))
             .with_context(|| ctx.trying("list", "jobs in that order"));
     }
     let problem = match &args.problem {

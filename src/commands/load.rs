@@ -3,7 +3,10 @@
 use anyhow::Context as _;
 use chrono::Utc;
 
-use super::bulk::report::{Done, Results};
+use super::{
+    bulk::report::{Done, Results},
+    parts::words::of_fields,
+};
 use crate::{
     board::{
         filter::{Filter, Filters},
@@ -45,7 +48,7 @@ pub(crate) struct LoadArgs {
     file: String,
 
     /// Load only matching jobs, for example 'name=backup-*'; repeat to narrow further
-    #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields)]
+    #[arg(long, value_name = "EXPR", value_parser = of_fields)]
     filter: Vec<Filter>,
 
     /// Also load jobs that have ended on this board, so that they run again

@@ -14,7 +14,7 @@ use super::{
         references::{Scope, references},
         report::Done,
     },
-    parts::notes,
+    parts::{notes, words::of_fields},
     show,
 };
 use crate::{
@@ -49,7 +49,7 @@ pub(crate) struct WaitArgs {
     any: bool,
 
     /// With --any: consider only matching jobs
-    #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields, requires = "any", conflicts_with_all = ["jobs", "empty"])]
+    #[arg(long, value_name = "EXPR", value_parser = of_fields, requires = "any", conflicts_with_all = ["jobs", "empty"])]
     filter: Vec<Filter>,
 
     /// Treat an unknown full uuid as a completed job

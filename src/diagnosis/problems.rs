@@ -15,7 +15,6 @@ use super::{
     runner::{has_died, has_stopped, is_silent},
 };
 use crate::{
-    board::PeerOrder,
     duration,
     glob::literal,
     job::{Conductor, MoveRecord, Stage},
@@ -151,7 +150,7 @@ impl Survey {
                 problem.fixed_by(Fix::look(look).because(text))
             }
             (Some(_), _) if cause.code == Code::NoConductor && self.has_commands => problem
-                .fixed_by(Fix::advice(match self.snapshot.peers {
+                .fixed_by(Fix::advice(match self.snapshot.peers.map(|it| it.deletes_malformed) {
                     Some(_) => {
                         "start `jobboard conduct --allow PROGRAM` for jobs with a command, and add \
                          `--handlers DIR` for the others"
@@ -184,16 +183,17 @@ impl Survey {
             (Code::UnreadableRecord, about) if about.is(CLAIMED) => {
                 counted("the record is claimed", "each is claimed")
             }
-            (Code::UnreadableRecord, _) => match self.snapshot.peers {
+            (Code::UnreadableRecord, _) => match self.snapshot.peers.map(|it| it.deletes_malformed)
+            {
                 None => counted(
                     "a record that cannot be read",
                     "records that cannot be read",
                 ),
-                Some(PeerOrder::NewestOfTheMostUrgent) => counted(
+                Some(true) => counted(
                     "the next Python service that lists the record deletes it or fails",
                     "the next Python service that lists them deletes them or fails",
                 ),
-                Some(PeerOrder::OldestOfTheLeastUrgent) => counted(
+                Some(false) => counted(
                     "each listing by a Python service fails on the record",
                     "each listing by a Python service fails on them",
                 ),

@@ -10,7 +10,7 @@ use super::{
     runner::{Runner, loads, runners},
 };
 use crate::{
-    board::{Board, BoardError, Capabilities, PeerOrder, chain},
+    board::{Board, BoardError, Capabilities, PeerTraits, chain},
     config::Expiry,
     job::{ClaimEnd, Conductor, Course, Owner, Pauses},
 };
@@ -28,7 +28,7 @@ pub(crate) struct Snapshot {
     /// `None` on boards other than Octavia's.
     pub(super) octavia_expiry: Option<Expiry>,
     /// The order in which other programs claim jobs, on a board that has such peers.
-    pub(super) peers: Option<PeerOrder>,
+    pub(super) peers: Option<PeerTraits>,
     pub(super) sees_peers: bool,
     pub(crate) unseen: Vec<String>,
     /// The holders of claims that end and of claims that never expire.
@@ -91,7 +91,7 @@ impl Snapshot {
             now,
             sees_conductors: true,
             octavia_expiry,
-            peers: capabilities.peer_order,
+            peers: capabilities.peers,
             sees_peers: capabilities.lists_peer_conductors,
             ..Self::default()
         }

@@ -4,7 +4,7 @@
 
 use super::{CommandError, Trying};
 use crate::{
-    board::{BoardError, JobRef},
+    board::{BoardError, JobRef, error::Unsupported},
     job::Location,
     logbook::LogbookError,
     output::can_ask,
@@ -191,7 +191,16 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         }
         BoardError::NotOpened { hint, .. } => return Some(Hint::clone(hint)),
         BoardError::Occupied { remedy, .. } => return Some(Hint::clone(remedy)),
-        BoardError::Unsupported { hint, .. } => (*hint)?,
+        BoardError::Unsupported(error) => match error {
+            Unsupported::ExpiringClaims => "--hold keeps the claim until you press Ctrl-C",
+            Unsupported::PeerOrder => "--sort rank lists jobs in claim order",
+            Unsupported::NameWithoutNumber => "`jobboard purge key:TEXT` removes it from the trash",
+            Unsupported::RedisCluster => "use a Redis server that is not part of a cluster",
+            Unsupported::OldRedis => "use Redis 5 or later",
+            Unsupported::RedisWithoutPushes => "use Redis 6 or later",
+            Unsupported::OldZooKeeper => "use ZooKeeper 3.6 or later",
+            Unsupported::UnreadableRecord | Unsupported::Removal => return None,
+        },
         BoardError::NoDirectory { .. } => "add `--create` to create the directory",
         BoardError::Denied { .. } => {
             "`jobboard config` shows the board, the user and the source of the password"

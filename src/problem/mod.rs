@@ -85,6 +85,10 @@ impl Fix {
         }
     }
 
+    pub(crate) fn show(reference: &str) -> Self {
+        Self::look(Suggestion::of("show").with([reference]))
+    }
+
     pub(crate) fn elsewhere(command: Suggestion) -> Self {
         Self {
             command: Some(command),

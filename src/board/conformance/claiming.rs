@@ -101,7 +101,7 @@ pub(crate) async fn timed_claim_expires(board: &Subject) {
     let by = claimant("ada", Term::For(SHORT));
     if !board.capabilities().has_expiring_claims {
         let refused = claim_one(board, &key, &by).await;
-        assert_matches!(refused, Err(BoardError::Unsupported { .. }));
+        assert_matches!(refused, Err(BoardError::Unsupported(_)));
         return;
     }
     claim_one(board, &key, &by).await.unwrap();
@@ -345,7 +345,7 @@ pub(crate) async fn manual_claim_can_be_given_an_expiry(board: &Subject) {
     };
     let extended = renew(board, &extension).await;
     if !board.capabilities().has_expiring_claims {
-        assert_matches!(extended, Err(BoardError::Unsupported { .. }));
+        assert_matches!(extended, Err(BoardError::Unsupported(_)));
         return;
     }
     extended.unwrap();

@@ -78,6 +78,7 @@ impl Board for Embedded {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             has_expiring_claims: true,
+            has_exact_events: true,
             finds_by_uuid: true,
             ..Capabilities::default()
         }

@@ -28,8 +28,8 @@ pub(super) enum Fault {
     NoOperator { operators: String },
     #[error("write FIELD OP VALUE, for example held>10m")]
     Nothing,
-    #[error("only `list`, `watch`, `dash` and `dump` search for a bare word; write name={0}")]
-    Word(String),
+    #[error("only {1} search for a bare word; write name={0}")]
+    Word(String, &'static str),
     #[error("the condition after the last `and` is missing")]
     Dangling,
     #[error("`{0}` has no closing quote; double a quote to include it in the value")]

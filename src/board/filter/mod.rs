@@ -58,9 +58,14 @@ impl Filter {
     }
 
     /// Parses the filter of a command that acts on its jobs: a bare word would select by accident.
-    pub(crate) fn of_fields(text: &str) -> Result<Self, InvalidFilter> {
+    ///
+    /// The error names the commands that search for it.
+    pub(crate) fn of_fields(text: &str, searchers: &'static str) -> Result<Self, InvalidFilter> {
         match text.trim() {
-            word if is_search(word) => Err(InvalidFilter::new(word, Fault::Word(word.to_owned()))),
+            word if is_search(word) => {
+                let fault = Fault::Word(word.to_owned(), searchers);
+                Err(InvalidFilter::new(word, fault))
+            }
             text => text.parse(),
         }
     }

@@ -5,7 +5,7 @@ use std::{fmt, io, time::Duration};
 use crate::{
     board::{
         BoardError,
-        error::{ErrorSource, reason},
+        error::{ErrorSource, Unsupported, reason},
     },
     duration::exact,
 };
@@ -121,31 +121,15 @@ causes! {
         ReadOnly = "accepts no writes";
         Quota = "has reached the quota of these nodes";
         Message(text: String) = "replied: {text}";
-        Unsupported { server: &'static str, operation: &'static str, hint: &'static str } = "is {server}, which cannot {operation}; {hint}";
+        Unsupported(lack: Unsupported) = "is unusable: {lack}";
     }
 }
 
 impl ServerCause {
-    pub(crate) const CLUSTER: Self = Self::Unsupported {
-        server: "Redis Cluster",
-        operation: "store a board: TaskFlow's scripts use keys in several slots",
-        hint: "use a Redis server that is not part of a cluster",
-    };
-    pub(crate) const OLD_REDIS: Self = Self::Unsupported {
-        server: "a Redis server older than 5",
-        operation: "store a board",
-        hint: "use Redis 5 or later",
-    };
-    pub(crate) const NO_PUSHES: Self = Self::Unsupported {
-        server: "this Redis server",
-        operation: "push messages",
-        hint: "use Redis 6 or later",
-    };
-    pub(crate) const OLD_ZOOKEEPER: Self = Self::Unsupported {
-        server: "a ZooKeeper server older than 3.6",
-        operation: "store a board",
-        hint: "use ZooKeeper 3.6 or later",
-    };
+    pub(crate) const CLUSTER: Self = Self::Unsupported(Unsupported::RedisCluster);
+    pub(crate) const OLD_REDIS: Self = Self::Unsupported(Unsupported::OldRedis);
+    pub(crate) const NO_PUSHES: Self = Self::Unsupported(Unsupported::RedisWithoutPushes);
+    pub(crate) const OLD_ZOOKEEPER: Self = Self::Unsupported(Unsupported::OldZooKeeper);
 
     pub(crate) fn under(self, key: &str) -> Self {
         match self {
@@ -185,15 +169,7 @@ impl ServerProblem {
 
     pub(crate) fn into_error(self, doing: &'static str, board: &str) -> BoardError {
         match self.cause {
-            ServerCause::Unsupported {
-                server,
-                operation,
-                hint,
-            } => BoardError::Unsupported {
-                board: server,
-                operation,
-                hint: Some(hint),
-            },
+            ServerCause::Unsupported(lack) => lack.into(),
             _ => self.cause.kind().error(doing, board, self.into()),
         }
     }

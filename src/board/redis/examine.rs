@@ -247,9 +247,7 @@ impl Redis {
             let summary = "the sequence counter is behind the numbers of existing jobs";
             // The fix must not lower a counter that has grown, nor raise it to its limit.
             let remedy = match last.and_then(|last| highest.checked_sub(last)) {
-                Some(_) if highest > MOST_NUMBER => {
-                    Fix::look(Suggestion::of("show").with([format!("@{highest}")]))
-                }
+                Some(_) if highest > MOST_NUMBER => Fix::show(&format!("@{highest}")),
                 Some(behind) => self.cli(Suggestion::of("INCRBY").with([key, behind.to_string()])),
                 None => self.cli(Suggestion::of("GET").with([key])),
             };

@@ -30,7 +30,7 @@ use self::{
 };
 use super::{
     Board, Capabilities, ClaimRules, Detail, Events, Health, InitialListing, JobRef, PeerOrder,
-    Posted, Query, Result, Settled,
+    PeerTraits, Posted, Query, Result, Settled,
     examine::{Examined, Part},
     own_entry::OwnEntry,
     pages,
@@ -83,7 +83,11 @@ impl Board for Redis {
         Capabilities {
             has_expiring_claims: true,
             finds_by_uuid: true,
-            peer_order: Some(PeerOrder::NewestOfTheMostUrgent),
+            has_exact_events: true,
+            peers: Some(PeerTraits {
+                order: PeerOrder::NewestOfTheMostUrgent,
+                deletes_malformed: true,
+            }),
             ..Capabilities::default()
         }
     }

@@ -56,7 +56,7 @@ pub(super) fn summary(error: BoardError) -> String {
         BoardError::Misdirected { .. } => "misdirected",
         BoardError::Denied { .. } => "denied",
         BoardError::Failed { .. } => "failed",
-        BoardError::Unsupported { .. } => return format!("unsupported: {error}"),
+        BoardError::Unsupported(_) => return format!("unsupported: {error}"),
         other => panic!("{other:?}"),
     };
     let reason = error.source().unwrap().to_string();

@@ -34,8 +34,8 @@ use self::{
     registry::{HeldEntry, SWEEP},
 };
 use super::{
-    Board, BoardError, Capabilities, ClaimRules, Detail, Events, Health, JobRef, PeerOrder, Posted,
-    Query, Result, Settled,
+    Board, BoardError, Capabilities, ClaimRules, Detail, Events, Health, JobRef, PeerOrder,
+    PeerTraits, Posted, Query, Result, Settled,
     examine::{Examined, Part},
     pages,
     url::zookeeper::ZooKeeperUrl,
@@ -90,7 +90,10 @@ impl Board for ZooKeeper {
         Capabilities {
             has_session_leases: true,
             lists_peer_conductors: true,
-            peer_order: Some(PeerOrder::OldestOfTheLeastUrgent),
+            peers: Some(PeerTraits {
+                order: PeerOrder::OldestOfTheLeastUrgent,
+                deletes_malformed: false,
+            }),
             ..Capabilities::default()
         }
     }

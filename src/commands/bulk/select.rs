@@ -13,6 +13,7 @@ use crate::{
         collect::Collector,
         filter::{Filter, Filters},
     },
+    commands::parts::words::of_fields,
     context::{Consent, Context},
     diagnosis::{ProblemSelector, Snapshot, surroundings},
     exit::CommandError,
@@ -38,7 +39,7 @@ pub(crate) struct Selection {
     pub(crate) name: Option<Filter>,
 
     /// Act on all jobs that match EXPR, for example 'held>10m'; repeat to narrow further
-    #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields)]
+    #[arg(long, value_name = "EXPR", value_parser = of_fields)]
     pub(crate) filter: Vec<Filter>,
 
     /// Act on all jobs with this problem, as `jobboard doctor` names it; CAUSE is a glob

@@ -20,6 +20,7 @@ use self::{
 use super::parts::{
     octavia::refuse_to_perform,
     under_claim::{lease, unique_process_name},
+    words::of_fields,
 };
 use crate::{
     atomic_file::{on_file, refuse_foreign_link},
@@ -77,7 +78,7 @@ pub(crate) struct ConductArgs {
     name: Option<String>,
 
     /// Run only matching jobs
-    #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields)]
+    #[arg(long, value_name = "EXPR", value_parser = of_fields)]
     filter: Vec<Filter>,
 
     /// Lease duration; renewed while a job runs [default: 30s]

@@ -1,4 +1,4 @@
-//! Option values from a word list, for help and completions.
+//! Parsers of option values that commands share.
 
 use std::ffi::OsStr;
 
@@ -7,7 +7,14 @@ use clap::{
     builder::{PossibleValue, StringValueParser, TypedValueParser},
 };
 
-/// Parses a value; it may differ from the listed words, for example `-WORD`.
+use crate::board::filter::{Filter, InvalidFilter};
+
+/// Parses a filter without bare words, for commands that act on its jobs.
+pub(crate) fn of_fields(text: &str) -> Result<Filter, InvalidFilter> {
+    Filter::of_fields(text, "`list`, `watch`, `dash` and `dump`")
+}
+
+/// Parses a value from a word list, for help and completions; it may differ from the listed words, for example `-WORD`.
 #[derive(Debug, Clone)]
 pub(crate) struct Words<T> {
     pub(crate) all: fn() -> Vec<&'static str>,

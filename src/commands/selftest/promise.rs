@@ -125,9 +125,9 @@ impl From<TrialError> for Assessment {
         match error {
             TrialError::Broken(why) => Self::new(Grade::Broken, why),
             TrialError::Local(why) => Self::untried(why),
-            TrialError::Board(
-                error @ (BoardError::Denied { .. } | BoardError::Unsupported { .. }),
-            ) => Self::untried(chain(&error)),
+            TrialError::Board(error @ (BoardError::Denied { .. } | BoardError::Unsupported(_))) => {
+                Self::untried(chain(&error))
+            }
             // Answering is a separate promise.
             TrialError::Board(error) if is_unanswered(&error) => {
                 Self::untried(format!("a request got no reply: {}", chain(&error)))

@@ -77,7 +77,7 @@ impl Jobs {
         let mut unnamed = Vec::new();
         let mut jobs = Self {
             books: Some(HashSet::new()),
-            order: board.capabilities().peer_order,
+            order: board.capabilities().peer_order(),
             ..Self::default()
         };
         match time::timeout(WHOLE, jobs.add_all(board, &mut unnamed)).await {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::Snapshot;
 use crate::{
-    board::{Capabilities, PeerOrder},
+    board::{Capabilities, PeerOrder, PeerTraits},
     job::{
         ClaimEnd, Conductor, ConductorReport, Entry, Failure, Fence, Holding, Job, JobKey,
         Location, Malformed, Origin, Owner, PublishedPolicy,
@@ -32,7 +32,10 @@ fn ago(seconds: i64) -> DateTime<Utc> {
 fn board(has_peers: bool) -> Snapshot {
     let capabilities = Capabilities {
         has_expiring_claims: true,
-        peer_order: has_peers.then_some(PeerOrder::NewestOfTheMostUrgent),
+        peers: has_peers.then_some(PeerTraits {
+            order: PeerOrder::NewestOfTheMostUrgent,
+            deletes_malformed: true,
+        }),
         ..Capabilities::default()
     };
     Snapshot::new(capabilities, None, now())

@@ -182,10 +182,7 @@ impl BoardFile {
         let paths = [name, &sibling_file(name, "-wal"), &own, &self.options.path];
         let [other, log, own, file] = paths.map(|path| path.to_string_lossy().into_owned());
         match name.exists() {
-            true => {
-                let board = format!("sqlite:{other}");
-                Hint::new("use `--board {}`", [&[&board]])
-            }
+            true => Hint::other_board(&format!("sqlite:{other}")),
             false => Hint::new(
                 "`mv {} {}` keeps the jobs in the log; `cp {} COPY` makes a board without them",
                 [&[&log], &[&own], &[&file]],

@@ -11,6 +11,7 @@ use crate::{
             read::record::{location_number, priority_number},
             store::transaction::Change,
         },
+        error::Unsupported,
         rules::ClaimRequest,
         wire::as_json,
     },
@@ -56,12 +57,7 @@ impl Change<'_> {
         claimant: Option<&Claimant>,
     ) -> StepResult<Posted> {
         if former.malformed.is_some() {
-            return Err(BoardError::Unsupported {
-                board: "an embedded board",
-                operation: "store an unreadable record",
-                hint: None,
-            }
-            .into());
+            return Err(BoardError::from(Unsupported::UnreadableRecord).into());
         }
         let uuid = draft.uuid.to_string();
         let sql = "SELECT shelf FROM job WHERE uuid = ?1";

@@ -108,9 +108,7 @@ async fn asked(listener: &PushListener, command: &Cmd) -> Result<Option<String>>
 
 fn refused(error: BoardError) -> Result<String> {
     match error {
-        BoardError::Unsupported {
-            board, operation, ..
-        } => Ok(format!("{board} cannot {operation}")),
+        BoardError::Unsupported(error) => Ok(error.to_string()),
         BoardError::Denied { source, .. } | BoardError::Failed { source, .. } => {
             Ok(source.to_string())
         }

@@ -7,6 +7,7 @@ use zookeeper_client::{CreateMode, Error, SessionId};
 use crate::{
     board::{
         BoardError, ClaimRules, Detail, Result,
+        error::Unsupported,
         net::failure::RequestFailure,
         rules::{ClaimRequest, permit_owner},
         wire::{json, sidecar::Sidecar},
@@ -30,7 +31,7 @@ pub(crate) fn mode(term: Term) -> Result<CreateMode> {
         // As TaskFlow would have it if its processes ended after each claim.
         Term::Indefinite => Ok(CreateMode::Persistent),
         Term::Kept(_) => Ok(CreateMode::Ephemeral),
-        Term::For(_) => Err(BoardError::no_expiring_claims()),
+        Term::For(_) => Err(Unsupported::ExpiringClaims.into()),
     }
 }
 
@@ -157,7 +158,7 @@ impl BoardSession<'_> {
         if claims.iter().any(|claim| claim.fence.is_none()) {
             return Ok(claims
                 .iter()
-                .map(|_| Err(BoardError::no_expiring_claims()))
+                .map(|_| Err(Unsupported::ExpiringClaims.into()))
                 .collect());
         }
         let wanted: Vec<_> = claims

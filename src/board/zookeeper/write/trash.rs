@@ -8,6 +8,7 @@ use super::{marker::uuid_of, post::LARGEST};
 use crate::{
     board::{
         BoardError, Detail, Result, Settled,
+        error::Unsupported,
         wire::{history::HistoryRecord, json, posting::Limit},
         zookeeper::{
             JOBS_PER_BATCH, TRIES,
@@ -43,7 +44,7 @@ impl BoardSession<'_> {
             let found = self.record(restore.location, &restore.key).await?;
             let record = self.require(found.as_ref())?;
             if is_trashed && restore.edit.is_none() && !is_numbered(&restore.key) {
-                return Err(no_number());
+                return Err(Unsupported::NameWithoutNumber.into());
             }
             let tried = match &restore.edit {
                 Some(edit) if is_trashed => self.try_to_edit(record, restore, edit).await?,
@@ -219,14 +220,5 @@ fn exists(record: &JobNodes) -> BoardError {
     BoardError::Exists {
         uuid: uuid.unwrap_or_else(|_| record.key.to_string()),
         place: "board",
-    }
-}
-
-fn no_number() -> BoardError {
-    BoardError::Unsupported {
-        board: "a ZooKeeper board",
-        operation: "restore a job whose name has no number, because every TaskFlow listing would \
-                    fail on it",
-        hint: Some("`jobboard purge key:TEXT` removes it from the trash"),
     }
 }
