@@ -1,6 +1,5 @@
 //! The queries of listings.
 
-use super::wire::posting::Limit;
 use crate::job::Location;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,14 +57,5 @@ pub(crate) enum Detail {
 impl Detail {
     pub(crate) fn is_whole(self) -> bool {
         self != Self::Brief
-    }
-
-    /// Returns the part of the raw posting that this level of detail includes.
-    pub(crate) fn raw(self, posting: &[u8], can_be_read: bool) -> Vec<u8> {
-        match self {
-            Self::Stored => posting.to_vec(),
-            Self::Brief | Self::Whole if can_be_read => Vec::new(),
-            Self::Brief | Self::Whole => Limit::raw(posting),
-        }
     }
 }

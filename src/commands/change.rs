@@ -10,7 +10,8 @@ use super::{
         shared_trash::refuse_others,
         task::Task,
     },
-    parts::{corrected::DASHES, draft, reason::ReasonArgs},
+    parts::{draft, reason::ReasonArgs},
+    typing::corrected::DASHES,
 };
 use crate::{
     board::JobRef,

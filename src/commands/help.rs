@@ -1,7 +1,6 @@
 //! `jobboard help`: the help of commands and of topics.
 
 mod glossary;
-pub(super) mod guide;
 pub(super) mod prose;
 mod tree;
 
@@ -10,11 +9,12 @@ use std::io;
 use clap::{Command, CommandFactory, builder::StyledStr};
 use strsim::levenshtein;
 
-use self::{
-    glossary::Word,
-    guide::{PROGRAM, grammar},
+use self::glossary::Word;
+use super::{
+    Cli,
+    guide::{EXIT_CODES, PROGRAM, grammar},
+    typing::synonyms,
 };
-use super::{Cli, parts::synonyms};
 use crate::{
     exit::CommandError,
     output::{Output, size_of},
@@ -25,8 +25,6 @@ const WIDEST: usize = 100;
 
 /// The topic that is made from the grammar.
 pub(super) const OPTIONS: &str = "options";
-
-const EXIT_CODES: &str = include_str!("../../docs/exit-codes.md");
 
 const TROUBLESHOOTING: &str = include_str!("../../docs/troubleshooting.md");
 

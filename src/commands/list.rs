@@ -14,7 +14,8 @@ use self::{
 };
 use super::{
     bulk::shared_trash::SharedArgs,
-    parts::{notes, octavia::AboutArgs, synonyms::answer_option, words::Words},
+    parts::{notes, octavia::AboutArgs, words::Words},
+    typing::synonyms::answer_option,
 };
 use crate::{
     board::{

@@ -11,11 +11,8 @@ use serde::Serialize;
 
 use super::{
     Cli,
-    help::{
-        TOPICS, Topic,
-        guide::{Guide, PROGRAM},
-        prose,
-    },
+    guide::{Guide, PROGRAM},
+    help::{TOPICS, Topic, prose},
 };
 use crate::{
     atomic_file::on_file,

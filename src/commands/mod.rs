@@ -19,6 +19,7 @@ mod dump;
 mod explain;
 mod extend;
 mod flow;
+mod guide;
 mod help;
 mod list;
 mod load;
@@ -41,6 +42,7 @@ mod selftest;
 mod show;
 mod status;
 mod trash;
+mod typing;
 mod wait;
 mod watch;
 
@@ -50,13 +52,12 @@ use clap::{ArgMatches, Args, FromArgMatches, error::ErrorKind};
 
 pub(crate) use self::{
     completions::complete::answer_shell,
-    parts::{
-        corrected::note_on_help, early_format::EarlyFormat, misuse::misuse, under_claim::ours,
-    },
+    parts::under_claim::ours,
+    typing::{corrected::note_on_help, early_format::EarlyFormat, misuse::misuse},
 };
 use self::{
-    help::guide::{PROGRAM, grammar},
-    parts::synonyms,
+    guide::{PROGRAM, grammar},
+    typing::synonyms,
 };
 
 use crate::{

@@ -12,7 +12,8 @@ use strsim::levenshtein;
 
 use self::bulk::BulkArgs;
 use super::{
-    parts::{corrected::as_command, draft::DraftArgs, octavia::warn_of_workers},
+    parts::{draft::DraftArgs, octavia::warn_of_workers},
+    typing::corrected::as_command,
     wait,
 };
 use crate::{

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use thiserror::Error;
 
 use crate::{
+    board::query::Detail,
     job::{Book, Details, Job, JobKey, Priority, shortened},
     names::UnknownName,
 };
@@ -90,9 +91,16 @@ impl Limit {
             false => "the details have too many values".to_owned(),
         }
     }
+}
 
-    pub(crate) fn raw(bytes: &[u8]) -> Vec<u8> {
-        bytes[..bytes.len().min(Self::RAW)].to_vec()
+impl Detail {
+    /// Returns the part of the raw posting that this level of detail includes.
+    pub(crate) fn raw(self, posting: &[u8], can_be_read: bool) -> Vec<u8> {
+        match self {
+            Self::Stored => posting.to_vec(),
+            Self::Brief | Self::Whole if can_be_read => Vec::new(),
+            Self::Brief | Self::Whole => posting[..posting.len().min(Limit::RAW)].to_vec(),
+        }
     }
 }
 

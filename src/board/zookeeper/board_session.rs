@@ -1,6 +1,6 @@
 //! A board and the session that sends its requests.
 
-use std::{ops::Deref, slice::from_ref, sync::Arc};
+use std::{ops::Deref, sync::Arc};
 
 use futures_util::future::join_all;
 use zookeeper_client::{CreateMode, Error};
@@ -14,11 +14,10 @@ use super::{
         transaction::{RefusedStep, Transaction, WRITING},
     },
     paths::Paths,
-    read::record::JobNodes,
 };
 use crate::{
     board::{BoardError, Result, net::failure::RequestFailure},
-    job::{JobKey, Location},
+    job::Location,
 };
 
 #[derive(Clone)]
@@ -72,24 +71,6 @@ impl BoardSession<'_> {
         let done = transaction.commit().await;
         let done = done.map_err(|failure| failure.into_unknown(self.client.name()))?;
         Ok(done.map(drop))
-    }
-
-    pub(super) async fn record(
-        &self,
-        location: Location,
-        key: &JobKey,
-    ) -> Result<Option<JobNodes>> {
-        let found = self.records(location, from_ref(key)).await?;
-        Ok(found.into_iter().flatten().next())
-    }
-
-    /// Returns an existing job if all nodes that matter are readable.
-    pub(super) fn require<'r>(&self, found: Option<&'r JobNodes>) -> Result<&'r JobNodes> {
-        let record = found.ok_or(BoardError::NoSuchJob)?;
-        if !record.is_readable() {
-            return Err(self.session.refusal(READING, &Error::NoAuth));
-        }
-        Ok(record)
     }
 
     pub(super) async fn make_board(&self) -> Result<()> {

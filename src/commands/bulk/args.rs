@@ -4,6 +4,7 @@ use chrono::Utc;
 
 use super::{
     action::{Action, Force},
+    bookless::BooklessArgs,
     select::{Choice, Chosen, Selection, confirm},
     settle::{Release, refuse_process_name, require_end_of_command, stated_owner},
     shared_trash::SharedArgs,
@@ -11,7 +12,7 @@ use super::{
 };
 use crate::{
     board::{Board, BoardError},
-    commands::parts::{logbook::BooklessArgs, reason::ReasonArgs},
+    commands::parts::reason::ReasonArgs,
     context::{Consent, Context},
     job::{Entry, Origin},
 };

@@ -3,6 +3,7 @@
 pub(super) mod act;
 pub(super) mod action;
 pub(super) mod args;
+pub(super) mod bookless;
 mod namesakes;
 pub(super) mod plan;
 pub(super) mod references;

@@ -62,9 +62,7 @@ impl<'a> Namesakes<'a> {
                     Ok(Some(entry)) if entry.job().is_some_and(|it| it.name == name) => entry,
                     Ok(Some(_)) => continue,
                     // Without the right to read the history, the other places still count.
-                    Err(BoardError::Denied { .. } | BoardError::Unsupported { .. })
-                        if is_history =>
-                    {
+                    Err(BoardError::Denied { .. } | BoardError::Unsupported(_)) if is_history => {
                         break;
                     }
                     Err(error) => return Err(error),

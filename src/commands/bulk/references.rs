@@ -8,7 +8,7 @@ use super::namesakes::Namesakes;
 pub(crate) use super::namesakes::Scope;
 use crate::{
     board::{self, Board, BoardError, BoardExt, JobRef, error::reason},
-    commands::parts::synonyms::answer_option,
+    commands::typing::synonyms::answer_option,
     context::Context,
     exit::CommandError,
     glob::literal,

@@ -322,7 +322,3 @@ pub(super) async fn dry_run(
     }
     results.end(ctx)
 }
-
-pub(crate) fn no_history(why: &str) -> String {
-    format!("warning: the history is not recorded: {why}")
-}

@@ -6,13 +6,13 @@ use super::{
     act::{BulkRun, Effect, Pace, act},
     action::{Action, Force},
     plan,
-    report::{dry_run, no_history, sorted_out},
+    report::{dry_run, sorted_out},
     select::{Chosen, PreviewArgs, confirm},
     settle::{Release, authority, foresee_refusals, judged},
 };
 use crate::{
     board::{self, Board, Settled},
-    commands::parts::reason::ReasonArgs,
+    commands::parts::{notes::no_history, reason::ReasonArgs},
     context::{Consent, Context},
     job::{
         Aftermath, AuditEntry, Decision, Entry, Failure, Identity, Job, Location, Origin, Owner,

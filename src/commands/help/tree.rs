@@ -3,12 +3,14 @@
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use serde_json::{Value, json};
 
-use super::{
-    HelpSubject, TOPICS, Topic,
-    guide::{Guide, PROGRAM, description},
-    prose,
+use super::{HelpSubject, TOPICS, Topic, prose};
+use crate::{
+    commands::{
+        Cli,
+        guide::{Guide, PROGRAM, description},
+    },
+    output::Output,
 };
-use crate::{commands::Cli, output::Output};
 
 pub(super) fn print(out: &mut Output, subject: &HelpSubject) -> anyhow::Result<()> {
     let mut grammar = Cli::command();

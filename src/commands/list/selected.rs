@@ -113,7 +113,8 @@ pub(super) async fn entries<'a>(
     }
     let is_by_end = args.location() == Location::History && args.sort.is_native();
     if !matches!(args.sort, ListOrder::None) && !is_by_end {
-        args.sort.sort(&mut found, board.capabilities().peer_order());
+        args.sort
+            .sort(&mut found, board.capabilities().peer_order());
     }
     if args.failed {
         found.sort_by(|(one, _), (other, _)| one.cmp(other));

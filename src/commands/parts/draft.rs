@@ -5,10 +5,10 @@ use std::io::{self, Read};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::corrected::DASHES;
 use crate::{
     board::error::reason,
     bounded_read::input,
+    commands::typing::corrected::DASHES,
     config::Config,
     exit::CommandError,
     job::{Book, Draft, Priority},

@@ -1,16 +1,12 @@
 //! Parts that commands share: drafts, Octavia resources, notes, problems, metrics, and commands under a claim.
 
-pub(super) mod corrected;
 pub(super) mod draft;
-pub(super) mod early_format;
 pub(super) mod logbook;
-pub(super) mod misuse;
 pub(super) mod notes;
 pub(super) mod octavia;
 pub(super) mod problems;
 pub(super) mod reason;
 pub(super) mod scrape;
-pub(super) mod synonyms;
 pub(super) mod unconfirmed;
 pub(super) mod under_claim;
 pub(super) mod words;

@@ -56,3 +56,7 @@ pub(crate) fn note_peers(ctx: &Context, board: &dyn Board) {
         ctx.out.note(UNSEEN);
     }
 }
+
+pub(crate) fn no_history(why: &str) -> String {
+    format!("warning: the history is not recorded: {why}")
+}

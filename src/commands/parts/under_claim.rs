@@ -8,9 +8,9 @@ use rustix::process::Signal;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::notes::no_history;
 use crate::{
     board::Board,
-    commands::bulk::report::no_history,
     context::Context,
     duration,
     exit::CommandError,

@@ -1,18 +1,22 @@
 //! Reads jobs page by page, each with its lock and sidecar.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    slice::from_ref,
+};
 
 use uuid::Uuid;
+use zookeeper_client::Error;
 
 use super::record::{self, JobNodes};
 use crate::{
     board::{
-        Detail, Order, Query, Result, Which,
+        BoardError, Detail, Order, Query, Result, Which,
         pages::next_page,
         wire::json,
         zookeeper::{
             board_session::BoardSession,
-            link::nodes::{self, Node, ReadLimit},
+            link::nodes::{self, Node, READING, ReadLimit},
             paths::{NodeKind, locked_by, number_of},
         },
     },
@@ -241,6 +245,24 @@ async fn rank(board: &BoardSession<'_>, located: &mut LocationReader) -> Result<
 }
 
 impl BoardSession<'_> {
+    pub(crate) async fn record(
+        &self,
+        location: Location,
+        key: &JobKey,
+    ) -> Result<Option<JobNodes>> {
+        let found = self.records(location, from_ref(key)).await?;
+        Ok(found.into_iter().flatten().next())
+    }
+
+    /// Returns an existing job if all nodes that matter are readable.
+    pub(crate) fn require<'r>(&self, found: Option<&'r JobNodes>) -> Result<&'r JobNodes> {
+        let record = found.ok_or(BoardError::NoSuchJob)?;
+        if !record.is_readable() {
+            return Err(self.session.refusal(READING, &Error::NoAuth));
+        }
+        Ok(record)
+    }
+
     /// The sidecar is read before the lock. A later claim also changes the sidecar, so an old lock never comes with a
     /// newer sidecar.
     pub(crate) async fn records(

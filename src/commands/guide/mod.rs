@@ -8,7 +8,6 @@ use clap::{
 };
 use serde::Serialize;
 
-use super::EXIT_CODES;
 use crate::{commands::Cli, suggest::Hint};
 
 /// For each command: examples (`$`), exit codes, rarely used options (`-`), related pages (`@`), and for the program
@@ -17,32 +16,35 @@ use crate::{commands::Cli, suggest::Hint};
 /// A line of bare codes takes their meanings from the table of all exit codes.
 const GUIDES: &str = include_str!("commands.txt");
 
-pub(in crate::commands) const PROGRAM: &str = "jobboard";
+/// The page of the topic, with the table of all exit codes.
+pub(super) const EXIT_CODES: &str = include_str!("../../../docs/exit-codes.md");
+
+pub(super) const PROGRAM: &str = "jobboard";
 
 #[derive(Debug, Serialize)]
-pub(in crate::commands) struct GuideExample {
-    pub(in crate::commands) line: &'static str,
-    pub(in crate::commands) about: Option<&'static str>,
+pub(super) struct GuideExample {
+    pub(super) line: &'static str,
+    pub(super) about: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
-pub(in crate::commands) struct ExitCode {
+pub(super) struct ExitCode {
     /// The code, or `else` for the exit code of the command that it runs.
-    pub(in crate::commands) code: &'static str,
-    pub(in crate::commands) meaning: &'static str,
+    pub(super) code: &'static str,
+    pub(super) meaning: &'static str,
 }
 
 #[derive(Debug, Default)]
-pub(in crate::commands) struct Guide {
-    pub(in crate::commands) examples: Vec<GuideExample>,
-    pub(in crate::commands) codes: Vec<ExitCode>,
-    pub(in crate::commands) related: Vec<&'static str>,
+pub(super) struct Guide {
+    pub(super) examples: Vec<GuideExample>,
+    pub(super) codes: Vec<ExitCode>,
+    pub(super) related: Vec<&'static str>,
     advanced: Vec<&'static str>,
     groups: Vec<&'static str>,
 }
 
 impl Guide {
-    pub(in crate::commands) fn of(command: &str) -> Self {
+    pub(super) fn of(command: &str) -> Self {
         let mut guide = Self::default();
         let entry = GUIDES.split("\n\n").find_map(|entry| {
             let entry = entry.strip_prefix('[')?.strip_prefix(command)?;

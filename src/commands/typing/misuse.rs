@@ -12,7 +12,7 @@ use super::{
     synonyms::{answer, answer_option},
 };
 use crate::{
-    commands::{Command, help::guide::Guide},
+    commands::{Command, guide::Guide},
     exit::CommandError,
     suggest::Hint,
 };
