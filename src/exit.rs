@@ -16,7 +16,7 @@ use serde::Serialize;
 pub(crate) use self::{
     command_error::{CommandError, MendEnd},
     plugin::{PluginState, without_bars},
-    trying::Trying,
+    trying::{Trying, verb},
 };
 use self::{hint::JobHint, plugin::PluginFailure};
 pub(crate) use crate::board::chain;

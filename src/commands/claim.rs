@@ -28,8 +28,8 @@ use crate::{
     config::Source,
     context::Context,
     duration,
-    exit::{CommandError, NO_JOB},
-    job::{Aftermath, Authority, Claimant, Claimed, Decision, Location, Settlement, Term},
+    exit::{CommandError, NO_JOB, verb},
+    job::{Aftermath, Authority, Claimant, Claimed, Decision, Settlement, Location, Term},
     lease::{Keeper, USUAL_LEASE},
     process::{clock::Boottime, signal::Signals},
     retry::RetryPolicy,
@@ -154,7 +154,7 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     }
     if args.expiry.is_some() && !board.capabilities().has_expiring_claims {
         return Err(BoardError::from(Unsupported::ExpiringClaims))
-            .with_context(|| ctx.trying("claim", "a job with an expiry"));
+            .with_context(|| ctx.trying(verb::CLAIM, "a job with an expiry"));
     }
     let by = Claimant {
         owner: ctx.who().clone(),
@@ -234,7 +234,7 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
     let settlement = Settlement::of(claimed.job.key.clone(), decision, authority);
     let settled = settle_leased(&*board, &settlement, Some(&mut lease)).await;
     settled.with_context(|| {
-        let trying = ctx.trying("abandon", &claimed.job.name);
+        let trying = ctx.trying(verb::ABANDON, &claimed.job.name);
         trying.with(claimed.job.reference())
     })?;
     printed
@@ -300,7 +300,7 @@ async fn win(
         by,
         rules,
     );
-    let trying = || ctx.trying("claim", "the next job");
+    let trying = || ctx.trying(verb::CLAIM, "the next job");
     if let Some(won) = search.win(&mut limits).await.with_context(trying)? {
         return Ok(won);
     }
@@ -326,7 +326,7 @@ async fn win_named(
             .unwrap_or_else(|| Err(BoardError::NoSuchJob.into())),
         Err(error) => Err(error),
     };
-    let entry = entry.with_context(|| ctx.trying("claim", &wanted).with(&wanted))?;
+    let entry = entry.with_context(|| ctx.trying(verb::CLAIM, &wanted).with(&wanted))?;
     let rules = ClaimRules {
         is_attempt: wanted_claim.is_attempt,
         ..ClaimRules::BY_HAND
@@ -334,7 +334,10 @@ async fn win_named(
     let asked = Boottime::now();
     let claimed = claim_confirmed(board, &entry, wanted_claim.by, rules).await;
     let claimed = claimed.map_err(|error| yours(ctx, board, wanted_claim.by, error));
-    let trying = || ctx.trying("claim", entry.name()).with(entry.reference());
+    let trying = || {
+        ctx.trying(verb::CLAIM, entry.name())
+            .with(entry.reference())
+    };
     let claimed = claimed.with_context(trying)?;
     Ok(WonJob { claimed, asked })
 }

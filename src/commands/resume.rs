@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::parts::reason::ReasonArgs;
 use crate::{
     context::{Consent, Context},
-    exit::CommandError,
+    exit::{CommandError, verb},
     output::{Page, Report},
 };
 
@@ -46,7 +46,7 @@ impl Report for Resumed {
 pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<()> {
     let board = ctx.writable_board()?;
     let what = args.names.as_deref().unwrap_or("all pauses");
-    let trying = || ctx.trying("resume", what);
+    let trying = || ctx.trying(verb::RESUME, what);
     let paused = board.pauses().await.with_context(trying)?;
     let now = Utc::now();
     let active = paused.iter().filter(|pause| !pause.is_over(now)).count();

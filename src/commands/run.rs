@@ -14,6 +14,7 @@ use super::parts::{
 use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Posted},
     context::{Context, Creation},
+    exit::verb,
     job::{
         ClaimEnd, Claimant, Claimed, Decision, Draft, Fence, History, Holding, Job, JobKey,
         Location,
@@ -71,7 +72,7 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
         let posted = board.post_one(&draft, Some(by)).await;
         if let (Err(BoardError::Exists { uuid, .. }), true) = (&posted, args.draft.is_unique()) {
             let left = claim_left(ctx, &*board, uuid, by).await;
-            match left.with_context(|| ctx.trying("claim", &args.name).with(draft.uuid))? {
+            match left.with_context(|| ctx.trying(verb::CLAIM, &args.name).with(draft.uuid))? {
                 None => return Ok(()),
                 // A trashed job blocks no other.
                 Some(won) if performer.gives_up(ctx, &*board, &won.claimed).await? => continue,

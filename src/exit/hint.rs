@@ -2,7 +2,7 @@
 //!
 //! `JOB` in a command stands for the job that the error is about.
 
-use super::{CommandError, Trying};
+use super::{CommandError, Trying, verb};
 use crate::{
     board::{BoardError, JobRef, error::Unsupported},
     job::Location,
@@ -43,11 +43,11 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
                 .into()
         }
         CommandError::AlreadyYours { hint, .. } | CommandError::Mend { hint, .. } => hint.clone(),
-        CommandError::Nothing(_) => match verb(trying) {
-            "claim" => "add `--wait 1m` to wait for a job".into(),
-            "show the flow of" => "`jobboard explain JOB` shows its state and the reason".into(),
-            "resume" => "`jobboard status` lists the pauses".into(),
-            "mend" => "`jobboard mend` lists all stuck load balancers".into(),
+        CommandError::Nothing(_) => match verb_of(trying) {
+            verb::CLAIM => "add `--wait 1m` to wait for a job".into(),
+            verb::SHOW_FLOW => "`jobboard explain JOB` shows its state and the reason".into(),
+            verb::RESUME => "`jobboard status` lists the pauses".into(),
+            verb::MEND => "`jobboard mend` lists all stuck load balancers".into(),
             _ => "`jobboard claim JOB` claims the job".into(),
         },
         CommandError::UnreadableOwner => "`jobboard abandon --force JOB` releases the claim".into(),
@@ -56,7 +56,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         }
         CommandError::NoConductor(_) => "`jobboard conductors` lists the running conductors".into(),
         CommandError::NoSuchName { .. } => LIST.into(),
-        CommandError::Elsewhere(location) => elsewhere(*location, verb(trying)).into(),
+        CommandError::Elsewhere(location) => elsewhere(*location, verb_of(trying)).into(),
         CommandError::Namesakes {
             verb, name, first, ..
         } => {
@@ -85,7 +85,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
             "`jobboard explain JOB` shows its state and the reason".into()
         }
         CommandError::NoSlot(_) => RUNNING.into(),
-        CommandError::TimedOut(_) if verb(trying) == "try" => RUNNING.into(),
+        CommandError::TimedOut(_) if verb_of(trying) == verb::TRY_CANARY => RUNNING.into(),
         CommandError::TimedOut(_) => "`jobboard list` shows the jobs on the board".into(),
         CommandError::OutOfReach(_) => "`jobboard ping` tests the connection".into(),
         // Each failure was reported separately, and a command prints its own errors.
@@ -115,12 +115,12 @@ fn not_all_done(has_failed: bool) -> &'static str {
 
 fn elsewhere(location: Location, verb: &str) -> &'static str {
     match (location, verb) {
-        (Location::Board, "purge") => "`jobboard trash --force JOB` moves it to the trash",
+        (Location::Board, verb::PURGE) => "`jobboard trash --force JOB` moves it to the trash",
         (Location::Board, _) => "nothing changed; `jobboard show JOB` shows the job",
-        (Location::Trash, "trash" | "trash --force") => {
+        (Location::Trash, verb::TRASH) => {
             "`jobboard purge JOB` deletes it for good; `jobboard restore JOB` puts it back"
         }
-        (Location::Trash, "change") => {
+        (Location::Trash, verb::CHANGE) => {
             "to change it before it runs, pause its name, then `jobboard restore JOB`, change it, \
              and resume the name"
         }
@@ -220,13 +220,13 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
 }
 
 fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
-    let verb = verb(trying);
+    let deed = verb_of(trying);
     // The verb may have options, as in `consume --failed`.
-    let word = verb.split(' ').next().unwrap_or_default();
+    let word = deed.split(' ').next().unwrap_or_default();
     let has_job = trying.is_some_and(|trying| trying.job.is_some());
     let hint = match (error, word) {
         (BoardError::NoSuchJob, _) => LIST,
-        (BoardError::AlreadyClaimed { .. }, "retry") => {
+        (BoardError::AlreadyClaimed { .. }, verb::RETRY) => {
             "nothing changed; if the owner is gone, `jobboard abandon --force JOB` releases the \
              claim"
         }
@@ -234,19 +234,19 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
             "`jobboard claim --next` claims another job; if the owner of this one is gone, \
              `jobboard abandon --force JOB` releases the claim"
         }
-        (BoardError::NotClaimed, "trash" | "consume") => {
+        (BoardError::NotClaimed, verb::TRASH | verb::CONSUME) => {
             return Some(by_force(
-                verb,
+                deed,
                 "`jobboard {} JOB` also works on an unclaimed job",
             ));
         }
-        (BoardError::NotClaimed, "abandon") => {
+        (BoardError::NotClaimed, verb::ABANDON) => {
             "the job needs no release; `jobboard show JOB` shows its state"
         }
         (BoardError::NotClaimed, _) => "`jobboard claim JOB` claims the job",
-        (BoardError::NotOwner { .. }, "trash" | "consume" | "abandon") => {
+        (BoardError::NotOwner { .. }, verb::TRASH | verb::CONSUME | verb::ABANDON) => {
             return Some(by_force(
-                verb,
+                deed,
                 "if the claim is yours under another name, add `--who NAME`; if the owner is gone, use \
                  `jobboard {} JOB`",
             ));
@@ -255,7 +255,7 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
             "if the claim is yours under another name, add `--who NAME`; if the owner is gone, `jobboard abandon --force JOB` \
              releases the claim"
         }
-        (BoardError::Malformed { .. }, "retry") => {
+        (BoardError::Malformed { .. }, verb::RETRY) => {
             "nothing changed; `jobboard show JOB` shows the record"
         }
         (BoardError::Misdirected { .. }, _) if error.board_file().is_some() => {
@@ -273,7 +273,7 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
     Some(hint.into())
 }
 
-fn verb(trying: Option<&Trying>) -> &'static str {
+fn verb_of(trying: Option<&Trying>) -> &'static str {
     trying.map_or("", |trying| trying.verb)
 }
 

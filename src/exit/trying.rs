@@ -2,6 +2,21 @@
 
 use std::fmt::{self, Display};
 
+/// The verbs whose errors have hints of their own.
+pub(crate) mod verb {
+    pub(crate) const ABANDON: &str = "abandon";
+    pub(crate) const CHANGE: &str = "change";
+    pub(crate) const CLAIM: &str = "claim";
+    pub(crate) const CONSUME: &str = "consume";
+    pub(crate) const MEND: &str = "mend";
+    pub(crate) const PURGE: &str = "purge";
+    pub(crate) const RESUME: &str = "resume";
+    pub(crate) const RETRY: &str = "retry";
+    pub(crate) const SHOW_FLOW: &str = "show the flow of";
+    pub(crate) const TRASH: &str = "trash";
+    pub(crate) const TRY_CANARY: &str = "try";
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Trying {
     pub(super) verb: &'static str,

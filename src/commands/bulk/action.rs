@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{act::Verb, select::Chosen};
-use crate::job::{AuditEntry, Edit, Location};
+use crate::{
+    exit::verb,
+    job::{AuditEntry, Edit, Location},
+};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -30,16 +33,16 @@ pub(crate) enum Force {
 impl Action {
     pub(crate) fn verb(&self) -> Verb {
         let (now, past) = match self {
-            Self::Abandon { .. } => ("abandon", "abandoned"),
+            Self::Abandon { .. } => (verb::ABANDON, "abandoned"),
             // The suggestion repeats the option.
             Self::Consume { failed: true, .. } => ("consume --failed", "consumed"),
-            Self::Consume { .. } => ("consume", "consumed"),
+            Self::Consume { .. } => (verb::CONSUME, "consumed"),
             Self::Trash { failed: true, .. } => ("trash --failed", "trashed"),
-            Self::Trash { .. } => ("trash", "trashed"),
+            Self::Trash { .. } => (verb::TRASH, "trashed"),
             Self::Restore => ("restore", "restored"),
-            Self::Retry { .. } => ("retry", AuditEntry::RETRIED),
-            Self::Change(_) => ("change", "changed"),
-            Self::Purge => ("purge", "purged"),
+            Self::Retry { .. } => (verb::RETRY, AuditEntry::RETRIED),
+            Self::Change(_) => (verb::CHANGE, "changed"),
+            Self::Purge => (verb::PURGE, "purged"),
         };
         Verb { now, past }
     }

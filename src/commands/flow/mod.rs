@@ -11,7 +11,11 @@ use super::{
     parts::logbook::LogbookArgs,
     show::find_everywhere,
 };
-use crate::{board::BoardError, context::Context, exit::CommandError};
+use crate::{
+    board::BoardError,
+    context::Context,
+    exit::{CommandError, verb},
+};
 
 /// Show the progress of a TaskFlow job: its tasks and failures
 ///
@@ -30,7 +34,7 @@ pub(crate) struct FlowArgs {
 pub(crate) async fn run(ctx: &mut Context, args: FlowArgs) -> anyhow::Result<()> {
     let board = ctx.board()?;
     let wanted = reference(ctx, &*board, Scope::board("flow"), &args.job).await?;
-    let trying = || ctx.trying("show the flow of", &wanted).with(&wanted);
+    let trying = || ctx.trying(verb::SHOW_FLOW, &wanted).with(&wanted);
     let found = find_everywhere(&*board, std::slice::from_ref(&wanted)).await;
     let mut found = found.with_context(trying)?;
     let entry = found

@@ -30,7 +30,7 @@ use crate::{
     context::Context,
     diagnosis::{Asked, JudgedBalancer},
     duration,
-    exit::{CommandError, MendEnd},
+    exit::{CommandError, MendEnd, verb},
     job::{
         AuditEntry, Authority, Claimant, Decision, Draft, Entry, Identity, Job, Settlement, Term,
     },
@@ -126,7 +126,7 @@ impl BalancerRepair<'_> {
     ) -> anyhow::Result<String> {
         self.require_unchanged(ctx, sources).await?;
         let board = &*sources.board;
-        let trying = || ctx.trying("mend", &self.judged.balancer.id);
+        let trying = || ctx.trying(verb::MEND, &self.judged.balancer.id);
         if *step == Step::Repost {
             return self.repost(board).await.with_context(trying);
         }

@@ -24,7 +24,7 @@ use crate::{
     context::{Consent, Context},
     diagnosis::{Asked, BalancerReport, JudgedBalancer, OctaviaReader},
     duration,
-    exit::{CommandError, MendEnd},
+    exit::{CommandError, MendEnd, verb},
     output::{Column, Fit},
     secret::Secret,
 };
@@ -153,7 +153,9 @@ impl Sources {
         }
         match look {
             Some(look) => Ok(look),
-            None => Err(self.unreadable()).with_context(|| ctx.trying("mend", "load balancers")),
+            None => {
+                Err(self.unreadable()).with_context(|| ctx.trying(verb::MEND, "load balancers"))
+            }
         }
     }
 
@@ -205,7 +207,7 @@ impl Sources {
             None => {
                 let message = format!("no load balancer has an id that begins with {prefix}");
                 Err(CommandError::Nothing(message))
-                    .with_context(|| ctx.trying("mend", "a load balancer"))
+                    .with_context(|| ctx.trying(verb::MEND, "a load balancer"))
             }
         }
     }

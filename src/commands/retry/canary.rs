@@ -24,7 +24,7 @@ use crate::{
     context::Context,
     diagnosis::{Judged, Snapshot, signature},
     duration,
-    exit::CommandError,
+    exit::{CommandError, verb},
     job::{Departure, Entry, Failure, History, Job, Location, State},
     output::{count_jobs, short},
     problem::Code,
@@ -102,7 +102,7 @@ impl CanaryArgs {
         let limit = timeout.map(Deadline::after);
         let waiter = within(limit, NO_REPLY, Waiter::begin(board))
             .await
-            .with_context(|| ctx.trying("try", "the canary"))?;
+            .with_context(|| ctx.trying(verb::TRY_CANARY, "the canary"))?;
         let mut signals = Signals::ending()?;
         first_task.carry_out(ctx, board).await?;
         let waiter = waiter.on_news(|news| print_news(ctx, board, news));
@@ -132,7 +132,7 @@ impl CanaryArgs {
                         }
                         _ => error,
                     };
-                    return Err(error).with_context(|| ctx.trying("try", "the canary"));
+                    return Err(error).with_context(|| ctx.trying(verb::TRY_CANARY, "the canary"));
                 }
             },
             signal = signals.next() => {
