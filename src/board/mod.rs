@@ -185,7 +185,8 @@ pub(crate) trait Board: Send + Sync {
     /// With a claimant, the same step claims the job and counts an attempt. A namesake in the trash stays there.
     ///
     /// A job from another board ([`Draft::former`]) keeps its state and location, and its number if no greater one was
-    /// given. A claimant's claim then counts no attempt. The job also exists if its uuid is in the trash.
+    /// given and the server does not count by itself. A claimant's claim then counts no attempt. The job also exists if
+    /// its uuid is in the trash.
     async fn post(
         &self,
         drafts: &[Draft],

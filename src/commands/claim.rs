@@ -29,7 +29,7 @@ use crate::{
     context::Context,
     duration,
     exit::{CommandError, NO_JOB, verb},
-    job::{Aftermath, Authority, Claimant, Claimed, Decision, Settlement, Location, Term},
+    job::{Aftermath, Authority, Claimant, Claimed, Decision, Location, Settlement, Term},
     lease::{Keeper, USUAL_LEASE},
     process::{clock::Boottime, signal::Signals},
     retry::RetryPolicy,

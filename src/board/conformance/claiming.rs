@@ -317,16 +317,32 @@ pub(crate) async fn lease_has_the_term_that_the_board_grants(board: &Subject) {
 }
 
 pub(crate) async fn renewal_does_not_revive_an_expired_claim(board: &Subject) {
-    if !board.capabilities().has_expiring_claims {
-        return;
-    }
     let key = post_one(board, "resize").await;
     let by = claimant("ada", Term::Kept(SHORT));
     let claimed = claim_one(board, &key, &by).await.unwrap();
+    if board.capabilities().has_session_leases {
+        board.close().await;
+    }
     until_free(board, &key).await;
     let refused = renew(board, &claim(&claimed, "ada", LONG)).await;
     assert_matches!(refused, Err(BoardError::NotClaimed));
     assert_eq!(on_board(board, &key).await.holding, None);
+}
+
+pub(crate) async fn closed_board_keeps_other_claims_and_connects_again(board: &Subject) {
+    let by_hand = post_one(board, "by hand").await;
+    claim_one(board, &by_hand, &ada()).await.unwrap();
+    let kept = post_one(board, "kept").await;
+    let by = claimant("bob", Term::Kept(LONG));
+    claim_one(board, &kept, &by).await.unwrap();
+    board.close().await;
+    if board.capabilities().has_session_leases {
+        until_free(board, &kept).await;
+    } else {
+        assert_eq!(on_board(board, &kept).await.owner(), Some(&by.owner));
+    }
+    assert_eq!(on_board(board, &by_hand).await.owner(), Some(&ada().owner));
+    settled(board, &by_hand, Decision::Consume, by_name("ada")).await;
 }
 
 pub(crate) async fn manual_claim_can_be_given_an_expiry(board: &Subject) {

@@ -36,7 +36,7 @@ pub(crate) async fn each_job_is_listed_once(board: &Subject) {
     }
 }
 
-pub(crate) async fn ranked_order_is_most_urgent_first_then_oldest_first(board: &Subject) {
+pub(crate) async fn jobs_are_listed_by_rank_or_by_number(board: &Subject) {
     use Priority::{High, Low, Normal, VeryHigh, VeryLow};
     let priorities = [
         Normal, VeryLow, High, VeryHigh, Low, Normal, VeryHigh, Low, High, VeryLow,
@@ -44,12 +44,18 @@ pub(crate) async fn ranked_order_is_most_urgent_first_then_oldest_first(board: &
     for (number, priority) in priorities.into_iter().enumerate() {
         post(board, urgent(&(number + 1).to_string(), priority)).await;
     }
-    let names: Vec<_> = list(board, WHOLE_BOARD)
-        .await
-        .into_iter()
-        .map(|job| job.name)
-        .collect();
-    assert_eq!(names, ["4", "7", "3", "9", "1", "6", "5", "8", "2", "10"]);
+    let names = async |order| {
+        let query = Query {
+            order,
+            ..WHOLE_BOARD
+        };
+        let jobs = list(board, query).await.into_iter();
+        jobs.map(|job| job.name).collect::<Vec<_>>()
+    };
+    let ranked = ["4", "7", "3", "9", "1", "6", "5", "8", "2", "10"];
+    assert_eq!(names(Order::Rank).await, ranked);
+    let posted: Vec<_> = (1..=10).map(|number| number.to_string()).collect();
+    assert_eq!(names(Order::Posted).await, posted);
 }
 
 pub(crate) async fn unclaimed_listing_excludes_claimed_jobs(board: &Subject) {

@@ -52,7 +52,7 @@ macro_rules! keeps_its_promises {
             posting::twenty_posts_of_one_uuid_one_succeeds,
             posting::one_call_posts_1200_jobs,
             listing::each_job_is_listed_once,
-            listing::ranked_order_is_most_urgent_first_then_oldest_first,
+            listing::jobs_are_listed_by_rank_or_by_number,
             listing::unclaimed_listing_excludes_claimed_jobs,
             listing::details_are_read_only_on_request,
             listing::job_is_found_by_uuid_prefix_number_and_key,
@@ -74,6 +74,7 @@ macro_rules! keeps_its_promises {
             claiming::renewed_claim_outlives_its_first_term,
             claiming::only_the_holder_of_a_claim_can_renew_it,
             claiming::renewal_does_not_revive_an_expired_claim,
+            claiming::closed_board_keeps_other_claims_and_connects_again,
             claiming::manual_claim_can_be_given_an_expiry,
             claiming::lease_has_the_term_that_the_board_grants,
             settling::only_the_owner_can_settle_by_name,
@@ -105,6 +106,8 @@ macro_rules! keeps_its_promises {
             retrying::refused_edit_changes_nothing,
             retrying::concurrent_edits_leave_one_of_them_whole,
             moving::copied_job_is_posted_claimed_and_counts_no_attempt,
+            moving::copied_job_keeps_its_number_or_gets_the_next,
+            moving::copied_job_is_refused_if_its_uuid_is_in_the_trash,
             moving::jobs_with_and_without_their_state_are_posted_together,
             moving::move_record_is_written_together_with_the_end_of_the_job,
             moving::board_without_moved_jobs_has_no_records,
@@ -130,12 +133,18 @@ macro_rules! keeps_its_promises {
             registry::status_of_a_conductor_is_stored_with_its_name,
             registry::name_of_a_running_conductor_is_taken,
             registry::publishing_without_a_registration_does_nothing,
+            registry::too_many_conductors_are_counted,
             registry::health_counts_jobs,
         }
 
         $crate::board::conformance::keeps_its_promises! { $open, storage =>
             stored::malformed_record_stays_until_it_is_overridden,
             stored::reads_and_examinations_change_nothing,
+            stored::unreadable_sidecar_refuses_only_claims_that_need_it,
+            stored::unreadable_pause_is_listed_and_can_be_ended,
+            stored::unreadable_move_records_are_skipped,
+            registry::publishing_after_another_took_the_name_does_nothing,
+            registry::killed_conductor_is_listed_while_its_claims_may_last,
         }
     };
     ($open:path => $($topic:ident::$promise:ident,)*) => {

@@ -70,6 +70,41 @@ pub(crate) async fn copied_job_is_posted_claimed_and_counts_no_attempt(board: &S
     assert_matches!(again, Err(BoardError::Exists { .. }));
 }
 
+pub(crate) async fn copied_job_keeps_its_number_or_gets_the_next(board: &Subject) {
+    let mut last = None;
+    for wanted in [Some(7), None, Some(3), Some(20)] {
+        let mut draft = transferred();
+        if let Some(former) = &mut draft.former {
+            former.sequence = wanted;
+        }
+        let posted = board.post(&[draft], None).await.unwrap().remove(0).unwrap();
+        let next = last.map(|last| last + 1);
+        let is_kept = Some(posted.sequence) == wanted && wanted > last;
+        // The first number of a board is its own choice.
+        let is_next = next.is_none_or(|next| posted.sequence == next);
+        assert!(
+            is_kept || is_next,
+            "{posted:?}, not {wanted:?} after {last:?}"
+        );
+        assert_eq!(
+            on_board(board, &posted.key).await.sequence,
+            Some(posted.sequence)
+        );
+        last = Some(posted.sequence);
+    }
+}
+
+pub(crate) async fn copied_job_is_refused_if_its_uuid_is_in_the_trash(board: &Subject) {
+    let draft = transferred();
+    let posted = board.post(slice::from_ref(&draft), None).await.unwrap();
+    let key = posted.into_iter().next().unwrap().unwrap().key;
+    claim_one(board, &key, &ada()).await.unwrap();
+    trash_as_ada(board, &key).await;
+    let refused = board.post(&[draft], None).await.unwrap().remove(0);
+    assert_matches!(refused, Err(BoardError::Exists { .. }));
+    assert_eq!(list(board, WHOLE_BOARD).await, []);
+}
+
 pub(crate) async fn jobs_with_and_without_their_state_are_posted_together(board: &Subject) {
     let drafts = [draft("new"), transferred(), draft("newer")];
     let posted = board.post(&drafts, None).await.unwrap();

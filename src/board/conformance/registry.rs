@@ -2,10 +2,11 @@
 
 use super::{
     events::{all_of, next},
+    stored::Storage,
     *,
 };
 use crate::{
-    board::{BoardError, EventKind},
+    board::{BoardError, EventKind, own_entry::MOST_CONDUCTORS},
     job::{Conductor, ConductorReport, Unsettled},
 };
 
@@ -104,16 +105,15 @@ pub(crate) async fn name_of_a_running_conductor_is_taken(board: &Subject) {
     board.register(&conductor("night")).await.unwrap();
 }
 
-/// `remove` deletes the entry of this name, as the server does when its session ends.
 pub(crate) async fn publishing_after_another_took_the_name_does_nothing(
     board: &Subject,
-    successor: &Subject,
-    remove: impl AsyncFnOnce(&str),
+    storage: &impl Storage,
 ) {
+    let successor = &storage.again();
     board.register(&conductor("night")).await.unwrap();
     let taken = successor.register(&conductor("night")).await;
     assert_matches!(taken, Err(BoardError::NameTaken { .. }));
-    remove("night").await;
+    storage.expire_registration("night").await;
     register_with_lease(successor, "night").await;
     board.publish(&ConductorReport::default()).await.unwrap();
     assert_eq!(registered(successor).await[0].report, leased());
@@ -121,33 +121,39 @@ pub(crate) async fn publishing_after_another_took_the_name_does_nothing(
     assert_eq!(registered(successor).await[0].report, leased());
 }
 
-/// For boards whose entries expire: `expire` ends the registration of the conductor of this name.
-pub(crate) async fn killed_conductor_is_listed_until_its_name_is_taken(
+pub(crate) async fn killed_conductor_is_listed_while_its_claims_may_last(
     board: &Subject,
-    successor: &Subject,
-    expire: impl FnOnce(&str),
+    storage: &impl Storage,
 ) {
+    let successor = storage.again();
     let mut events = board.events().await.unwrap().stream;
     let killed = Conductor {
         report: leased(),
         ..conductor("night")
     };
     board.register(&killed).await.unwrap();
-    expire("night");
+    let (joined, left) = (EventKind::ConductorJoined, EventKind::ConductorLeft);
+    assert_eq!(next(&mut events, 1).await, all_of("night", &[joined]));
+    storage.expire_registration("night").await;
     // An embedded board detects the end with the next change.
     post_one(board, "resize").await;
-    let mut received = next(&mut events, 3).await;
+    let mut received = next(&mut events, 2).await;
     received.retain(|(kind, _)| *kind != EventKind::Posted);
-    let (joined, left) = (EventKind::ConductorJoined, EventKind::ConductorLeft);
-    assert_eq!(received, all_of("night", &[joined, left]));
+    assert_eq!(received, all_of("night", &[left]));
 
-    let [seen] = board.conductors().await.unwrap().try_into().unwrap();
-    assert!(seen.has_left && seen.is_overdue(), "{seen:?}");
-    assert!(seen.silence.unwrap().as_secs() >= 30, "{seen:?}");
-    assert_eq!(
-        (&seen.host, seen.pid, &seen.owner, &seen.report),
-        (&killed.host, killed.pid, &killed.owner, &killed.report)
-    );
+    let seen = board.conductors().await.unwrap();
+    if board.capabilities().has_session_leases {
+        // Its claims ended with its session.
+        assert_eq!(seen, []);
+    } else {
+        let [seen] = seen.try_into().unwrap();
+        assert!(seen.has_left && seen.is_overdue(), "{seen:?}");
+        assert!(seen.silence.unwrap().as_secs() >= 30, "{seen:?}");
+        assert_eq!(
+            (&seen.host, seen.pid, &seen.owner, &seen.report),
+            (&killed.host, killed.pid, &killed.owner, &killed.report)
+        );
+    }
 
     let next = Conductor {
         pid: 4712,
@@ -158,6 +164,21 @@ pub(crate) async fn killed_conductor_is_listed_until_its_name_is_taken(
     assert_eq!((seen.pid, seen.has_left), (4712, false));
     successor.close().await;
     assert_eq!(registered(board).await, []);
+}
+
+pub(crate) async fn too_many_conductors_are_counted(board: &Subject) {
+    for number in 0..=MOST_CONDUCTORS {
+        board
+            .register(&conductor(&number.to_string()))
+            .await
+            .unwrap();
+    }
+    let crowded = board.conductors().await;
+    let Err(BoardError::Crowded { known, more }) = crowded else {
+        panic!("{crowded:?}");
+    };
+    assert!(known.len() <= MOST_CONDUCTORS);
+    assert_eq!(known.len() + more, MOST_CONDUCTORS + 1);
 }
 
 pub(crate) async fn health_counts_jobs(board: &Subject) {

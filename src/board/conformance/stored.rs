@@ -11,12 +11,30 @@ use crate::{
 
 /// The stored data of one board.
 pub(crate) trait Storage {
-    /// Replaces the posting of a job on the board by bytes that it cannot read.
-    async fn spoil(&self, key: &JobKey);
+    /// Replaces a record by bytes that the board cannot read, or adds such a record.
+    async fn spoil(&self, record: Record<'_>);
+
+    /// Ends the registration of this conductor, as the server does without its heartbeats or its session.
+    async fn expire_registration(&self, name: &str);
+
+    /// Opens the board as another client.
+    fn again(&self) -> Subject;
 
     /// Returns everything that is stored, with its versions and deadlines.
     async fn all(&self) -> Vec<String>;
 }
+
+#[derive(Clone, Copy)]
+pub(crate) enum Record<'a> {
+    /// The posting of a job on the board.
+    Posting(&'a JobKey),
+    Sidecar(&'a JobKey),
+    Pause(&'a str),
+    Move(&'a str),
+}
+
+/// What a spoiled record contains.
+pub(crate) const SPOILED: &str = "nonsense";
 
 async fn malformed(board: &Subject, location: Location, key: &JobKey) -> Malformed {
     match board.resolve_one(location, &JobRef::Key(key.clone())).await {
@@ -34,10 +52,13 @@ pub(crate) async fn malformed_record_stays_until_it_is_overridden(
     storage: &impl Storage,
 ) {
     let (key, good) = (post_one(board, "bad").await, post_one(board, "good").await);
-    storage.spoil(&key).await;
+    storage.spoil(Record::Posting(&key)).await;
     let is_intact = async |location| {
         let record = malformed(board, location, &key).await;
-        assert_eq!((record.raw, record.holding), (b"nonsense".to_vec(), None));
+        assert_eq!(
+            (record.raw, record.holding),
+            (SPOILED.as_bytes().to_vec(), None)
+        );
     };
     is_intact(Location::Board).await;
     let keys = [key.clone(), good.clone()];
@@ -72,13 +93,17 @@ pub(crate) async fn malformed_record_stays_until_it_is_overridden(
         name: Some("renamed".to_owned()),
         ..Edit::default()
     };
-    for edit in [None, Some(rename)] {
-        let retry = Restore {
-            edit,
-            ..retry.clone()
-        };
-        assert!(restore(board, retry.clone()).await.is_err(), "{retry:?}");
-    }
+    let edit = Restore {
+        edit: Some(rename),
+        ..retry.clone()
+    };
+    let refused = restore(board, edit).await;
+    assert_matches!(refused, Err(BoardError::Malformed { .. }));
+    let refused = restore(board, retry).await;
+    assert_matches!(
+        refused,
+        Err(BoardError::Malformed { .. } | BoardError::NotHeldBack)
+    );
     let purged = board.purge(&[Purge::of(key.clone())]).await.unwrap();
     assert_matches!(purged.as_slice(), [Err(BoardError::NoSuchJob)]);
     is_intact(Location::Board).await;
@@ -88,11 +113,50 @@ pub(crate) async fn malformed_record_stays_until_it_is_overridden(
     is_intact(Location::Trash).await;
     let purged = board.purge(&[Purge::of(key.clone())]).await.unwrap();
     assert_matches!(purged.as_slice(), [Ok(_)]);
-    storage.spoil(&good).await;
+    storage.spoil(Record::Posting(&good)).await;
     let consumed = board.settle_one(&good, Decision::Consume, force());
     consumed.await.unwrap();
     let left: Vec<Entry> = board.entries(WHOLE_BOARD).try_collect().await.unwrap();
     assert_eq!(left, []);
+}
+
+pub(crate) async fn unreadable_sidecar_refuses_only_claims_that_need_it(
+    board: &Subject,
+    storage: &impl Storage,
+) {
+    let key = post_one(board, "resize").await;
+    storage.spoil(Record::Sidecar(&key)).await;
+    assert!(on_board(board, &key).await.is_unfit);
+    let kept = claimant("ada", Term::Kept(LONG));
+    for (by, rules) in [(ada(), ATTEMPT), (kept, BY_HAND)] {
+        let refused = board.claim_one(&key, &by, rules).await;
+        assert_matches!(refused, Err(BoardError::Unclaimable { .. }));
+    }
+    assert_eq!(on_board(board, &key).await.holding, None);
+    claim_one(board, &key, &ada()).await.unwrap();
+}
+
+pub(crate) async fn unreadable_pause_is_listed_and_can_be_ended(
+    board: &Subject,
+    storage: &impl Storage,
+) {
+    post_one(board, "backup").await;
+    storage.spoil(Record::Pause("back*")).await;
+    let [pause] = board.pauses().await.unwrap().try_into().unwrap();
+    assert_eq!((&*pause.names, pause.is_unreadable), ("back*", true));
+    let resumed = audit("resumed").unwrap();
+    for is_there in [true, false] {
+        assert_eq!(board.resume("back*", &resumed).await.unwrap(), is_there);
+        assert_eq!(board.pauses().await.unwrap(), []);
+    }
+}
+
+pub(crate) async fn unreadable_move_records_are_skipped(board: &Subject, storage: &impl Storage) {
+    let record = MoveRecord::commit(&owner("move:ada@h:h:1:c0ffee01"), "3f9a");
+    board.begin_move(&record).await.unwrap();
+    storage.spoil(Record::Move("move:ada@h:h:1:c0ffee02")).await;
+    storage.spoil(Record::Move("nobody")).await;
+    assert_eq!(board.moves().await.unwrap(), [record]);
 }
 
 fn to_trash() -> Decision {
@@ -118,7 +182,7 @@ pub(crate) async fn reads_and_examinations_change_nothing(board: &Subject, stora
     board.pause(&pause).await.unwrap();
     let record = MoveRecord::commit(&owner("move:ada@h:h:1:c0ffee01"), "3f9a");
     board.begin_move(&record).await.unwrap();
-    storage.spoil(&keys[4]).await;
+    storage.spoil(Record::Posting(&keys[4])).await;
     let before = storage.all().await;
     look_everywhere(board).await;
     assert_eq!(storage.all().await, before);

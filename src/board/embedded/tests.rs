@@ -11,11 +11,12 @@ use crate::{
         BoardError, BoardExt, EventKind,
         conformance::{
             ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, claim_one, claimant, ended,
-            histories, keeps_its_promises, on_board, owner, post_one, registry, stored::Storage,
+            histories, keeps_its_promises, on_board, owner, post_one, registry,
+            stored::{Record, SPOILED, Storage},
         },
         wire::posting::Limit,
     },
-    job::{Aftermath, Authority, Decision, Entry, ExpectedState, HISTORY, JobKey, Location, Term},
+    job::{Aftermath, Authority, Decision, Entry, ExpectedState, HISTORY, Location, Term},
 };
 
 fn board_in(directory: &tempfile::TempDir) -> Subject {
@@ -56,12 +57,28 @@ fn some() -> Option<(Subject, tempfile::TempDir)> {
 keeps_its_promises!(some, board_in);
 
 impl Storage for tempfile::TempDir {
-    async fn spoil(&self, key: &JobKey) {
-        let sql = "UPDATE job SET details = 'nonsense' WHERE uuid = ?1";
+    async fn spoil(&self, record: Record<'_>) {
+        let (sql, key) = match record {
+            Record::Posting(key) => ("UPDATE job SET details = ?2 WHERE uuid = ?1", key.text()),
+            Record::Sidecar(key) => ("UPDATE job SET failures = ?2 WHERE uuid = ?1", key.text()),
+            Record::Pause(names) => (
+                "INSERT INTO pause (names, pause) VALUES (?1, ?2)",
+                names.into(),
+            ),
+            Record::Move(key) => ("INSERT INTO moves (key, value) VALUES (?1, ?2)", key.into()),
+        };
         let file = sqlite(self);
         file.execute_batch("PRAGMA ignore_check_constraints = 1")
             .unwrap();
-        file.execute(sql, [key.text()]).unwrap();
+        file.execute(sql, [&*key, SPOILED]).unwrap();
+    }
+
+    async fn expire_registration(&self, _: &str) {
+        expire_registrations(self);
+    }
+
+    fn again(&self) -> Subject {
+        board_in(self)
     }
 
     async fn all(&self) -> Vec<String> {
@@ -415,14 +432,6 @@ fn expire_registrations(directory: &tempfile::TempDir) {
     sqlite(directory)
         .execute("UPDATE conductor SET alive_boot = ?1", [now.boot])
         .unwrap();
-}
-
-#[tokio::test]
-async fn killed_conductor_is_listed_until_its_name_is_taken() {
-    let (board, directory) = open();
-    let successor = board_in(&directory);
-    let expire = |_: &str| expire_registrations(&directory);
-    registry::killed_conductor_is_listed_until_its_name_is_taken(&board, &successor, expire).await;
 }
 
 #[tokio::test]

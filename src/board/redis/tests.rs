@@ -16,7 +16,9 @@ use crate::{
         BoardError, BoardExt, ClaimRules, Detail, JobRef, Query, Result,
         conformance::{
             ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, by_name, claim_one, claimant, draft,
-            get, keeps_its_promises, post_one, release, stored::Storage, until_free, urgent,
+            get, keeps_its_promises, post_one, release,
+            stored::{Record, SPOILED, Storage},
+            until_free, urgent,
         },
         testing::needs::size,
         wire::posting::Limit,
@@ -51,8 +53,25 @@ fn board_of(server: &Server, user: Option<&str>) -> Subject {
 keeps_its_promises!(open, |server: &Server| board_of(server, None));
 
 impl Storage for Server {
-    async fn spoil(&self, key: &JobKey) {
-        self.run::<()>(&["HSET", "taskflow:listings", &key.text(), "nonsense"]);
+    async fn spoil(&self, record: Record<'_>) {
+        let (hash, field) = match record {
+            Record::Posting(key) => ("listings", key.to_string()),
+            Record::Pause(names) => ("paused", names.to_owned()),
+            Record::Move(key) => ("moves", key.to_owned()),
+            Record::Sidecar(key) => {
+                let key = format!("taskflow:{key}.jobboard");
+                return self.run(&["SET", &key, SPOILED]);
+            }
+        };
+        self.run::<()>(&["HSET", &format!("taskflow:{hash}"), &field, SPOILED]);
+    }
+
+    async fn expire_registration(&self, name: &str) {
+        self.run::<()>(&["DEL", &format!("taskflow:conductor.{name}")]);
+    }
+
+    fn again(&self) -> Subject {
+        board_of(self, None)
     }
 
     async fn all(&self) -> Vec<String> {

@@ -34,7 +34,7 @@ use crate::{
         conformance::{
             ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, bob, by_name, claim_one, claimant,
             draft, get, keeps_its_promises, list, on_board, owner, post, post_one, release,
-            stored::Storage,
+            stored::{Record, SPOILED, Storage},
         },
     },
     job::{
@@ -101,8 +101,29 @@ impl Site {
 }
 
 impl Storage for Site {
-    async fn spoil(&self, key: &JobKey) {
-        self.nodes().await.put(&self.job(key), "nonsense").await;
+    async fn spoil(&self, record: Record<'_>) {
+        let path = match record {
+            Record::Posting(key) => self.job(key),
+            Record::Sidecar(key) => self.paths.node(NodeKind::Sidecar, key),
+            Record::Pause(names) => self.paths.node(NodeKind::Pause, names),
+            Record::Move(key) => self.paths.node(NodeKind::Move, key),
+        };
+        self.nodes().await.put(&path, SPOILED).await;
+    }
+
+    async fn expire_registration(&self, name: &str) {
+        let nodes = self.nodes().await;
+        for kind in [NodeKind::ConductorName, NodeKind::Entity] {
+            let mut below = nodes.below(&self.paths.directory(kind)).await;
+            below.retain(|path, _| path.contains(name));
+            for path in below.keys() {
+                nodes.0.delete(path, None).await.unwrap();
+            }
+        }
+    }
+
+    fn again(&self) -> Subject {
+        self.board()
     }
 
     async fn all(&self) -> Vec<String> {

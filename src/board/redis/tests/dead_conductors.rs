@@ -8,25 +8,6 @@ fn remaining(server: &Server) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn killed_conductor_is_listed_until_its_name_is_taken() {
-    need!((board, server) = open());
-    let expire = |name: &str| server.run::<()>(&["DEL", &format!("taskflow:conductor.{name}")]);
-    let successor = board_of(&server, None);
-    registry::killed_conductor_is_listed_until_its_name_is_taken(&board, &successor, expire).await;
-    assert!(remaining(&server).is_empty());
-}
-
-#[tokio::test]
-async fn publishing_after_another_took_the_name_does_nothing() {
-    need!((board, server) = open());
-    let remove = async |name: &str| {
-        server.run::<()>(&["DEL", &format!("taskflow:conductor.{name}")]);
-    };
-    let successor = board_of(&server, None);
-    registry::publishing_after_another_took_the_name_does_nothing(&board, &successor, remove).await;
-}
-
-#[tokio::test]
 async fn record_of_a_conductor_outlives_its_lease() {
     need!((board, server) = open());
     registry::register_with_lease(&board, "night").await;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::*;
-use crate::board::{conformance::registry, zookeeper::link::ZooKeeperClient};
+use crate::board::zookeeper::link::ZooKeeperClient;
 
 fn kept() -> crate::job::Claimant {
     claimant("keeper", Term::Kept(Duration::from_secs(2)))
@@ -83,27 +83,6 @@ async fn registration_does_not_depend_on_the_lease_of_claims() {
     let key = post_one(&board, "kept").await;
     claim_one(&board, &key, &kept()).await.unwrap();
     assert_eq!(site.board().conductors().await.unwrap().len(), 1);
-}
-
-#[tokio::test]
-async fn publishing_after_another_took_the_name_does_nothing() {
-    need!(site = Site::new());
-    let remove = async |name: &str| {
-        let nodes = site.nodes().await;
-        for kind in [NodeKind::ConductorName, NodeKind::Entity] {
-            let mut below = nodes.below(&site.paths.directory(kind)).await;
-            below.retain(|path, _| path.contains(name));
-            for path in below.keys() {
-                nodes.0.delete(path, None).await.unwrap();
-            }
-        }
-    };
-    registry::publishing_after_another_took_the_name_does_nothing(
-        &site.board(),
-        &site.board(),
-        remove,
-    )
-    .await;
 }
 
 /// Proxies one connection after the other, and records the requests.
