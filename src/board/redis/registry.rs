@@ -18,10 +18,12 @@ use super::{
     events::message::announcement,
     keys::{KeyPart, Keys},
     link::{READ, RedisClient, RequestKind},
+    write::scripts::{Call, Script},
 };
 use crate::{
     board::{
         BoardError, EventKind, Result,
+        net::cause::ServerCause,
         own_entry::{ConductorEntry, LIFE, MOST_CONDUCTORS, crowded, kept},
         wire::{as_json, conductor::EntryRecord},
     },
@@ -29,9 +31,6 @@ use crate::{
 };
 
 const DOING: RequestKind = RequestKind::once("register with");
-
-/// Keeps or removes an entry in one step, by its token.
-const REGISTER: &str = include_str!("write/scripts/register.lua");
 
 const ENTRIES_PER_REQUEST: usize = 100;
 
@@ -78,21 +77,22 @@ impl RedisEntry {
         Ok(answer != "other")
     }
 
+    /// Keeps or removes the entry in one step, by its token.
     async fn register(&self, text: &str) -> Result<String> {
-        let report = self.report.lock().clone();
-        let mut register = cmd("EVAL");
-        register
-            .arg(REGISTER)
-            .arg(3)
-            .arg(self.keys.conductor(&self.entry.name))
-            .arg(self.keys.conductor_seen(&self.entry.name))
-            .arg(self.keys.conductor_status(&self.entry.name))
-            .arg(&self.entry.token)
-            .arg(text)
-            .arg(LIFE.as_millis().to_string())
-            .arg(as_json(&report))
-            .arg(kept(&report).as_millis().to_string());
-        self.client.ask(DOING, &register).await
+        let (name, report) = (&self.entry.name, self.report.lock().clone());
+        let mut call = Call::of(Script::Register);
+        call.key("entry", self.keys.conductor(name))
+            .key("copy", self.keys.conductor_seen(name))
+            .key("status", self.keys.conductor_status(name))
+            .arg("token", self.entry.token.as_str())
+            .arg("text", text)
+            .arg("entry_life", LIFE.as_millis().to_string())
+            .arg("report", as_json(&report))
+            .arg("copy_life", kept(&report).as_millis().to_string());
+        match call.answer(&self.client, DOING).await? {
+            Value::BulkString(word) => Ok(String::from_utf8_lossy(&word).into_owned()),
+            _ => Err(self.client.error(DOING, ServerCause::UnexpectedReply)),
+        }
     }
 
     async fn publish(&self, kind: EventKind) {

@@ -269,8 +269,8 @@ impl Redis {
     }
 
     fn add_history(&self, call: &mut Call) {
-        call.arg("past", self.keys.history())
-            .arg("history", self.history.to_string());
+        call.arg("history", self.keys.history())
+            .arg("history_length", self.history.to_string());
     }
 
     fn add_remembered(&self, call: &mut Call, ended: Option<HistoryRecord>) {

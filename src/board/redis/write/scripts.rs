@@ -8,7 +8,7 @@ use crate::{
     board::{
         BoardError,
         net::cause::ServerCause,
-        redis::link::{CommandReply, RedisClient, RequestFailure, WRITE},
+        redis::link::{CommandReply, RedisClient, RequestFailure, RequestKind, WRITE},
         wire::sidecar::Sidecar,
     },
     job::{History, JobKey, Owner},
@@ -28,10 +28,11 @@ pub(crate) enum Script {
     Restore,
     Purge,
     Load,
+    Register,
 }
 
 impl Script {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; Self::Register as usize + 1] = [
         Self::Post,
         Self::PostNew,
         Self::Claim,
@@ -40,6 +41,7 @@ impl Script {
         Self::Restore,
         Self::Purge,
         Self::Load,
+        Self::Register,
     ];
 
     fn body(self) -> &'static str {
@@ -52,6 +54,7 @@ impl Script {
             Self::Restore => include_str!("scripts/restore.lua"),
             Self::Purge => include_str!("scripts/purge.lua"),
             Self::Load => include_str!("scripts/load.lua"),
+            Self::Register => include_str!("scripts/register.lua"),
         }
     }
 
@@ -167,25 +170,11 @@ impl Call {
         hashed.get_hash()
     }
 
-    /// A server without the script gets its source; its error guarantees that nothing ran before.
     pub(crate) async fn run(&self, client: &RedisClient) -> Result<Vec<Reply>, RequestFailure> {
         if self.jobs == 0 {
             return Ok(Vec::new());
         }
-        let mut answer = self.send(client, "EVALSHA", self.hash()).await?;
-        if matches!(&answer, Err(error) if error.code() == "NOSCRIPT") {
-            answer = self.send(client, "EVAL", &self.code()).await?;
-        }
-        let answer = answer.map_err(|error| {
-            // A script reads its first key first.
-            let key = self
-                .keys
-                .values
-                .first()
-                .map(|key| String::from_utf8_lossy(key));
-            RequestFailure::NotSent(client.refusal(WRITE, &error, key.as_deref()))
-        })?;
-        Reply::all(answer)
+        Reply::all(self.answer(client, WRITE).await?)
             .filter(|replies| match self.script {
                 // A claim ends with the last wanted job.
                 Script::Claim => replies.len() <= self.jobs,
@@ -195,9 +184,31 @@ impl Call {
             .ok_or_else(|| RequestFailure::Lost(Reply::unexpected(client)))
     }
 
+    /// A server without the script gets its source; its error guarantees that nothing ran before.
+    pub(crate) async fn answer(
+        &self,
+        client: &RedisClient,
+        doing: RequestKind,
+    ) -> Result<Value, RequestFailure> {
+        let mut answer = self.send(client, doing, "EVALSHA", self.hash()).await?;
+        if matches!(&answer, Err(error) if error.code() == "NOSCRIPT") {
+            answer = self.send(client, doing, "EVAL", &self.code()).await?;
+        }
+        answer.map_err(|error| {
+            // A script reads its first key first.
+            let key = self
+                .keys
+                .values
+                .first()
+                .map(|key| String::from_utf8_lossy(key));
+            RequestFailure::NotSent(client.refusal(doing, &error, key.as_deref()))
+        })
+    }
+
     async fn send(
         &self,
         client: &RedisClient,
+        doing: RequestKind,
         how: &str,
         script: &str,
     ) -> Result<CommandReply, RequestFailure> {
@@ -208,7 +219,7 @@ impl Call {
         }
         let mut commands = Pipeline::with_capacity(1);
         commands.add_command(command);
-        let mut answers = client.exchange(WRITE, &commands).await?;
+        let mut answers = client.exchange(doing, &commands).await?;
         Ok(answers.pop().unwrap_or(Ok(Value::Nil)))
     }
 }
@@ -279,7 +290,7 @@ impl Reply {
             ("no-such-job", _) => BoardError::NoSuchJob,
             ("already-claimed", _) => BoardError::AlreadyClaimed { owner: owner() },
             ("not-claimed", _) => BoardError::NotClaimed,
-            ("not-held-back", _) => BoardError::NotHeldBack,
+            ("not-delayed", _) => BoardError::NotHeldBack,
             ("not-owner", Some(wanted)) => BoardError::NotOwner {
                 owner: owner(),
                 wanted: wanted.clone(),

@@ -1,4 +1,4 @@
--- Starts every script that changes jobs. `Call` (scripts.rs) puts these before it:
+-- Starts every script. `Call` (scripts.rs) puts these before it:
 --   local NAME      for each name below that the script's header lists, from KEYS and ARGV
 --   turn_to(job)    sets the names that each job has
 --   first, jobs     the place in ARGV of the first job's arguments; the number of jobs
@@ -12,7 +12,8 @@
 --   channel                      where the events are published
 --   now, time                    the time of the change, as msgpack and as text
 --   life                         how long a claim lasts, in ms; "" for one that never expires
---   past, history, remembered    the stream of the history, its length, and of each job its entry
+--   history, history_length      the stream of the history, and the most entries that it keeps
+--   remembered                   of each job: its entry in the history
 --   field                        of each job, in the hashes
 --   owner, fence                 of the claim; the fence "" for any claim of that owner
 --   remark                       the audit entry, as JSON
@@ -23,15 +24,15 @@
 --   already-claimed OWNER        as not-owner OWNER; the owner is "" if unreadable
 --   not-claimed, changed         there is no claim, or another claim or posting than expected
 --   postponed TIME               the delay of the job
---   not-held-back                there is no delay to end
+--   not-delayed                  there is no delay to end
 --   unreadable SIDE              the sidecar, which cannot be read
 --   failed WHY                   an error that concerns this job alone
 
 -- Before Redis 7, replicas may run the script again unless told to copy its effects; this script reads the clock.
 if redis.replicate_commands then redis.replicate_commands() end
 
--- Fails before any change if the user lacks a right that the script may need. Redis before 7 cannot tell; a denied command
--- then fails when the script reaches it.
+-- Fails before any change if the user lacks a right that the script may need. The server itself checks only whether the
+-- user may use the declared keys. Redis before 7 cannot tell; a denied command then fails when the script reaches it.
 local function permit(commands, ...)
   if not redis.acl_check_cmd then return end
   for _, command in ipairs(commands) do
@@ -124,7 +125,7 @@ end
 local function remember(side)
   if remembered == "" then return "" end
   if not side or #side > LARGEST_SIDE then side = "" end
-  local added = redis.pcall("XADD", past, "MAXLEN", "~", history, "*", "job", remembered, "side", side)
+  local added = redis.pcall("XADD", history, "MAXLEN", "~", history_length, "*", "job", remembered, "side", side)
   return type(added) == "table" and added.err or ""
 end
 

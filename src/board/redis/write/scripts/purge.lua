@@ -1,6 +1,6 @@
 -- Deletes trashed jobs for good.
 -- Keys       `listings`, `trash`; of each job: `owned`, `modified`, `sidecar`
--- Arguments  `channel`, `time`, `past`, `history`; of each job: `field`, `remark`, `remembered`
+-- Arguments  `channel`, `time`, `history`, `history_length`; of each job: `field`, `remark`, `remembered`
 -- Replies    for each job: ok (why the history lacks it), no-such-job, failed
 permit({ "HEXISTS" }, listings, "field")
 permit({ "HGET", "HDEL" }, trash, "field")

@@ -1,11 +1,8 @@
--- Renews the entry of a conductor, or removes it. An entry of another process with the same name stays. Runs
--- without the prelude.
+-- Renews the entry of a conductor, or removes it. An entry of another process with the same name stays.
 -- Keys       `entry`; `copy` of the entry, kept while claims may last; `status`, kept as long
 -- Arguments  `token` of the process; `text` of the entry, "" to remove it; `entry_life` in ms; `report`, the text of
 --            the status; `copy_life` in ms, also of the status
 -- Replies    entered, kept, removed, gone or other
-local entry, copy, status = unpack(KEYS)
-local token, text, entry_life, report, copy_life = unpack(ARGV)
 
 local function put(key, value, life)
   -- An unchanged value is not written again, so that subscribers are not notified.

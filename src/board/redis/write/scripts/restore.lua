@@ -2,7 +2,7 @@
 -- Keys       `listings`, `trash`; of each job: `owned`, `modified`, `sidecar`
 -- Arguments  `channel`, `time`, `now`; of each job: `field`, `remark`; `wanted`, the new posting of a job whose posting
 --            is still `seen`, both "" for no edit; flags: `is_trashed`; `keeps_attempts`, since failures always stay
--- Replies    for each job: ok, no-such-job, exists, already-claimed, unreadable, not-held-back, changed, failed
+-- Replies    for each job: ok, no-such-job, exists, already-claimed, unreadable, not-delayed, changed, failed
 -- An edit changes nothing else; in the trash, it publishes no event.
 permit({ "HGET", "HDEL" }, trash, "field")
 permit({ "HGET", "HSET", "HEXISTS" }, listings, "field", "value")
@@ -20,7 +20,7 @@ local function refusal(side, raw, posting)
   if not side then return { "unreadable", raw } end
   if side.not_before and side.not_before > time then return nil end
   local count = (side.attempts or 0) + (side.postponed or 0)
-  if keeps_attempts == "1" or count == 0 then return { "not-held-back" } end
+  if keeps_attempts == "1" or count == 0 then return { "not-delayed" } end
 end
 
 local function reset(side)

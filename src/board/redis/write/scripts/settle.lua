@@ -1,13 +1,13 @@
 -- Abandons, consumes or trashes jobs, each by its own authority.
 -- Keys       `listings`, `trash`; of each job: `owned`, `modified`, `sidecar`
--- Arguments  `channel`, `time`, `now`, `past`, `history`; `moves`, the hash of the moves; of each job: `field`,
---            `owner`, `fence`, `remark`, `remembered`; `outcome`, "abandon", "consume", "give-up" or "trash";
+-- Arguments  `channel`, `time`, `now`, `history`, `history_length`; `moves`, the hash of the moves; of each job:
+--            `field`, `owner`, `fence`, `remark`, `remembered`; `outcome`, "abandon", "consume", "give-up" or "trash";
 --            `authority`, "owner" (of that name), "seen" (claimed by that owner) or "free" (seen unclaimed);
 --            `not_before` (text); `attempts` and `postponed`, by how many to change the counts; `failure` (JSON);
 --            `commit`, the field to write in moves with the end of the job
 -- Replies    for each job: ok ("1" if a namesake left the trash, why the history lacks the job), no-such-job,
 --            not-claimed, not-owner, changed, failed
--- past is no declared key: a user without the right to write to it can still settle jobs.
+-- history is no declared key: a user without the right to write to it can still settle jobs.
 permit({ "HGET", "HDEL" }, listings, "field")
 permit({ "HSET", "HEXISTS" }, trash, "field", "value")
 turn_to(1)
@@ -62,7 +62,7 @@ return for_each_job(function()
   if refused then return refused end
   local replaced, forgotten = "0", ""
   -- A fence that was asked for is the one that it was compared with.
-  local facts = {
+  local event = {
     owner = owner, fence = fence ~= "" and fence or fence_of(owner),
     outcome = ENDED[outcome], remark = remark ~= "" and remark or nil,
   }
@@ -85,6 +85,6 @@ return for_each_job(function()
     redis.call("DEL", owned)
     if outcome == "trash" then redis.call("HDEL", listings, field) end
   end
-  note(EVENT_OF[outcome], posting, facts)
+  note(EVENT_OF[outcome], posting, event)
   return { "ok", replaced, forgotten }
 end)
