@@ -5,8 +5,8 @@ use chrono::{DateTime, Utc};
 
 use super::{BoardError, ClaimRules, NOT_AHEAD, Result, wire::sidecar::Sidecar};
 use crate::job::{
-    Aftermath, Authority, Claimant, Decision, ExpectedState, Failure, Fence, Holding, Owner,
-    Restore, Settlement,
+    Aftermath, Authority, Claimant, Decision, ExpectedState, Failure, Fence, Holding, JobChange,
+    Owner, Restore, Settlement,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -120,9 +120,9 @@ impl Sidecar {
 
     /// Returns the record of a restored or retried job: attempts start from zero unless they are to be kept.
     pub(super) fn restored(self, restore: &Restore) -> Self {
-        let before = match restore.keeps_attempts {
-            true => self.clone(),
-            false => Self::default(),
+        let before = match restore.change {
+            JobChange::Restart => Self::default(),
+            JobChange::Continue | JobChange::Edit(_) => self.clone(),
         };
         Self {
             attempts: before.attempts,

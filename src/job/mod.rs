@@ -40,7 +40,9 @@ pub(crate) use self::{
     key::{JobKey, standard_uuid},
     moves::{MOST_RECORDS, MOVER, MoveRecord, Stage},
     pause::{MOST_PAUSES, Pause, Pauses},
-    settlement::{Aftermath, Authority, Decision, ExpectedState, Purge, Restore, Settlement},
+    settlement::{
+        Aftermath, Authority, Decision, ExpectedState, JobChange, Purge, Restore, Settlement,
+    },
 };
 
 named! {

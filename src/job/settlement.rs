@@ -120,15 +120,23 @@ impl ExpectedState {
     }
 }
 
-/// Resets the attempts of a job from the trash or of an unclaimed job, or edits an unclaimed or trashed job.
+/// A change of an unclaimed job of the board or of a trashed job.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Restore {
     pub(crate) key: JobKey,
     pub(crate) location: Location,
-    pub(crate) keeps_attempts: bool,
+    pub(crate) change: JobChange,
     pub(crate) audit: Option<AuditEntry>,
-    /// The change of a posting, which keeps its place, attempts and failures.
-    pub(crate) edit: Option<Edit>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum JobChange {
+    /// Puts the job on the board without a delay; its attempts start from zero.
+    Restart,
+    /// As `Restart`, but keeps the attempts.
+    Continue,
+    /// Changes the posting of the job, which keeps its place, attempts and failures.
+    Edit(Edit),
 }
 
 impl Restore {
@@ -136,9 +144,8 @@ impl Restore {
         Self {
             key,
             location: Location::Trash,
-            keeps_attempts: false,
+            change: JobChange::Restart,
             audit,
-            edit: None,
         }
     }
 }

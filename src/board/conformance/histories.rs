@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     board::{BoardError, EventKind, testing::needs::is_full},
-    job::{Claim, ExpectedState, Fence, Holding, Purge, Restore},
+    job::{Claim, ExpectedState, Fence, Holding, JobChange, Purge, Restore},
 };
 
 pub(crate) const WHO: [&str; 3] = ["ada", "bob", "eve"];
@@ -283,7 +283,10 @@ impl<'a> History<'a> {
         };
         let restore = Restore {
             location,
-            keeps_attempts,
+            change: match keeps_attempts {
+                true => JobChange::Continue,
+                false => JobChange::Restart,
+            },
             ..Restore::from_trash(key.clone(), None)
         };
         let answers = self.actors[job].restore(&[restore]).await.unwrap();

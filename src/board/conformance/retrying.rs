@@ -10,13 +10,16 @@ use super::{
 };
 use crate::{
     board::{BoardError, EventKind},
-    job::{Edit, Restore, State},
+    job::{Edit, JobChange, Restore, State},
 };
 
 async fn retry(board: &Subject, key: &JobKey, keeps_attempts: bool) -> Result<()> {
     let retry = Restore {
         location: Location::Board,
-        keeps_attempts,
+        change: match keeps_attempts {
+            true => JobChange::Continue,
+            false => JobChange::Restart,
+        },
         ..Restore::from_trash(key.clone(), audit("mended"))
     };
     board.restore(&[retry]).await.unwrap().pop().unwrap()
@@ -104,7 +107,7 @@ pub(crate) async fn restored_job_can_keep_its_attempts(board: &Subject) {
     let key = post_one(board, "resize").await;
     trash(board, &key).await;
     let restore = Restore {
-        keeps_attempts: true,
+        change: JobChange::Continue,
         ..Restore::from_trash(key.clone(), None)
     };
     board
@@ -124,7 +127,7 @@ pub(crate) async fn restored_job_can_keep_its_attempts(board: &Subject) {
 fn edit(key: &JobKey, edit: Edit) -> Restore {
     Restore {
         location: Location::Board,
-        edit: Some(edit),
+        change: JobChange::Edit(edit),
         ..Restore::from_trash(key.clone(), audit("renamed"))
     }
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     board::{BoardError, Part},
-    job::{Claim, Edit, ExpectedState, Malformed, MoveRecord, Pause, Purge, Restore},
+    job::{Claim, Edit, ExpectedState, JobChange, Malformed, MoveRecord, Pause, Purge, Restore},
 };
 
 /// The stored data of one board.
@@ -94,7 +94,7 @@ pub(crate) async fn malformed_record_stays_until_it_is_overridden(
         ..Edit::default()
     };
     let edit = Restore {
-        edit: Some(rename),
+        change: JobChange::Edit(rename),
         ..retry.clone()
     };
     let refused = restore(board, edit).await;

@@ -15,8 +15,8 @@ use crate::{
     commands::parts::{notes::no_history, reason::ReasonArgs},
     context::{Consent, Context},
     job::{
-        Aftermath, AuditEntry, Decision, Entry, Failure, Identity, Job, Location, Origin, Owner,
-        Purge, Restore, Settlement,
+        Aftermath, AuditEntry, Decision, Entry, Failure, Identity, Job, JobChange, Origin, Owner,
+        Purge, Restore, Settlement, Location,
     },
     output::{count_jobs, rfc3339, short},
     suggest::Suggestion,
@@ -283,23 +283,24 @@ impl<'a> Executor<'a> {
     fn restore(&self, entry: &Entry) -> Restore {
         let job = entry.job();
         let seen = job.map_or(Location::Trash, |job| job.location);
-        let (location, keeps_attempts, edit) = match self.action {
+        let (location, change) = match self.action {
             Action::Change(edit) => {
                 let location = job.map_or(Location::Board, |job| job.location);
-                (location, true, Some(edit.clone()))
+                (location, JobChange::Edit(edit.clone()))
             }
-            Action::Retry { keep_attempts } => (seen, *keep_attempts, None),
-            _ => (seen, false, None),
+            Action::Retry {
+                keep_attempts: true,
+            } => (seen, JobChange::Continue),
+            _ => (seen, JobChange::Restart),
         };
         Restore {
             key: entry.key().clone(),
             location,
-            keeps_attempts,
+            change,
             audit: match (self.action, location) {
                 (Action::Change(_), Location::Trash) => self.audit_in_trash(job),
                 _ => self.audit.clone(),
             },
-            edit,
         }
     }
 

@@ -14,7 +14,7 @@ use crate::{
         },
         wire::as_json,
     },
-    job::{AuditEntry, Departure, Edit, JobKey, Location, Purge, Restore},
+    job::{AuditEntry, Departure, Edit, JobChange, JobKey, Purge, Restore, Location},
 };
 
 impl Change<'_> {
@@ -22,7 +22,7 @@ impl Change<'_> {
         let job = self.require(restore.location, &restore.key)?;
         let is_trashed = restore.location == Location::Trash;
         let (sequence, audit) = (job.sequence, restore.audit.as_ref());
-        if let Some(edit) = restore.edit.as_ref().filter(|_| is_trashed) {
+        if let (JobChange::Edit(edit), true) = (&restore.change, is_trashed) {
             self.edit(&job, edit)?;
             return Ok(self.put_audit(sequence, audit)?);
         }
@@ -33,14 +33,15 @@ impl Change<'_> {
         if let owner @ Some(_) = job.owner() {
             return Err(BoardError::AlreadyClaimed { owner }.into());
         }
-        let job = match &restore.edit {
-            Some(edit) => {
+        let job = match &restore.change {
+            JobChange::Edit(edit) => {
                 self.edit(&job, edit)?;
                 self.require(Location::Board, &restore.key)?
             }
-            None => {
+            change => {
+                let keeps_attempts = *change == JobChange::Continue;
                 let history = job.side.clone().history();
-                if !is_trashed && !history.is_in_the_way(self.now.time(), restore.keeps_attempts) {
+                if !is_trashed && !history.is_in_the_way(self.now.time(), keeps_attempts) {
                     return Err(BoardError::NotHeldBack.into());
                 }
                 let side = job.side.clone().restored(restore);
@@ -49,7 +50,7 @@ impl Change<'_> {
                 RowJob { not_before, ..job }
             }
         };
-        if audit.is_none() || restore.edit.is_some() {
+        if audit.is_none() || matches!(restore.change, JobChange::Edit(_)) {
             self.put_audit(sequence, audit)?;
         }
         Ok(self.log_exit(EventKind::Restored, &job, None, audit)?)

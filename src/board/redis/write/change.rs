@@ -18,7 +18,7 @@ use crate::{
     },
     job::{
         Aftermath, AuditEntry, Authority, Claim, Claimant, Claimed, Decision, ExpectedState, Fence,
-        JobKey, Location, MoveRecord, Owner, Purge, Restore, Settlement, Term,
+        JobChange, JobKey, MoveRecord, Owner, Purge, Restore, Settlement, Location, Term,
     },
 };
 
@@ -204,7 +204,7 @@ impl Redis {
             let Ok((seen, wanted)) = edit else { continue };
             self.add_job(&mut call, &field_of(&job.key));
             call.arg("is_trashed", flag(job.location == Location::Trash))
-                .arg("keeps_attempts", flag(job.keeps_attempts))
+                .arg("keeps_attempts", flag(job.change == JobChange::Continue))
                 .arg("remark", audit_text(job.audit.as_ref()))
                 .arg("seen", seen.as_slice())
                 .arg("wanted", wanted.as_slice());
@@ -224,7 +224,7 @@ impl Redis {
         for location in Location::LIVE {
             let edited = jobs
                 .iter()
-                .filter(|job| job.edit.is_some() && job.location == location);
+                .filter(|job| matches!(job.change, JobChange::Edit(_)) && job.location == location);
             let fields: Vec<_> = edited.map(|job| field_of(&job.key)).collect();
             let postings = self.postings(location, &fields).await?;
             found.extend(
@@ -235,7 +235,7 @@ impl Redis {
             );
         }
         let edits = jobs.iter().map(|job| {
-            let Some(edit) = &job.edit else {
+            let JobChange::Edit(edit) = &job.change else {
                 return Ok((Vec::new(), Vec::new()));
             };
             let seen = found.remove(&(job.location, field_of(&job.key))).flatten();

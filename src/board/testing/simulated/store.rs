@@ -24,8 +24,8 @@ use crate::{
     },
     job::{
         Authority, Claim, ClaimEnd, Claimant, Claimed, Conductor, Decision, Draft, Entry,
-        ExpectedState, Fence, Holding, Job, JobKey, Location, Owner, Pause, Restore, Settlement,
-        Term,
+        ExpectedState, Fence, Holding, Job, JobChange, JobKey, Owner, Pause, Restore, Settlement,
+        Location, Term,
     },
     process::{clock, simulation::Machine},
 };
@@ -570,7 +570,8 @@ impl Store {
             return Err(BoardError::AlreadyClaimed { owner });
         }
         let history = record.side.clone().history();
-        if !is_trashed && !history.is_in_the_way(wall, restore.keeps_attempts) {
+        let keeps_attempts = restore.change == JobChange::Continue;
+        if !is_trashed && !history.is_in_the_way(wall, keeps_attempts) {
             return Err(BoardError::NotHeldBack);
         }
         let Some(mut record) = location.remove(&restore.key) else {

@@ -18,7 +18,7 @@ use crate::{
             read::record::JobNodes,
         },
     },
-    job::{Edit, Location, Purge, Restore},
+    job::{Edit, JobChange, Purge, Restore, Location},
 };
 
 impl BoardSession<'_> {
@@ -43,13 +43,10 @@ impl BoardSession<'_> {
         for _ in 0..TRIES {
             let found = self.record(restore.location, &restore.key).await?;
             let record = self.require(found.as_ref())?;
-            if is_trashed && restore.edit.is_none() && !is_numbered(&restore.key) {
-                return Err(Unsupported::NameWithoutNumber.into());
-            }
-            let tried = match &restore.edit {
-                Some(edit) if is_trashed => self.try_to_edit(record, restore, edit).await?,
-                None if is_trashed => self.try_to_restore(record, restore).await?,
-                _ => self.try_to_retry_now(record, restore).await?,
+            let tried = match &restore.change {
+                _ if !is_trashed => self.try_to_retry_now(record, restore).await?,
+                JobChange::Edit(edit) => self.try_to_edit(record, restore, edit).await?,
+                _ => self.try_to_restore(record, restore).await?,
             };
             let Err(refused) = tried else {
                 return Ok(());
@@ -67,6 +64,9 @@ impl BoardSession<'_> {
         record: &JobNodes,
         restore: &Restore,
     ) -> Result<Result<(), RefusedStep>> {
+        if !is_numbered(&restore.key) {
+            return Err(Unsupported::NameWithoutNumber.into());
+        }
         let mark = self.mark_of(record).await?;
         if mark.as_ref().is_some_and(|mark| mark.on_board.is_some()) {
             return Err(exists(record));
@@ -132,14 +132,14 @@ impl BoardSession<'_> {
         record.require_job()?;
         let side = record.readable_side();
         let mut side = side.map_err(|problem| BoardError::Unclaimable { problem })?;
-        let posting = match &restore.edit {
-            Some(edit) => {
+        let posting = match &restore.change {
+            JobChange::Edit(edit) => {
                 side.audit = restore.audit.clone();
                 self.edited(record, edit)?
             }
-            None => {
+            change => {
                 let history = side.clone().history();
-                if !history.is_in_the_way(Utc::now(), restore.keeps_attempts) {
+                if !history.is_in_the_way(Utc::now(), *change == JobChange::Continue) {
                     return Err(BoardError::NotHeldBack);
                 }
                 side = side.restored(restore);
