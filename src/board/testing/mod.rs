@@ -3,6 +3,8 @@
 #[macro_use]
 #[path = "../../../tests/cli/support/macros.rs"]
 mod macros;
+#[macro_use]
+mod unasked;
 
 #[path = "../../../tests/cli/support/servers/authority.rs"]
 mod authority;

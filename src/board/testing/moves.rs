@@ -13,13 +13,12 @@ use serde_json::json;
 
 use crate::{
     board::{
-        Board, BoardError, Capabilities, ClaimRules, Events, Examined, Health, JobRef, Part,
-        Posted, Query, Result, Settled, rules::permit_settlement,
+        Board, BoardError, Capabilities, ClaimRules, JobRef, Posted, Query, Result, Settled,
+        rules::permit_settlement,
     },
     job::{
-        AuditEntry, Claim, ClaimEnd, Claimant, Claimed, Conductor, ConductorReport, Decision,
-        Departure, Draft, End, Entry, Fence, Holding, Job, JobKey, Location, MOVER, MoveRecord,
-        Owner, Pause, Purge, Restore, Settlement, Stage, Term,
+        AuditEntry, Claim, ClaimEnd, Claimant, Claimed, Decision, Departure, Draft, End, Entry,
+        Fence, Holding, Job, JobKey, Location, MOVER, MoveRecord, Owner, Settlement, Stage, Term,
     },
 };
 
@@ -377,43 +376,8 @@ impl Board for MoveBoard {
 
     async fn close(&self) {}
 
-    async fn lease_term(&self, _: std::time::Duration) -> Result<std::time::Duration> {
-        unreachable!()
-    }
-    async fn restore(&self, _: &[Restore]) -> Result<Vec<Result<()>>> {
-        unreachable!()
-    }
-    async fn purge(&self, _: &[Purge]) -> Result<Vec<Result<Settled>>> {
-        unreachable!()
-    }
-    async fn events(&self) -> Result<Events<'_>> {
-        unreachable!()
-    }
-    async fn register(&self, _: &Conductor) -> Result<()> {
-        unreachable!()
-    }
-    async fn publish(&self, _: &ConductorReport) -> Result<()> {
-        unreachable!()
-    }
-    async fn conductors(&self) -> Result<Vec<Conductor>> {
-        unreachable!()
-    }
-    async fn pause(&self, _: &Pause) -> Result<()> {
-        unreachable!()
-    }
-    async fn resume(&self, _: &str, _: &AuditEntry) -> Result<bool> {
-        unreachable!()
-    }
-    async fn pauses(&self) -> Result<Vec<Pause>> {
-        unreachable!()
-    }
-    async fn health(&self) -> Result<Health> {
-        unreachable!()
-    }
-    async fn examine(&self, _: Part) -> Result<Examined> {
-        unreachable!()
-    }
-    async fn check_history(&self) -> Result<()> {
-        unreachable!()
+    unasked! {
+        lease_term restore purge events register publish conductors pause resume pauses health
+        examine check_history
     }
 }

@@ -20,13 +20,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::{
     board::{
-        Board, BoardError, Capabilities, ClaimRules, Event, EventKind, Events, Examined, Health,
-        JobRef, Part, Posted, Query, Result, Settled, Which, event::Subject,
+        Board, BoardError, Capabilities, Event, EventKind, Events, JobRef, Query, Result, Settled,
+        Which, event::Subject,
     },
-    job::{
-        Claim, ClaimEnd, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, Holding, Job,
-        JobKey, Location, MoveRecord, Owner, Settlement,
-    },
+    job::{Claim, ClaimEnd, Entry, Holding, Job, JobKey, Location, Owner, Settlement},
 };
 
 /// The reply to renewals; `None` means that no reply comes.
@@ -201,69 +198,19 @@ impl Board for Scripted {
 
     async fn close(&self) {}
 
-    async fn lease_term(&self, _: std::time::Duration) -> Result<std::time::Duration> {
-        unasked()
-    }
-    async fn post(&self, _: &[Draft], _: Option<&Claimant>) -> Result<Vec<Result<Posted>>> {
-        unasked()
-    }
-    async fn claim(
-        &self,
-        _: &[JobKey],
-        _: &Claimant,
-        _: usize,
-        _: ClaimRules,
-    ) -> Result<Vec<Result<Claimed>>> {
-        unasked()
-    }
     async fn settle(&self, _: &[Settlement]) -> Result<Vec<Result<Settled>>> {
         match self.settled.lock().unwrap().pop_front() {
             Some(answer) => Ok(vec![Ok(answer?)]),
             None => unasked(),
         }
     }
-    async fn restore(&self, _: &[crate::job::Restore]) -> Result<Vec<Result<()>>> {
-        unasked()
-    }
-    async fn purge(&self, _: &[crate::job::Purge]) -> Result<Vec<Result<Settled>>> {
-        unasked()
-    }
-    async fn register(&self, _: &Conductor) -> Result<()> {
-        unasked()
-    }
-    async fn publish(&self, _: &ConductorReport) -> Result<()> {
-        unasked()
-    }
-    async fn conductors(&self) -> Result<Vec<Conductor>> {
-        unasked()
-    }
-    async fn pause(&self, _: &crate::job::Pause) -> Result<()> {
-        unasked()
-    }
-    async fn resume(&self, _: &str, _: &crate::job::AuditEntry) -> Result<bool> {
-        unasked()
-    }
     async fn pauses(&self) -> Result<Vec<crate::job::Pause>> {
         Ok(Vec::new())
     }
-    async fn begin_move(&self, _: &MoveRecord) -> Result<()> {
-        unasked()
-    }
-    async fn moves(&self) -> Result<Vec<MoveRecord>> {
-        unasked()
-    }
-    async fn end_moves(&self, _: &[MoveRecord]) -> Result<()> {
-        unasked()
-    }
-    async fn health(&self) -> Result<Health> {
-        unasked()
-    }
-    async fn examine(&self, _: Part) -> Result<Examined> {
-        unasked()
-    }
 
-    async fn check_history(&self) -> Result<()> {
-        unasked()
+    unasked! {
+        lease_term post claim restore purge register publish conductors pause resume begin_move
+        moves end_moves health examine check_history
     }
 }
 

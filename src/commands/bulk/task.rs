@@ -15,8 +15,8 @@ use crate::{
     commands::parts::{notes::no_history, reason::ReasonArgs},
     context::{Consent, Context},
     job::{
-        Aftermath, AuditEntry, Decision, Entry, Failure, Identity, Job, JobChange, Origin, Owner,
-        Purge, Restore, Settlement, Location,
+        Aftermath, AuditEntry, Decision, Entry, Failure, Identity, Job, JobChange, Location,
+        Origin, Owner, Purge, Restore, Settlement,
     },
     output::{count_jobs, rfc3339, short},
     suggest::Suggestion,

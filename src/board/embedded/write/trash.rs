@@ -14,7 +14,7 @@ use crate::{
         },
         wire::as_json,
     },
-    job::{AuditEntry, Departure, Edit, JobChange, JobKey, Purge, Restore, Location},
+    job::{AuditEntry, Departure, Edit, JobChange, JobKey, Location, Purge, Restore},
 };
 
 impl Change<'_> {

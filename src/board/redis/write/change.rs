@@ -18,7 +18,7 @@ use crate::{
     },
     job::{
         Aftermath, AuditEntry, Authority, Claim, Claimant, Claimed, Decision, ExpectedState, Fence,
-        JobChange, JobKey, MoveRecord, Owner, Purge, Restore, Settlement, Location, Term,
+        JobChange, JobKey, Location, MoveRecord, Owner, Purge, Restore, Settlement, Term,
     },
 };
 

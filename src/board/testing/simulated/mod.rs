@@ -19,12 +19,12 @@ pub(crate) use self::{
 };
 use crate::{
     board::{
-        Board, Capabilities, ClaimRules, Detail, Event, EventKind, Events, Examined, Health,
-        InitialListing, JobRef, Part, Posted, Query, Result, Settled, show_entries,
+        Board, Capabilities, ClaimRules, Detail, Event, EventKind, Events, InitialListing, JobRef,
+        Posted, Query, Result, Settled, show_entries,
     },
     job::{
         AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
-        Location, MoveRecord, Pause, Purge, Restore, Settlement,
+        Location, Pause, Restore, Settlement,
     },
     process::part,
 };
@@ -232,29 +232,7 @@ impl Board for SimulatedBoard {
 
     async fn close(&self) {}
 
-    async fn purge(&self, _: &[Purge]) -> Result<Vec<Result<Settled>>> {
-        unasked()
+    unasked! {
+        purge begin_move moves end_moves health examine check_history
     }
-    async fn begin_move(&self, _: &MoveRecord) -> Result<()> {
-        unasked()
-    }
-    async fn moves(&self) -> Result<Vec<MoveRecord>> {
-        unasked()
-    }
-    async fn end_moves(&self, _: &[MoveRecord]) -> Result<()> {
-        unasked()
-    }
-    async fn health(&self) -> Result<Health> {
-        unasked()
-    }
-    async fn examine(&self, _: Part) -> Result<Examined> {
-        unasked()
-    }
-    async fn check_history(&self) -> Result<()> {
-        unasked()
-    }
-}
-
-fn unasked() -> ! {
-    panic!("no conductor asks for this")
 }

@@ -24,8 +24,8 @@ use crate::{
     },
     job::{
         Authority, Claim, ClaimEnd, Claimant, Claimed, Conductor, Decision, Draft, Entry,
-        ExpectedState, Fence, Holding, Job, JobChange, JobKey, Owner, Pause, Restore, Settlement,
-        Location, Term,
+        ExpectedState, Fence, Holding, Job, JobChange, JobKey, Location, Owner, Pause, Restore,
+        Settlement, Term,
     },
     process::{clock, simulation::Machine},
 };

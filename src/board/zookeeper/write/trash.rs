@@ -18,7 +18,7 @@ use crate::{
             read::record::JobNodes,
         },
     },
-    job::{Edit, JobChange, Purge, Restore, Location},
+    job::{Edit, JobChange, Location, Purge, Restore},
 };
 
 impl BoardSession<'_> {
