@@ -1,11 +1,11 @@
 //! The history of an embedded board.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::collections::HashMap;
 
 use rusqlite::{Row, params};
 
 use super::{
-    read::record::{entry, malformed, text_of, time_of},
+    read::record::{Column, entry, malformed, select, text_of, time_of},
     store::{
         clock::from_micros,
         transaction::{BoardView, Change},
@@ -32,7 +32,16 @@ impl Change<'_> {
         if self.history == 0 {
             return Ok(());
         }
-        let [uuid, name, book_name, book_uuid, failures, audit] = texts(self);
+        let texts = [
+            "uuid",
+            "name",
+            "book_name",
+            "book_uuid",
+            "failures",
+            "remark",
+        ];
+        let [uuid, name, book_name, book_uuid, failures, audit] =
+            texts.map(|column| self.bounded(column));
         self.run(
             &format!(
                 "INSERT INTO past (ended_on, outcome, succeeded, sequence, uuid, name, priority,
@@ -63,17 +72,8 @@ impl Change<'_> {
     }
 }
 
-fn texts(view: &BoardView<'_>) -> [Cow<'static, str>; 6] {
-    let texts = [
-        "uuid",
-        "name",
-        "book_name",
-        "book_uuid",
-        "failures",
-        "remark",
-    ];
-    texts.map(|column| view.bounded(column))
-}
+/// The place of the first column that only ended jobs have.
+const ENDED: usize = Column::ALL.len();
 
 pub(super) fn entries(view: &BoardView<'_>, most: u32) -> rusqlite::Result<Vec<Entry>> {
     // The journal still knows the owners of recently ended jobs.
@@ -86,21 +86,28 @@ pub(super) fn entries(view: &BoardView<'_>, most: u32) -> rusqlite::Result<Vec<E
         [],
         |row| Ok((row.get(0)?, Owner::from_stored(row.get::<_, Vec<u8>>(1)?))),
     )?;
-    let [uuid, name, book_name, book_uuid, failures, audit] = texts(view);
     // The whole history is read, so its texts are cut.
     let cut = |it| {
         let text = format!("typeof({it}) = 'text' AND length({it}) > {LONGEST_TEXT}");
-        format!("iif({text}, substr({it}, 1, {LONGEST_TEXT}) || '…', {it})")
+        format!("iif({text}, substr({it}, 1, {LONGEST_TEXT}) || '…', {it})").into()
     };
-    let [uuid, name, book_name, book_uuid] = [uuid, name, book_name, book_uuid].map(cut);
+    let columns = select(|column| {
+        use Column::*;
+        match column {
+            Shelf => "2".into(),
+            Size | Ahead | DetailsLength => "0".into(),
+            // As of an unclaimed job.
+            ModifiedOn | Owner | Fence | ClaimedOn | Expires | NotBefore | TrashedOn | Details => {
+                "NULL".into()
+            }
+            Uuid | Name | BookName | BookUuid => cut(view.bounded(column.name())),
+            _ => view.bounded(column.name()),
+        }
+    });
     let outcome = view.bounded("outcome");
-    // First the columns of an unclaimed record.
     view.all(
         &format!(
-            "SELECT sequence, {uuid}, 2, {name}, priority, created_on, NULL, {book_name},
-                    {book_uuid}, NULL, NULL, NULL, NULL, attempts, postponed, NULL, {failures},
-                    NULL, 0, NULL, 0, 0, first_claimed_on, {audit}, ended_on, {outcome},
-                    succeeded, claimed_on
+            "SELECT {columns}, ended_on, {outcome}, succeeded, claimed_on
              FROM past ORDER BY id DESC LIMIT ?1"
         ),
         [most],
@@ -113,7 +120,7 @@ fn read(
     view: &BoardView<'_>,
     owners: &HashMap<i64, Owner>,
 ) -> rusqlite::Result<Entry> {
-    let outcome = text_of(row, 25)?;
+    let outcome = text_of(row, ENDED + 1)?;
     let Ok(departure) = outcome.parse() else {
         let problem = format!("the job has the unknown outcome {:?}", shortened(&outcome));
         return malformed(row, view, Detail::Brief, &problem);
@@ -121,11 +128,11 @@ fn read(
     let mut entry = entry(row, view, Detail::Brief)?;
     if let Entry::Job(job) = &mut entry {
         job.ended = Some(End {
-            on: from_micros(row.get(24)?),
+            on: from_micros(row.get(ENDED)?),
             departure,
-            owner: owners.get(&row.get(0)?).cloned(),
-            claimed_on: time_of(row, 27)?,
-            has_succeeded: row.get(26)?,
+            owner: owners.get(&row.get(Column::Sequence.at())?).cloned(),
+            claimed_on: time_of(row, ENDED + 3)?,
+            has_succeeded: row.get(ENDED + 2)?,
         });
     }
     Ok(entry)

@@ -8,7 +8,7 @@ use crate::{
     board::{
         Event, EventKind,
         embedded::{
-            read::record::{RowJob, audit_of, bytes_or_none, priority_at, text_of, text_or_none},
+            read::record::{RowJob, audit_of, bytes_or_none, priority_of, text_of, text_or_none},
             store::{
                 clock::from_micros,
                 transaction::{BoardView, Change},
@@ -249,7 +249,7 @@ pub(crate) fn subject(
         uuid,
         sequence: Some(sequence),
         name,
-        rank: Rank::new(priority_at(priority), Some(sequence)),
+        rank: Rank::new(priority_of(priority).unwrap_or_default(), Some(sequence)),
         not_before: not_before.map(from_micros),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use rusqlite::{Params, params};
 
-use super::record::{columns, entry, location_number, malformed};
+use super::record::{Column, columns, entry, location_number, malformed};
 use crate::{
     board::{Detail, JobRef, Order, Query, Which, embedded::store::transaction::BoardView},
     job::{Entry, Location},
@@ -51,11 +51,14 @@ pub(crate) fn page(view: &BoardView<'_>, cursor: &mut PageCursor) -> rusqlite::R
     while bytes < PAGE_BYTES
         && let Some(row) = rows.next()?
     {
-        let found = match unreadable.contains(&row.get(0)?) {
+        let found = match unreadable.contains(&row.get(Column::Sequence.at())?) {
             false => entry(row, view, query.detail)?,
             true => malformed(row, view, query.detail, "the details are not valid JSON")?,
         };
-        last = (row.get(4)?, row.get(0)?);
+        last = (
+            row.get(Column::Priority.at())?,
+            row.get(Column::Sequence.at())?,
+        );
         bytes += match (&found, query.detail) {
             (Entry::Job(job), Detail::Whole | Detail::Stored) => job.size,
             (Entry::Malformed(record), _) => record.size,

@@ -1,6 +1,6 @@
 //! Decodes rows of the job table.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use chrono::{DateTime, Utc};
 use rusqlite::{
@@ -39,11 +39,8 @@ pub(crate) fn priority_number(priority: Priority) -> i64 {
     Priority::VeryHigh as i64 - priority as i64
 }
 
-pub(crate) fn priority_at(number: i64) -> Priority {
-    usize::try_from(number)
-        .ok()
-        .and_then(|at| Priority::ALL.get(at).copied())
-        .unwrap_or_default()
+pub(crate) fn priority_of(number: i64) -> Option<Priority> {
+    Priority::ALL.get(usize::try_from(number).ok()?).copied()
 }
 
 #[derive(Debug, Clone)]
@@ -112,39 +109,66 @@ impl RowJob {
     }
 }
 
+macro_rules! columns {
+    ($($column:ident $name:literal)*) => {
+        /// The columns of the record of a job, in their order, and their SQL.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Column {
+            $($column),*
+        }
+
+        impl Column {
+            pub(crate) const ALL: &[Self] = &[$(Self::$column),*];
+
+            pub(crate) fn name(self) -> &'static str {
+                match self {
+                    $(Self::$column => $name),*
+                }
+            }
+
+            /// Returns its place in a row.
+            pub(crate) const fn at(self) -> usize {
+                self as usize
+            }
+        }
+    };
+}
+
+columns! {
+    Sequence "sequence" Uuid "uuid" Shelf "shelf" Name "name" Priority "priority" CreatedOn "created_on"
+    ModifiedOn "modified_on" BookName "book_name" BookUuid "book_uuid" Owner "owner" Fence "fence"
+    ClaimedOn "claimed_on" Expires "expires" Attempts "attempts" Postponed "postponed" NotBefore "not_before"
+    Failures "failures" TrashedOn "trashed_on" Size "octet_length(name) + octet_length(details)"
+    Details "details" Ahead "ahead" DetailsLength "octet_length(details)"
+    FirstClaimedOn "first_claimed_on" Audit "remark"
+}
+
+/// Returns the SQL of all columns, each as the function writes it.
+pub(crate) fn select(sql: impl Fn(Column) -> Cow<'static, str>) -> String {
+    let all: Vec<_> = Column::ALL.iter().map(|column| sql(*column)).collect();
+    all.join(", ")
+}
+
 pub(crate) fn columns(view: &BoardView<'_>, detail: Detail) -> String {
     let (most, stored) = (view.limit.details, view.limit.stored());
-    let details = match detail {
+    select(|column| match (column, detail) {
         // Only the beginning of an oversized value is kept.
-        Detail::Whole => format!(
+        (Column::Details, Detail::Whole) => format!(
             "CASE WHEN octet_length(details) <= {most} THEN details
                   WHEN octet_length(details) <= {stored}
                   THEN substr(CAST(details AS BLOB), 1, {}) END",
             Limit::RAW
-        ),
-        Detail::Stored => {
-            format!("CASE WHEN octet_length(details) <= {stored} THEN details END")
+        )
+        .into(),
+        (Column::Details, Detail::Stored) => {
+            format!("CASE WHEN octet_length(details) <= {stored} THEN details END").into()
         }
-        Detail::Brief => "NULL".to_owned(),
-    };
-    let texts = [
-        "uuid",
-        "name",
-        "book_name",
-        "book_uuid",
-        "owner",
-        "failures",
-        "remark",
-    ];
-    let [uuid, name, book_name, book_uuid, owner, failures, audit] =
-        texts.map(|column| view.bounded(column));
-    format!(
-        "sequence, {uuid}, shelf, {name}, priority, created_on, modified_on, {book_name}, \
-         {book_uuid}, {owner}, fence, claimed_on, {}, attempts, postponed, not_before, {failures}, \
-         trashed_on, octet_length(name) + octet_length(details), {details}, ahead, \
-         octet_length(details), first_claimed_on, {audit}",
-        view.expires_column()
-    )
+        (Column::Details, Detail::Brief) => "NULL".into(),
+        (Column::Expires, _) => view.expires_column().into(),
+        // The listing is ordered by these names.
+        (Column::Sequence | Column::Priority, _) => column.name().into(),
+        (column, _) => view.bounded(column.name()),
+    })
 }
 
 pub(crate) fn entry(
@@ -164,42 +188,44 @@ pub(crate) fn malformed(
     detail: Detail,
     problem: &str,
 ) -> rusqlite::Result<Entry> {
-    let size = row.get::<_, Option<i64>>(18)?.unwrap_or_default();
+    let size = row
+        .get::<_, Option<i64>>(Column::Size.at())?
+        .unwrap_or_default();
     Ok(Entry::Malformed(Malformed {
         size: size.unsigned_abs(),
         raw: raw_of(row, detail, false)?,
         holding: holding(row, view)?,
-        ..Malformed::new(JobKey::new(text_of(row, 1)?), problem.to_owned())
+        ..Malformed::new(
+            JobKey::new(text_of(row, Column::Uuid.at())?),
+            problem.to_owned(),
+        )
     }))
 }
 
 type RowProblem = Box<dyn std::error::Error + Send + Sync>;
 
 fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowProblem> {
-    let uuid: String = short(row, 1, "uuid")?;
+    let uuid: String = short(row, Column::Uuid)?;
     let (details, oversized) = details(row, view.limit)?;
     let raw = raw_of(row, detail, oversized.is_none())?;
-    let (failures, problem) = failures_of(row, 16)?;
+    let (failures, problem) = failures_of(row, Column::Failures.at())?;
     let problem = together([oversized, problem]);
-    let priority: i64 = row.get(4)?;
+    let priority: i64 = row.get(Column::Priority.at())?;
     let holding = holding(row, view)?;
     // While the job is claimed, its command may be running.
-    let may_be_begun = holding.is_some() && row.get(20)?;
-    let name = short(row, 3, "name")?;
-    let book = (short(row, 7, "book_name")?, short(row, 8, "book_uuid")?);
+    let may_be_begun = holding.is_some() && row.get(Column::Ahead.at())?;
+    let name = short(row, Column::Name)?;
+    let book = (short(row, Column::BookName)?, short(row, Column::BookUuid)?);
     Ok(Job {
-        priority: usize::try_from(priority)
-            .ok()
-            .and_then(|at| Priority::ALL.get(at).copied())
-            .ok_or_else(|| format!("{priority} is not a priority"))?,
-        sequence: Some(row.get(0)?),
-        created_on: Some(from_micros(row.get(5)?)),
-        last_modified: time_of(row, 6)?,
+        priority: priority_of(priority).ok_or_else(|| format!("{priority} is not a priority"))?,
+        sequence: Some(row.get(Column::Sequence.at())?),
+        created_on: Some(from_micros(row.get(Column::CreatedOn.at())?)),
+        last_modified: time_of(row, Column::ModifiedOn.at())?,
         holding,
         is_unfit: problem.is_some(),
         raw,
-        trashed_on: time_of(row, 17)?,
-        location: match row.get::<_, i64>(2)? {
+        trashed_on: time_of(row, Column::TrashedOn.at())?,
+        location: match row.get::<_, i64>(Column::Shelf.at())? {
             0 => Location::Board,
             1 => Location::Trash,
             _ => Location::History,
@@ -211,15 +237,15 @@ fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowPr
         details,
         history: History {
             attempts: row
-                .get::<_, u32>(13)?
+                .get::<_, u32>(Column::Attempts.at())?
                 .saturating_add(u32::from(may_be_begun)),
-            postponed: row.get(14)?,
-            not_before: time_of(row, 15)?,
+            postponed: row.get(Column::Postponed.at())?,
+            not_before: time_of(row, Column::NotBefore.at())?,
             failures,
-            first_claimed_on: time_of(row, 22)?,
-            audit: audit_of(row, 23)?,
+            first_claimed_on: time_of(row, Column::FirstClaimedOn.at())?,
+            audit: audit_of(row, Column::Audit.at())?,
         },
-        size: row.get::<_, i64>(18)?.unsigned_abs(),
+        size: row.get::<_, i64>(Column::Size.at())?.unsigned_abs(),
         problem,
         ..Job::new(JobKey::new(&uuid), uuid, name)
     })
@@ -227,11 +253,11 @@ fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowPr
 
 /// Reads the details if requested and readable; also returns whether they are too large.
 fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Details>, Option<String>), RowProblem> {
-    let length = usize::try_from(row.get::<_, i64>(21)?)?;
+    let length = usize::try_from(row.get::<_, i64>(Column::DetailsLength.at())?)?;
     if limit.is_exceeded(length, 0) {
         return Ok((None, Some(limit.problem(length))));
     }
-    let text = match row.get_ref(19)? {
+    let text = match row.get_ref(Column::Details.at())? {
         ValueRef::Null => return Ok((None, None)),
         other => other.as_str()?,
     };
@@ -246,11 +272,11 @@ fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Details>, Option<Strin
 }
 
 /// Reads a text, unless it is long.
-fn short<T: FromSql>(row: &Row<'_>, at: usize, what: &str) -> Result<T, RowProblem> {
-    let value = row.get_ref(at)?;
+fn short<T: FromSql>(row: &Row<'_>, column: Column) -> Result<T, RowProblem> {
+    let value = row.get_ref(column.at())?;
     match length_of(value) {
         ..=Limit::SMALL => Ok(T::column_result(value)?),
-        length => Err(format!("the {what} has {length} bytes").into()),
+        length => Err(format!("the {} has {length} bytes", column.name()).into()),
     }
 }
 
@@ -292,7 +318,7 @@ pub(crate) fn audit_of(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Audi
 }
 
 fn holding(row: &Row<'_>, view: &BoardView<'_>) -> rusqlite::Result<Option<Holding>> {
-    let owner = match row.get_ref(9)? {
+    let owner = match row.get_ref(Column::Owner.at())? {
         ValueRef::Null => return Ok(None),
         ValueRef::Blob(owner) | ValueRef::Text(owner) => Some(owner),
         _ => None,
@@ -300,7 +326,7 @@ fn holding(row: &Row<'_>, view: &BoardView<'_>) -> rusqlite::Result<Option<Holdi
     // An unreadable owner has no name.
     let owner = owner.filter(|owner| (1..=Owner::MAX_BYTES).contains(&owner.len()));
     let left = row
-        .get::<_, Option<i64>>(12)?
+        .get::<_, Option<i64>>(Column::Expires.at())?
         .map(|deadline| deadline.saturating_sub(view.deadline()));
     if left.is_some_and(|left| left <= 0) {
         return Ok(None);
@@ -310,9 +336,9 @@ fn holding(row: &Row<'_>, view: &BoardView<'_>) -> rusqlite::Result<Option<Holdi
         lease: left.map_or(ClaimEnd::Never, |_| ClaimEnd::Timed),
         expires_in: left.map(|left| Duration::from_millis(left.unsigned_abs())),
         outlives: None,
-        claimed_on: time_of(row, 11)?,
+        claimed_on: time_of(row, Column::ClaimedOn.at())?,
         fence: row
-            .get::<_, Option<i64>>(10)?
+            .get::<_, Option<i64>>(Column::Fence.at())?
             .map(|number| Fence(number.to_string())),
     }))
 }
@@ -342,7 +368,7 @@ pub(crate) fn bytes_or_none(row: &Row<'_>, at: usize) -> rusqlite::Result<Option
 }
 
 fn raw_of(row: &Row<'_>, detail: Detail, can_be_read: bool) -> rusqlite::Result<Vec<u8>> {
-    Ok(match row.get_ref(19)? {
+    Ok(match row.get_ref(Column::Details.at())? {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => detail.raw(bytes, can_be_read),
         _ => Vec::new(),
     })

@@ -4,7 +4,7 @@ use super::StepResult;
 use crate::{
     board::{
         EventKind, Settled,
-        embedded::{history::Exit, store::transaction::Change},
+        embedded::{history::Exit, read::record::failures_of, store::transaction::Change},
         rules::permit_settlement,
     },
     job::{Decision, Failure, Location, Settlement},
@@ -60,10 +60,6 @@ impl Change<'_> {
     /// Returns the stored failures; new ones replace unreadable ones.
     fn stored_failures(&self, sequence: i64) -> rusqlite::Result<Vec<Failure>> {
         let sql = "SELECT failures FROM job WHERE sequence = ?1";
-        self.one(sql, [sequence], |row| {
-            let stored = row.get_ref(0)?.as_bytes_or_null()?;
-            let read = stored.and_then(|text| serde_json::from_slice(text).ok());
-            Ok(read.unwrap_or_default())
-        })
+        self.one(sql, [sequence], |row| Ok(failures_of(row, 0)?.0))
     }
 }
