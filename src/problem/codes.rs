@@ -40,6 +40,8 @@ macro_rules! codes {
             $(($Group) => { $($crate::problem::Code::$Code)|+ };)+
         }
 
+        pub(crate) use codes_of;
+
         impl Code {
             pub(crate) fn meaning(self) -> (Group, Severity, &'static str) {
                 match self {
@@ -164,7 +166,7 @@ macro_rules! no_job_code {
     };
 }
 
-pub(crate) use {codes_of, no_job_code};
+pub(crate) use no_job_code;
 
 impl Code {
     pub(crate) fn group(self) -> Group {
