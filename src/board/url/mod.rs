@@ -1,6 +1,6 @@
 //! Board URLs, validated whole before anything is opened.
 //!
-//! `parts`, `query` and `escape` hold the common syntax; each kind of board has its own file. No message repeats a
+//! `parts` and `query` hold the common syntax; each kind of board has its own file. No message repeats a
 //! part of a URL that may contain a password.
 
 pub(crate) mod embedded;
@@ -8,7 +8,6 @@ pub(crate) mod error;
 pub(crate) mod redis;
 pub(crate) mod zookeeper;
 
-mod escape;
 mod parts;
 mod query;
 

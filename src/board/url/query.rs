@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf};
 use super::{
     TlsFiles, TlsIdentity,
     error::InvalidUrl,
-    escape::{decode, encode},
+    parts::{decode, encode},
 };
 
 /// The TLS keys of schemes with TLS: authorities and client identity.

@@ -5,8 +5,7 @@ use std::{fmt, path::PathBuf};
 use super::{
     BoardUrl, Server, TlsFiles,
     error::InvalidUrl,
-    escape::{decode, encode, number},
-    parts::{UrlParts, authority},
+    parts::{UrlParts, authority, decode, encode, number},
     query::{QueryText, TLS_KEYS, UrlQuery, tls_keys},
 };
 use crate::secret::Secret;

@@ -5,8 +5,7 @@ use std::{fmt, time::Duration};
 use super::{
     BoardUrl, Server, TlsFiles,
     error::InvalidUrl,
-    escape::{decode, encode},
-    parts::{UrlParts, authority},
+    parts::{UrlParts, authority, decode, encode},
     query::{QueryText, TLS_KEYS, UrlQuery, tls_keys},
 };
 use crate::{duration, secret::Secret};
