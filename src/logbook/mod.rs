@@ -1,6 +1,6 @@
 //! TaskFlow's logbooks, and Octavia's own tables: reads the flow of a job from its engine's database.
 //!
-//! Nothing but `transaction` writes or locks, and only the shown part of a large value is read. This module knows jobs,
+//! Nothing but `BalancerTransaction` writes or locks, and only the shown part of a large value is read. This module knows jobs,
 //! but no boards.
 
 mod database;
@@ -12,7 +12,6 @@ mod octavia;
 mod postgres;
 mod sqlite;
 mod tables;
-mod transaction;
 mod url;
 
 #[cfg(test)]
@@ -29,9 +28,8 @@ use tokio::time;
 use self::database::LogbookDatabase;
 pub(crate) use self::{
     flow::{Atom, AtomFailure, AtomKind, AtomState, Flow, position},
-    octavia::{LoadBalancer, StuckAmphora},
+    octavia::{BalancerTransaction, LoadBalancer, StuckAmphora},
     tables::{FlowSubject, StaleBook},
-    transaction::BalancerTransaction,
     url::LogbookUrl,
 };
 use crate::duration;
