@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::bulk::{
     references::{NONE_PREFERRED, references_or_names},
-    select::{Named, named},
+    select::named,
 };
 use crate::{
     board::BoardError,
@@ -78,17 +78,14 @@ pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()
         true => board.conductors().await.unwrap_or_default(),
         false => Vec::new(),
     };
-    for Named {
-        name,
-        reference,
-        entry,
-    } in found
-    {
-        let name = entry
-            .as_ref()
-            .map_or(name, |entry| entry.name().into_owned());
-        let trying = ctx.trying("show the owner of", name).with(reference);
-        match entry.and_then(|entry| ownership(&entry, &workers, total > 1)) {
+    for it in found {
+        let name = it.entry.as_ref();
+        let name = name.map_or(it.name, |entry| entry.name().into_owned());
+        let trying = ctx.trying("show the owner of", name).with(it.reference);
+        match it
+            .entry
+            .and_then(|entry| ownership(&entry, &workers, total > 1))
+        {
             Ok(ownership) => ctx.out.say(&ownership)?,
             Err(error) if total == 1 => return Err(error.context(trying)),
             Err(error) => {

@@ -19,7 +19,7 @@ use super::{
     skipped::SkippedJobs,
 };
 use crate::{
-    job::{Aftermath, ConductorReport, Counters, Decision, Job, JobKey, MOST_RUNS, Run, Unsettled},
+    job::{Aftermath, ConductorReport, Decision, Job, JobKey, MOST_RUNS, Run, Unsettled},
     process::clock,
 };
 
@@ -202,18 +202,12 @@ impl ConductorStatus {
     pub(super) fn log_all(&self) {
         let mut now = ConductorReport::default();
         self.publish_in(&mut now);
-        let Counters {
-            done,
-            failed,
-            postponed,
-            lost,
-        } = now.counters;
         let note = Note::new("state")
             .with("running", now.running)
-            .with("done", done)
-            .with("failed", failed)
-            .with("postponed", postponed)
-            .with("lost", lost);
+            .with("done", now.counters.done)
+            .with("failed", now.counters.failed)
+            .with("postponed", now.counters.postponed)
+            .with("lost", now.counters.lost);
         self.log(note.with("unsettled", now.unsettled.len()));
         for run in now.runs {
             let seconds = (clock::wall() - run.since).num_milliseconds();

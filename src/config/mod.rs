@@ -192,10 +192,7 @@ impl Config {
     }
 
     pub(crate) fn entries(&self) -> Vec<Setting> {
-        let Sourced {
-            value: board,
-            source,
-        } = &self.board;
+        let (board, source) = (&self.board.value, &self.board.source);
         let (timeout, size) = (&self.op_timeout, &self.max_details);
         let password = match self.password.value {
             Password::None => None,

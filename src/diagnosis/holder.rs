@@ -38,6 +38,10 @@ pub(crate) enum Holder {
 }
 
 impl Holder {
+    pub(crate) fn has_certainly_died(&self) -> bool {
+        matches!(self, Self::Dead { death, .. } if *death == Death::Certain)
+    }
+
     /// Decides about a claim from the conductors and the process table.
     ///
     /// Only conductors hold claims without expiry under the name of a process. On another machine such an owner is

@@ -24,7 +24,7 @@ pub(crate) use self::{
     explain::{ExplainedJob, Explanation},
     figures::{ByName, ByOwner, Departures, Figures, Standing, age},
     holder::{
-        Death, Holder, Recheck, has_mover_ended, is_copy_of_move, is_left_by_move, is_move_over,
+        Holder, Recheck, has_mover_ended, is_copy_of_move, is_left_by_move, is_move_over,
         is_of_broken_move, process_of,
     },
     judge::{Judged, SKEW},

@@ -84,12 +84,8 @@ impl Paths {
     }
 
     pub(super) fn node(&self, kind: NodeKind, name: impl Display) -> String {
-        let Self {
-            board,
-            trash,
-            entities,
-            ours,
-        } = self;
+        let (board, trash, entities) = (&self.board, &self.trash, &self.entities);
+        let ours = &self.ours;
         match kind {
             NodeKind::Job => format!("{board}/{name}"),
             NodeKind::TrashedJob => format!("{board}/{name}").replace(board, trash),

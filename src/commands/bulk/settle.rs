@@ -11,7 +11,7 @@ use super::{
 use crate::{
     board::{self, Board, BoardError, Settled},
     context::Context,
-    diagnosis::{Death, Holder, Snapshot, process_of},
+    diagnosis::{Holder, Snapshot, process_of},
     duration,
     exit::CommandError,
     job::{Aftermath, Authority, ClaimEnd, Entry, ExpectedState, Failure, Owner, RELEASED},
@@ -189,13 +189,7 @@ impl Release {
         let is_gone = former.is_some_and(|it| {
             let owner = Owner::from_stored(it.conductor.as_bytes());
             let holder = snapshot.holder(&owner, ClaimEnd::Timed);
-            matches!(
-                holder,
-                Holder::Dead {
-                    death: Death::Certain,
-                    ..
-                }
-            )
+            holder.has_certainly_died()
         });
         match is_gone && !running.contains_key(&Label::of_job(&job.uuid)) {
             true => Ok(()),
@@ -212,10 +206,7 @@ impl Release {
             return Some("the owner is unreadable".to_owned());
         };
         match snapshot.holder(owner, holding.lease) {
-            Holder::Dead {
-                death: Death::Certain,
-                ..
-            } => {
+            holder if holder.has_certainly_died() => {
                 let pids = running.get(&Label::of_job(&job.uuid))?;
                 let pids: Vec<_> = pids.iter().take(SAMPLE).map(i32::to_string).collect();
                 let pids = pids.join(", ");

@@ -23,13 +23,13 @@ const END_PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::f
 
 pub(super) struct Conductors<'a> {
     /// The words that open the board.
-    program: Suggestion,
+    pub(super) program: Suggestion,
     /// The copy of the board to use instead.
-    copy: Option<&'a Scratch>,
+    pub(super) copy: Option<&'a Scratch>,
     /// The name of the jobs, and the prefix of the conductors' names.
-    name: String,
-    lease: Duration,
-    children: Vec<Child>,
+    pub(super) name: String,
+    pub(super) lease: Duration,
+    pub(super) children: Vec<Child>,
 }
 
 pub(super) struct DrillConductor {
@@ -37,22 +37,7 @@ pub(super) struct DrillConductor {
     at: usize,
 }
 
-impl<'a> Conductors<'a> {
-    pub(super) fn new(
-        program: Suggestion,
-        copy: Option<&'a Scratch>,
-        name: String,
-        lease: Duration,
-    ) -> Self {
-        Self {
-            program,
-            copy,
-            name,
-            lease,
-            children: Vec::new(),
-        }
-    }
-
+impl Conductors<'_> {
     pub(super) fn start(&mut self, slots: usize) -> anyhow::Result<DrillConductor> {
         let at = self.children.len();
         let name = format!("{}-{}", self.name, at + 1);

@@ -118,7 +118,13 @@ pub(crate) async fn run(ctx: &mut Context, args: DrillArgs) -> anyhow::Result<()
         made.with_context(|| ctx.trying("prepare", "the copy of the board"))?;
         board = copy;
     }
-    let mut conductors = Conductors::new(ctx.program(), scratch.as_ref(), name.clone(), args.lease);
+    let mut conductors = Conductors {
+        program: ctx.program(),
+        copy: scratch.as_ref(),
+        name: name.clone(),
+        lease: args.lease,
+        children: Vec::new(),
+    };
     let drill = Drill {
         board: &*board,
         name,

@@ -142,22 +142,16 @@ impl ExecutionPolicy {
         }
         let request = self.request(job)?;
         let found = self.program(&request)?;
-        let CommandRequest {
-            command,
-            env,
-            cwd,
-            stdin,
-            limits,
-        } = request;
+        let limits = request.limits;
+        let env = request.env.into_iter();
+        let env = env.map(|(name, value)| (name.into(), Some(value.into())));
+        let stdin = request.stdin.map(String::into_bytes);
         let command = found.map(|program| CommandSpec {
             program,
-            argv: command.into_iter().map(OsString::from).collect(),
-            env: env
-                .into_iter()
-                .map(|(name, value)| (name.into(), Some(value.into())))
-                .collect(),
-            cwd,
-            input: stdin.map_or(Input::Nothing, |text| Input::Text(text.into_bytes())),
+            argv: request.command.into_iter().map(OsString::from).collect(),
+            env: env.collect(),
+            cwd: request.cwd,
+            input: stdin.map_or(Input::Nothing, Input::Text),
             output: OutputTarget::Discard,
             errors: OutputTarget::Discard,
             details: None,

@@ -54,14 +54,10 @@ impl Releaser {
     }
 
     async fn release(&self) -> Result<()> {
-        let Shared {
-            board,
-            in_flight,
-            owner,
-            ..
-        } = &*self.shared;
-        let mut failure = None;
-        for (key, answer) in board.release_held(in_flight.unreleased(), owner).await? {
+        let (shared, mut failure) = (&self.shared, None);
+        let (board, in_flight) = (&shared.board, &shared.in_flight);
+        let held = in_flight.unreleased();
+        for (key, answer) in board.release_held(held, &shared.owner).await? {
             match answer {
                 Ok(job) => {
                     in_flight.remove(&key);

@@ -13,7 +13,7 @@ use crate::{
     board::{Board, BoardError, examine::Examined},
     config::{Config, Expiry, Octavia, Sourced},
     diagnosis::{
-        holder::{Death, Holder, Recheck, least_left},
+        holder::{Recheck, least_left},
         snapshot::Snapshot,
     },
     job::{Book, ClaimEnd, Entry, JobKey, Location},
@@ -302,10 +302,7 @@ fn claim_state(jobs: &[&Entry], snapshot: &Snapshot, late: &[JobKey]) -> ClaimSt
     let holding = entry.holding();
     let owner = holding.and_then(|it| Some((it.owner.as_ref()?, it.lease)));
     match owner.map(|(owner, lease)| snapshot.holder(owner, lease)) {
-        Some(Holder::Dead {
-            death: Death::Certain,
-            ..
-        }) => ClaimState::OwnerDead,
+        Some(holder) if holder.has_certainly_died() => ClaimState::OwnerDead,
         _ if late.contains(entry.key()) => ClaimState::NotRenewed,
         _ => ClaimState::Held,
     }

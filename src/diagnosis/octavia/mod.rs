@@ -46,12 +46,9 @@ pub(super) async fn examine(config: &Config, board: &dyn Board, conf: &Octavia) 
         .ask(&mut seen, async |it| it.books_before(before).await);
     let books = books.await.unwrap_or_default();
     let look = reader.look(board, Asked::Pending, &mut seen).await;
-    let BalancerReport {
-        balancers,
-        books: known,
-        ..
-    } = look.unwrap_or_default();
-    let known = match known {
+    let look = look.unwrap_or_default();
+    let balancers = look.balancers;
+    let known = match look.books {
         // The look reads no jobs if nothing is pending.
         None if !books.is_empty() && balancers.is_empty() => Jobs::books(board, &mut seen).await,
         known => known,

@@ -269,22 +269,17 @@ pub(super) fn tabs(state: &DashState) -> Vec<Tab> {
 fn draw_tabs(state: &DashState, y: u16, canvas: &mut Canvas<'_>) {
     let worst = state.summary.problems.first().map(|it| it.severity);
     let mut end = 0;
-    for Tab {
-        view,
-        columns,
-        title,
-    } in tabs(state)
-    {
-        let tone = match (view == state.view, view) {
+    for tab in tabs(state) {
+        let tone = match (tab.view == state.view, tab.view) {
             (false, View::Problems) => worst.map_or(Tone::Faint, tone),
             (false, _) => Tone::Faint,
             (true, _) => Tone::Strong,
         };
-        canvas.line(columns.start, y, &[(tone, title)]);
-        if view == state.view {
-            canvas.highlight(columns.clone(), y);
+        canvas.line(tab.columns.start, y, &[(tone, tab.title)]);
+        if tab.view == state.view {
+            canvas.highlight(tab.columns.clone(), y);
         }
-        end = columns.end;
+        end = tab.columns.end;
     }
     let (at, len) = (state.cursor().at + 1, state.len());
     let place = match state.is_once {
