@@ -62,11 +62,7 @@ pub(crate) struct Closed;
 
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// `None`: chosen by the type of stdout.
-    format: Option<Format>,
-    verbosity: Verbosity,
-    color: ColorChoice,
-    is_plain: bool,
+    style: Style,
     is_coloured: bool,
     stdout: BufWriter<io::Stdout>,
     record: Vec<u8>,
@@ -82,10 +78,7 @@ impl Output {
     pub(crate) fn new(style: Style) -> Self {
         let is_terminal = io::stdout().is_terminal();
         Self {
-            format: style.format,
-            verbosity: style.verbosity,
-            color: style.color,
-            is_plain: style.is_plain,
+            style,
             is_coloured: style.color.applies(is_terminal, style.is_plain),
             stdout: BufWriter::with_capacity(BUFFER, io::stdout()),
             record: Vec::new(),
@@ -97,7 +90,7 @@ impl Output {
     }
 
     pub(crate) fn silence(&mut self) {
-        self.verbosity = Verbosity::Quiet;
+        self.style.verbosity = Verbosity::Quiet;
     }
 
     /// From here on a closed output stops nothing: stopping halfway would leave the work incomplete.
@@ -106,7 +99,7 @@ impl Output {
     }
 
     pub(crate) fn format(&self) -> Format {
-        self.format.unwrap_or(if self.is_terminal {
+        self.style.format.unwrap_or(if self.is_terminal {
             Format::Table
         } else {
             Format::Tsv
@@ -183,7 +176,7 @@ impl Output {
         let fields = match self.format() {
             Format::Json | Format::Jsonl => return self.json("", report, "\n"),
             Format::Uuid => return self.reference(report.reference()),
-            Format::Tsv if self.format.is_some() || !R::IS_TEXT => report.fields(),
+            Format::Tsv if self.style.format.is_some() || !R::IS_TEXT => report.fields(),
             Format::Tsv | Format::Table => Vec::new(),
         };
         if !fields.is_empty() {

@@ -12,7 +12,7 @@ use super::{Output, Page, Progress, Text, Tone, Verbosity, json, page::PROSE, wi
 
 impl Output {
     pub(crate) fn note(&self, text: impl Into<Text>) {
-        if self.verbosity != Verbosity::Quiet {
+        if self.style.verbosity != Verbosity::Quiet {
             complain(&text.into());
         }
     }
@@ -20,23 +20,23 @@ impl Output {
     /// Prints a note for a person at a terminal only.
     pub(crate) fn note_at_terminal(&self, text: impl Into<Text>) {
         let is_watched = io::stderr().is_terminal() && !self.is_json();
-        if is_watched || self.verbosity == Verbosity::Verbose {
+        if is_watched || self.style.verbosity == Verbosity::Verbose {
             self.note(text);
         }
     }
 
     pub(crate) fn detail(&self, text: impl Into<Text>) {
-        if self.verbosity == Verbosity::Verbose {
+        if self.style.verbosity == Verbosity::Verbose {
             self.note(text);
         }
     }
 
     pub(crate) fn is_verbose(&self) -> bool {
-        self.verbosity == Verbosity::Verbose
+        self.style.verbosity == Verbosity::Verbose
     }
 
     pub(crate) fn is_quiet(&self) -> bool {
-        self.verbosity == Verbosity::Quiet
+        self.style.verbosity == Verbosity::Quiet
     }
 
     pub(crate) fn progress(
@@ -44,8 +44,9 @@ impl Output {
         what: impl Into<Cow<'static, str>>,
         total: Option<u64>,
     ) -> Progress {
-        let is_wanted =
-            self.verbosity != Verbosity::Quiet && !self.is_json() && io::stderr().is_terminal();
+        let is_wanted = self.style.verbosity != Verbosity::Quiet
+            && !self.is_json()
+            && io::stderr().is_terminal();
         Progress::new(what, total, is_wanted)
     }
 
@@ -69,8 +70,10 @@ impl Output {
     }
 
     pub(crate) fn colours_errors(&self) -> bool {
-        self.color
-            .applies(io::stderr().is_terminal(), self.is_plain)
+        let style = &self.style;
+        style
+            .color
+            .applies(io::stderr().is_terminal(), style.is_plain)
     }
 }
 

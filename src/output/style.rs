@@ -57,6 +57,7 @@ pub(crate) enum Verbosity {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Style {
+    /// `None`: chosen by the type of stdout.
     pub(crate) format: Option<Format>,
     pub(crate) color: ColorChoice,
     pub(crate) verbosity: Verbosity,
