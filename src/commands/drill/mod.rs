@@ -2,7 +2,6 @@
 
 mod conductors;
 mod record;
-mod report;
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,8 +14,7 @@ use uuid::Uuid;
 
 use self::{
     conductors::{Conductors, DrillConductor},
-    record::DrillRecord,
-    report::DrillReport,
+    record::{DrillRecord, DrillReport},
 };
 use super::{
     bulk::{
