@@ -5,7 +5,6 @@ mod examinations;
 mod fault_tests;
 mod processes;
 mod promise;
-mod readings;
 mod report;
 mod scratch;
 mod trial;

@@ -4,8 +4,7 @@ use chrono::{TimeDelta, Utc};
 use tokio::time::{self, Instant};
 
 use super::{
-    promise::{Assessment, Grade, Promise},
-    readings::Clock,
+    promise::{Assessment, Clock, Grade, Promise},
     report::Findings,
 };
 use crate::{

@@ -2,10 +2,7 @@
 
 use serde::Serialize;
 
-use super::{
-    promise::{Assessment, Grade, Promise},
-    readings::Readings,
-};
+use super::promise::{Assessment, Grade, Promise, Readings};
 use crate::{
     board::{Board, BoardError},
     exit::chain,

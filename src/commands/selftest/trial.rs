@@ -16,9 +16,9 @@ use tokio::{
 use super::{
     examinations::Tick,
     promise::{
-        Assessment, Grade, Promise, TrialError, TrialResult, broken, is_unanswered, require,
+        Assessment, Grade, Promise, Readings, TrialError, TrialResult, broken, is_unanswered,
+        require,
     },
-    readings::Readings,
     report::Findings,
     scratch::Scratch,
 };

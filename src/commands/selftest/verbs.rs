@@ -7,8 +7,7 @@ use tokio::time::{self, Instant};
 
 use super::{
     actor::draft,
-    promise::{Assessment, TrialResult, require},
-    readings::{BatchRates, Spread},
+    promise::{Assessment, BatchRates, Spread, TrialResult, require},
     trial::{Trial, settlement},
 };
 use crate::{
