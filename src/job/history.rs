@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::secret::covered_text;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failure {
     /// The exit code of the command, unless a signal ended it.
     pub(crate) exit_code: Option<i32>,
@@ -58,13 +58,10 @@ impl Failure {
     /// Makes a failure from a reported reason, without a command of ours.
     pub(crate) fn reported(reason: &str, by: &str) -> Self {
         Self {
-            exit_code: None,
-            signal: None,
             reason: shortened(reason),
-            stdout: String::new(),
-            stderr: String::new(),
             conductor: shortened(by),
             time: Utc::now().trunc_subsecs(6),
+            ..Self::default()
         }
     }
 

@@ -32,6 +32,13 @@ impl JobKey {
     }
 }
 
+/// The key of no record.
+impl Default for JobKey {
+    fn default() -> Self {
+        Uuid::nil().into()
+    }
+}
+
 impl From<Uuid> for JobKey {
     fn from(uuid: Uuid) -> Self {
         Self(Form::Uuid(uuid))

@@ -73,8 +73,9 @@ named! {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Location {
+    #[default]
     Board,
     Trash,
     /// The history: jobs that left the board.
@@ -105,7 +106,7 @@ pub(crate) struct Book {
     pub(crate) uuid: String,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Job {
     pub(crate) key: JobKey,
     /// The text of the posting: peers may write any text here.
@@ -144,27 +145,8 @@ impl Job {
         Self {
             key,
             uuid,
-            is_misnamed: false,
             name,
-            priority: Priority::Normal,
-            sequence: None,
-            created_on: None,
-            last_modified: None,
-            holding: None,
-            is_blocked: false,
-            is_unfit: false,
-            is_denied: false,
-            raw: Vec::new(),
-            trashed_on: None,
-            ended: None,
-            location: Location::Board,
-            origin: Origin::Here,
-            book: None,
-            details: None,
-            history: History::default(),
-            size: 0,
-            problem: None,
-            is_cut: false,
+            ..Self::default()
         }
     }
 
@@ -272,7 +254,7 @@ impl Rank {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Malformed {
     /// The server denies read access to a part of the record, which may be valid.
     pub(crate) is_denied: bool,
@@ -288,14 +270,9 @@ pub(crate) struct Malformed {
 impl Malformed {
     pub(crate) fn new(key: JobKey, problem: String) -> Self {
         Self {
-            is_denied: false,
             key,
             problem,
-            size: 0,
-            raw: Vec::new(),
-            holding: None,
-            origin: Origin::Here,
-            is_cut: false,
+            ..Self::default()
         }
     }
 }

@@ -124,7 +124,7 @@ impl Report for Done {
 }
 
 /// Reports the result for each job, and groups the failures.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Results {
     verb: &'static str,
     progress: Option<Progress>,
@@ -148,12 +148,8 @@ impl Results {
     pub(crate) fn new(ctx: &Context, verb: &'static str, is_bulk: bool) -> Self {
         Self {
             verb,
-            progress: None,
             prints_each: !is_bulk || ctx.out.is_json() || ctx.out.is_verbose(),
-            total: 0,
-            failed: 0,
-            reasons: HashMap::new(),
-            others: 0,
+            ..Self::default()
         }
     }
 
@@ -241,15 +237,9 @@ impl Results {
         alike.sort_by(|one, other| (other.count, &one.named).cmp(&(one.count, &other.named)));
         let unprinted = alike.split_off(alike.len().min(REASONS));
         let is_any_unnamed = alike.iter().any(|alike| alike.count > NAMED);
-        for FailedJobs {
-            reason,
-            reference,
-            named,
-            count,
-        } in alike
-        {
-            let names = names_of(&named, count);
-            ctx.print_error(&reason.context(ctx.trying(self.verb, names).with(reference)));
+        for of in alike {
+            let trying = ctx.trying(self.verb, names_of(&of.named, of.count));
+            ctx.print_error(&of.reason.context(trying.with(of.reference)));
         }
         let others: u64 = unprinted.iter().map(|alike| alike.count as u64).sum();
         let others = others + self.others as u64;

@@ -12,11 +12,12 @@ use crate::{
 };
 
 named! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
     pub(crate) enum BoardGrade ("verdict", str::eq) {
         Sound => "sound",
         Weak => "weak",
         Broken => "broken",
+        #[default]
         Unknown => "unknown",
     }
 }
@@ -29,7 +30,7 @@ struct GradedPromise {
     seen: Assessment,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Findings {
     board: String,
     server: Option<String>,
@@ -56,15 +57,7 @@ impl Findings {
         Self {
             board: board.name().to_owned(),
             server,
-            verdict: BoardGrade::Unknown,
-            guarantee: String::new(),
-            seconds: 0.0,
-            promises: Vec::new(),
-            measurements: Readings::default(),
-            unseen: Vec::new(),
-            removed: Vec::new(),
-            left: None,
-            denied: None,
+            ..Self::default()
         }
     }
 
@@ -162,16 +155,12 @@ impl Report for Findings {
         page.line();
         let (untried, tried): (Vec<_>, Vec<_>) =
             (self.promises.iter()).partition(|it| it.seen.grade == Grade::Untried);
-        for GradedPromise {
-            promise,
-            means,
-            seen,
-        } in tried
-        {
+        for it in tried {
+            let (promise, seen) = (it.promise, &it.seen);
             let line = page.sentence(HANG).plain(format!("{promise:<13}"));
             line.add(seen.grade.tone(), format!("{:<9}", seen.grade))
                 .plain(&seen.why);
-            let promised = (seen.grade != Grade::Ok).then_some(("promised: ", *means));
+            let promised = (seen.grade != Grade::Ok).then_some(("promised: ", it.means));
             let remedy = seen.remedy.as_deref().map(|it| ("do: ", it));
             for (word, text) in promised.into_iter().chain(remedy) {
                 let line = page.sentence(HANG).plain(format!("{:HANG$}", ""));
