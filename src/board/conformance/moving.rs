@@ -71,7 +71,7 @@ pub(crate) async fn copied_job_is_posted_claimed_and_counts_no_attempt(board: &S
 }
 
 pub(crate) async fn copied_job_keeps_its_number_or_gets_the_next(board: &Subject) {
-    let mut last = None;
+    let mut last: Option<i64> = None;
     for wanted in [Some(7), None, Some(3), Some(20)] {
         let mut draft = transferred();
         if let Some(former) = &mut draft.former {

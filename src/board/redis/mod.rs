@@ -40,7 +40,7 @@ use super::{
 use crate::{
     job::{
         AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
-        MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause, Purge, Restore, Settlement, Location,
+        Location, MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause, Purge, Restore, Settlement,
     },
     secret::Secret,
 };

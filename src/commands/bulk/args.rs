@@ -5,7 +5,7 @@ use chrono::Utc;
 use super::{
     action::{Action, Force},
     bookless::BooklessArgs,
-    select::{Choice, Chosen, Selection, confirm},
+    select::{Choice, Selection, confirm},
     settle::{Release, refuse_process_name, require_end_of_command, stated_owner},
     shared_trash::SharedArgs,
     task::Task,
@@ -156,7 +156,8 @@ impl RevivalArgs {
             .await?;
         if let Some(task) = &task
             && !self.shared.shared
-            && has_unknown_board(&task.chosen)
+            && task.chosen.choice == Choice::Named
+            && (task.chosen.entries()).any(|it| *it.origin() == Origin::Unknown)
         {
             ctx.out.note(
                 "a Python service moved the job to the trash; the job may belong to another board \
@@ -166,9 +167,4 @@ impl RevivalArgs {
         }
         Ok(task)
     }
-}
-
-fn has_unknown_board(chosen: &Chosen) -> bool {
-    let mut entries = chosen.entries();
-    chosen.choice == Choice::Named && entries.any(|it| *it.origin() == Origin::Unknown)
 }

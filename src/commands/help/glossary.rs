@@ -20,13 +20,8 @@ pub(super) struct Word {
 
 impl Word {
     pub(super) fn text(self) -> String {
-        let Self {
-            name,
-            meaning,
-            more,
-        } = self;
-        let more = ["More: `jobboard help ", more, "`\n"].concat();
-        ["# ", name, "\n\n", meaning, "\n\n", &more].concat()
+        let more = ["More: `jobboard help ", self.more, "`\n"].concat();
+        ["# ", self.name, "\n\n", self.meaning, "\n\n", &more].concat()
     }
 }
 

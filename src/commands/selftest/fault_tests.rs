@@ -33,10 +33,7 @@ const CUTS: usize = 30;
 impl Trial<'_> {
     pub(super) async fn lapse(&self) -> TrialResult {
         let (key, by) = (self.post_one().await?, self.short_lease("victim"));
-        let (board, at_it) = (
-            self.scratch.open_apart(Duration::MAX)?,
-            self.scratch.other(),
-        );
+        let (board, at_it) = (self.scratch.open_apart()?, self.scratch.other());
         let (victim, wanted) = (by.clone(), key.clone());
         let (before, end) = (Instant::now(), self.end);
         let deserted = spawn_blocking(move || {
@@ -128,14 +125,7 @@ impl Trial<'_> {
         Ok(Assessment::ok(why))
     }
 
-    pub(super) async fn claims_survive_cuts(&self) -> TrialResult {
-        match self.scratch.url.file() {
-            Some(_) => self.processes_die().await,
-            None => self.connections_break().await,
-        }
-    }
-
-    async fn connections_break(&self) -> TrialResult {
+    pub(super) async fn connections_break(&self) -> TrialResult {
         let (cutter, by) = (self.scratch.open()?, self.claimant("cutter"));
         let keys = self.post(CUTS).await?;
         let usual = self.usual_claim_time(&cutter, &by).await?;

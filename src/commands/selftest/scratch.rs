@@ -75,11 +75,9 @@ impl Scratch {
         Ok(board)
     }
 
-    /// Opens the board with this timeout, for a user that closes the connection itself.
-    pub(super) fn open_apart(&self, patience: Duration) -> Result<Arc<dyn Testable>, BoardError> {
-        let mut opener = self.opener.clone();
-        opener.patience = opener.patience.min(patience);
-        opener.open(&self.url)
+    /// Opens the board for a user that closes the connection itself.
+    pub(super) fn open_apart(&self) -> Result<Arc<dyn Testable>, BoardError> {
+        self.opener.open(&self.url)
     }
 
     /// Returns a command of this program that uses the scratch board, and none of the user's settings.

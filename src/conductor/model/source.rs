@@ -40,7 +40,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim or a renewal is served",
         "board/zookeeper/write/claim.rs",
         &["attempt", "renew"],
-        "bd87c2e8",
+        "36ff97bf",
     ),
     (
         "a settlement is served",

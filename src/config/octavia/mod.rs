@@ -138,9 +138,7 @@ impl Octavia {
         let notes = Vec::new();
         Reader { oslo, notes }.finish(directory)
     }
-}
 
-impl Octavia {
     pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
         let notes = self.settings.iter().filter(|it| it.key == NOTE);
         notes.map(Setting::text)

@@ -26,22 +26,12 @@ use crate::{
 
 pub(super) type StepResult<T> = std::result::Result<T, StepError>;
 
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub(super) enum StepError {
     /// The board refuses this change, and only this one.
-    Refused(BoardError),
-    Sqlite(Error),
-}
-
-impl From<BoardError> for StepError {
-    fn from(error: BoardError) -> Self {
-        Self::Refused(error)
-    }
-}
-
-impl From<Error> for StepError {
-    fn from(error: Error) -> Self {
-        Self::Sqlite(error)
-    }
+    Refused(#[from] BoardError),
+    Sqlite(#[from] Error),
 }
 
 /// Returns the answer to a step, unless the whole transaction failed.
