@@ -1,4 +1,4 @@
-//! Renewals with short real durations, against a board with scripted answers.
+//! Renewals on a simulated clock, against a board with scripted answers.
 
 use std::{collections::VecDeque, future::Future, io, sync::Mutex};
 
@@ -9,6 +9,7 @@ use super::*;
 use crate::{
     board::{Result, testing::scripted::Scripted},
     job::{Fence, JobKey, Owner},
+    process::simulation::{Machine, MachineScope},
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -103,11 +104,14 @@ fn broken() -> BoardError {
     }
 }
 
-/// For claims that are lost in any case.
-const TERM: Duration = Duration::from_millis(600);
+const TERM: Duration = Duration::from_millis(2400);
 
-/// Longer than any delay of a busy machine.
-const LONG: Duration = Duration::from_millis(2400);
+/// Simulates the clocks of this thread, some time after the start of the machine.
+async fn simulated() -> MachineScope {
+    let (_, scope) = Machine::start(0, None, false);
+    time::sleep(Duration::from_secs(60)).await;
+    scope
+}
 
 fn claim(key: &str, term: Duration) -> Claim {
     Claim {
@@ -124,32 +128,34 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
         .unwrap()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn claims_are_renewed_together_and_outlive_their_term() {
+    let _machine = simulated().await;
     let board = Renewals::new(true, &[Answer::Grant]);
     let keeper = board.keeper();
     let start = Boottime::now();
-    let mut a = keeper.hold(claim("a", LONG), start);
-    let mut b = keeper.hold(claim("b", LONG), start);
+    let mut a = keeper.hold(claim("a", TERM), start);
+    let mut b = keeper.hold(claim("b", TERM), start);
     tokio::select! {
         lost = a.lost() => panic!("{lost}"),
         lost = b.lost() => panic!("{lost}"),
         () = board.asked_times(4) => {}
     }
-    assert!((start + LONG).is_past());
+    assert!((start + TERM).is_past());
     for (n, (asked, keys)) in board.asked().into_iter().enumerate() {
-        assert!(asked >= start + LONG / 3 * u32::try_from(n + 1).unwrap());
+        assert!(asked >= start + TERM / 3 * u32::try_from(n + 1).unwrap());
         assert_eq!(keys, ["a", "b"]);
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn refused_claim_is_lost_immediately_and_the_others_survive() {
+    let _machine = simulated().await;
     let board = Renewals::new(true, &[Answer::Refuse("b"), Answer::Grant]);
     let keeper = board.keeper();
     let start = Boottime::now();
-    let mut a = keeper.hold(claim("a", LONG), start);
-    let mut b = keeper.hold(claim("b", LONG), start);
+    let mut a = keeper.hold(claim("a", TERM), start);
+    let mut b = keeper.hold(claim("b", TERM), start);
     let lost = soon(b.lost()).await;
     assert!(matches!(
         lost,
@@ -158,7 +164,7 @@ async fn refused_claim_is_lost_immediately_and_the_others_survive() {
             ..
         }
     ));
-    assert!(lost.kill_at() <= Boottime::now() + LONG / 12);
+    assert!(lost.kill_at() <= Boottime::now() + TERM / 12);
     tokio::select! {
         lost = a.lost() => panic!("{lost}"),
         () = board.asked_times(4) => {}
@@ -166,8 +172,9 @@ async fn refused_claim_is_lost_immediately_and_the_others_survive() {
     assert_eq!(board.asked().pop().unwrap().1, ["a"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn unrenewable_claim_is_lost_before_its_deadline() {
+    let _machine = simulated().await;
     use Answer::{Fail, FailEach, Silence, Unreachable};
     join_all([Unreachable, Fail, FailEach, Silence].map(is_lost_in_time)).await;
 }
@@ -175,11 +182,11 @@ async fn unrenewable_claim_is_lost_before_its_deadline() {
 async fn is_lost_in_time(answer: Answer) {
     let board = Renewals::new(true, &[Answer::Grant, answer]);
     let keeper = board.keeper();
-    let mut lease = keeper.hold(claim("a", LONG), Boottime::now());
+    let mut lease = keeper.hold(claim("a", TERM), Boottime::now());
     let lost = soon(lease.lost()).await;
     let confirmed = board.asked()[0].0;
-    assert!((confirmed + LONG * 5 / 6 - Duration::from_millis(5)).is_past());
-    assert!(lost.kill_at() <= confirmed + LONG, "{answer:?}");
+    assert!((confirmed + TERM * 5 / 6 - Duration::from_millis(5)).is_past());
+    assert!(lost.kill_at() <= confirmed + TERM, "{answer:?}");
     assert!(board.asked().len() > 2, "{answer:?}: tried again");
     let Lost::Expired { last, .. } = lost else {
         panic!("{lost}")
@@ -189,20 +196,22 @@ async fn is_lost_in_time(answer: Answer) {
     assert!(keeper.ledger.claims().0.is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn claim_survives_a_short_outage() {
+    let _machine = simulated().await;
     use Answer::{Fail, FailEach, Grant, Silence, Unreachable};
     let board = Renewals::new(true, &[Unreachable, Fail, FailEach, Grant, Silence, Grant]);
     let keeper = board.keeper();
-    let mut lease = keeper.hold(claim("a", LONG), Boottime::now());
+    let mut lease = keeper.hold(claim("a", TERM), Boottime::now());
     tokio::select! {
         lost = lease.lost() => panic!("{lost}"),
         () = board.asked_times(7) => {}
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn late_claim_is_lost() {
+    let _machine = simulated().await;
     let board = Renewals::new(true, &[Answer::Grant]);
     let keeper = board.keeper();
     let mut unnoticed = keeper.hold(claim("b", TERM), Boottime::now() - TERM);
@@ -212,54 +221,51 @@ async fn late_claim_is_lost() {
     assert!(board.asked().is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn session_deadline_counts_from_the_last_but_one_confirmation() {
-    loop {
-        let board = Renewals::new(false, &[Answer::Grant, Answer::Grant, Answer::Unreachable]);
-        let keeper = board.keeper();
-        let mut lease = keeper.hold(claim("a", LONG), Boottime::now());
-        let lost = soon(lease.lost()).await;
-        // On a stalled machine, the claim expires before the second renewal.
-        let asked = board.asked();
-        let [(first, _), (second, _), ..] = &asked[..] else {
-            continue;
-        };
-        assert!(lost.kill_at() < *first + LONG);
-        assert!(lost.kill_at() + LONG / 12 < *second + LONG);
-        return;
-    }
+    let _machine = simulated().await;
+    let board = Renewals::new(false, &[Answer::Grant, Answer::Grant, Answer::Unreachable]);
+    let keeper = board.keeper();
+    let mut lease = keeper.hold(claim("a", TERM), Boottime::now());
+    let lost = soon(lease.lost()).await;
+    let asked = board.asked();
+    assert!(lost.kill_at() < asked[0].0 + TERM);
+    assert!(lost.kill_at() + TERM / 12 < asked[1].0 + TERM);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn session_deadline_allows_for_silence_before_the_first_claim() {
+    let _machine = simulated().await;
     let board = Renewals::new(false, &[Answer::Unreachable]);
     let keeper = board.keeper();
     let asked = Boottime::now();
-    let mut lease = keeper.hold(claim("a", LONG), asked);
+    let mut lease = keeper.hold(claim("a", TERM), asked);
     let lost = soon(lease.lost()).await;
-    assert_eq!(lost.kill_at(), asked + LONG * 3 / 4 - LONG / 12);
+    assert_eq!(lost.kill_at(), asked + TERM * 3 / 4 - TERM / 12);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn session_deadline_allows_for_silence_before_a_renewal_right_after_the_claim() {
+    let _machine = simulated().await;
     let board = Renewals::new(false, &[Answer::Grant, Answer::Unreachable]);
     let keeper = board.keeper();
     // The older claim is due, and the new one is renewed with it.
-    let _older = keeper.hold(claim("a", LONG), Boottime::now() - LONG / 3);
-    let mut lease = keeper.hold(claim("b", LONG), Boottime::now());
+    let _older = keeper.hold(claim("a", TERM), Boottime::now() - TERM / 3);
+    let mut lease = keeper.hold(claim("b", TERM), Boottime::now());
     let lost = soon(lease.lost()).await;
     let (renewed, keys) = board.asked()[0].clone();
     assert_eq!(keys, ["a", "b"]);
-    assert!(lost.kill_at() <= renewed + LONG * 3 / 4 - LONG / 12);
+    assert!(lost.kill_at() <= renewed + TERM * 3 / 4 - TERM / 12);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn claims_can_be_added_and_removed_during_renewals() {
+    let _machine = simulated().await;
     let board = Renewals::new(true, &[Answer::Grant]);
     let keeper = board.keeper();
-    let a = keeper.hold(claim("a", LONG), Boottime::now());
+    let a = keeper.hold(claim("a", TERM), Boottime::now());
     board.asked_times(1).await;
-    let b = keeper.hold(claim("b", LONG), Boottime::now());
+    let b = keeper.hold(claim("b", TERM), Boottime::now());
     board.asked_times(2).await;
     drop(a);
     board.asked_times(3).await;
@@ -270,8 +276,9 @@ async fn claims_can_be_added_and_removed_during_renewals() {
     drop(b);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn claim_without_a_keeper_is_lost() {
+    let _machine = simulated().await;
     let board = Renewals::new(true, &[Answer::Grant]);
     let keeper = board.keeper();
     let mut lease = keeper.hold(claim("a", TERM), Boottime::now());

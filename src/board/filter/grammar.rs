@@ -88,10 +88,9 @@ fn quoted(text: &str, quote: char) -> Option<usize> {
     }
 }
 
-/// Returns the length of an unquoted value, which ends at a space or comma.
+/// Returns the length of an unquoted value, which ends at white space, `,`, `;`, `&&` or `||`.
 ///
-/// Closed brackets may contain them: `[1,2]`, `(a
-///  b)`, `x{2,3}`.
+/// Closed brackets may contain these: `[1,2]`, `(a b)`, `x{2,3}`.
 fn bare(text: &str) -> usize {
     let (mut depth, mut outside, mut is_escaped) = (0_usize, None, false);
     for (at, character) in text.char_indices() {

@@ -129,7 +129,7 @@ impl Picker<'_> {
         if planted!(NoticesNoLateClaim) {
             return;
         }
-        // Nothing was begun.
+        // No attempt has started.
         self.shared
             .in_flight
             .mark_unreleased(key, Aftermath::Interrupted);

@@ -50,6 +50,7 @@ impl Change<'_> {
                 RowJob { not_before, ..job }
             }
         };
+        // `put_unclaimed` never removes an earlier audit entry, and an edit does not call it.
         if audit.is_none() || matches!(restore.change, JobChange::Edit(_)) {
             self.put_audit(sequence, audit)?;
         }

@@ -14,7 +14,8 @@ pub(crate) const READING: &str = "read";
 /// Maximum nodes per exchange: more would delay other clients.
 pub(crate) const MAX_NODES_PER_EXCHANGE: usize = 1000;
 
-const FIRST: usize = 16;
+/// Nodes of the first exchange, while their sizes are unknown.
+const FIRST_NODES: usize = 16;
 
 /// Maximum request size: the server hangs up at 1 MiB.
 const MAX_REQUEST_BYTES: usize = 512 * 1024;
@@ -72,7 +73,7 @@ pub(crate) struct ReadLimit {
 impl ReadLimit {
     pub(crate) const PAGE: Self = Self {
         bytes: 2 << 20,
-        at_once: FIRST,
+        at_once: FIRST_NODES,
     };
 }
 
@@ -85,7 +86,8 @@ impl Default for ReadLimit {
     }
 }
 
-const LEAST: usize = 3;
+/// Nodes read even if they exceed the limit, so that each page makes progress: a lock and the two records beside it.
+const LEAST_NODES: usize = 3;
 
 impl Session {
     /// Missing nodes are `None`. The server reads in this order, and one denied node does not fail the others.
@@ -109,15 +111,16 @@ impl Session {
     ) -> Result<Vec<T>> {
         let mut read = Vec::with_capacity(paths.len());
         let mut left = room.bytes;
-        while read.len() < paths.len() && (left > 0 || read.len() < LEAST) {
+        while read.len() < paths.len() && (left > 0 || read.len() < LEAST_NODES) {
             let rest = &paths[read.len()..];
             let some = &rest[..room.at_once.min(rest.len())];
             let exchanges = exchanges(some, self.depth()).into_iter();
             let nodes = try_join_all(exchanges.map(|paths| self.read_at_once(paths))).await?;
             let sizes = nodes.iter().flatten().flatten().map(|node| node.data.len());
             let bytes: usize = sizes.sum();
-            let most = 8 * room.at_once.max(FIRST);
-            room.at_once = next_page(some.len(), bytes, MAX_NODES_PER_EXCHANGE).clamp(LEAST, most);
+            let most = 8 * room.at_once.max(FIRST_NODES);
+            room.at_once =
+                next_page(some.len(), bytes, MAX_NODES_PER_EXCHANGE).clamp(LEAST_NODES, most);
             left = left.saturating_sub(bytes);
             let nodes = some.iter().zip(nodes.into_iter().flatten());
             read.extend(nodes.map(|(path, node)| of(path, node)));

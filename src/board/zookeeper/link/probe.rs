@@ -90,12 +90,12 @@ async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result
     let mut answer = Vec::new();
     stream.write_all(&request()).await?;
     stream.flush().await?;
-    let mut reading = (&mut stream).take(ANSWER as u64);
+    let mut reading = (&mut stream).take(REPLY_BYTES as u64);
     let Ok(read) = time::timeout(REPLY_TIMEOUT, reading.read_to_end(&mut answer)).await else {
         if answer.is_empty() {
             stream.write_all(b"\r\n\r\n").await?;
             stream.flush().await?;
-            let mut bytes = [0; ANSWER];
+            let mut bytes = [0; REPLY_BYTES];
             let length = stream.read(&mut bytes).await?;
             answer.extend_from_slice(&bytes[..length]);
         }
@@ -108,7 +108,8 @@ async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result
     }
 }
 
-const ANSWER: usize = 40;
+/// Bytes of a reply that suffice to recognise ZooKeeper.
+const REPLY_BYTES: usize = 40;
 
 const PASSWORD: i32 = 16;
 

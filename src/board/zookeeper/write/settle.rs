@@ -177,7 +177,7 @@ impl BoardSession<'_> {
             (_, Error::NotEmpty) => {
                 let below = self.session.children(&refused.path).await?;
                 match below.is_empty() {
-                    // They are gone by now.
+                    // The children are gone by now.
                     true => Ok(()),
                     false => Err(self.session.occupied(&refused.path, below)),
                 }
