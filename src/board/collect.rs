@@ -7,7 +7,7 @@ use futures_util::{Stream, TryStreamExt, stream};
 use super::{Board, BoardError, BoardExt, JobRef, Result};
 use crate::job::{Entry, Location};
 
-/// Records with shorter texts do not count: nearly every record is one.
+/// The texts of a record count only beyond this size, which a job without large details hardly reaches.
 const LIGHT_BYTES: usize = 512;
 
 /// The memory for the texts of the other records.
@@ -29,10 +29,15 @@ impl Default for Collector {
 
 impl Collector {
     /// Cuts a record with long texts if there is no room for them.
+    ///
+    /// Records of the history stay whole: they are few, and nothing identifies one for another read.
     pub(crate) fn keep(&mut self, entry: Entry) -> Entry {
         let bytes = entry.text_bytes();
+        let is_ended = entry
+            .job()
+            .is_some_and(|job| job.location == Location::History);
         match self.room.checked_sub(bytes) {
-            _ if bytes <= LIGHT_BYTES => entry,
+            _ if bytes <= LIGHT_BYTES || is_ended => entry,
             Some(room) => {
                 self.room = room;
                 entry
@@ -42,69 +47,74 @@ impl Collector {
     }
 }
 
-/// Streams collected records in their order, and reads those that were cut again.
+/// Takes the first records, at most `most`, whose cut ones fit into a page; at least one.
+pub(crate) fn next_page<T>(
+    rest: &mut VecDeque<T>,
+    most: usize,
+    entry: impl Fn(&T) -> Option<&Entry>,
+) -> Vec<T> {
+    let mut bytes = 0;
+    let fits = |item: &&T| {
+        let cut = entry(item).filter(|entry| entry.is_cut());
+        bytes += cut.map_or(0, Entry::size);
+        bytes <= PAGE.0
+    };
+    let count = rest.iter().take(most).take_while(fits).count().max(1);
+    rest.drain(..count.min(rest.len())).collect()
+}
+
+/// Streams collected records in their order, and reads the cut jobs among the first `most` again.
 ///
-/// Skips the ones that are gone by now. Malformed records are looked up in these locations. Records of the history stay
-/// cut, since nothing identifies one.
+/// Skips jobs that are gone by now or that `admits` refuses now. Malformed records stay as they are.
 pub(crate) fn whole<'a>(
     board: &'a dyn Board,
-    locations: Vec<Location>,
     entries: Vec<Entry>,
+    most: usize,
+    admits: impl Fn(&Entry) -> bool + Copy + 'a,
 ) -> impl Stream<Item = Result<Entry>> + 'a {
-    let rest = (VecDeque::from(entries), locations);
-    let pages = stream::try_unfold(rest, move |(mut rest, locations)| async move {
+    let rest = (VecDeque::from(entries), 0);
+    let pages = stream::try_unfold(rest, move |(mut rest, before)| async move {
         if rest.is_empty() {
             return Ok(None);
         }
-        let page = read_again(board, &locations, next_page(&mut rest)).await?;
+        let mut page = next_page(&mut rest, PAGE.1, |entry| Some(entry));
+        let after = before + page.len();
+        if before < most {
+            page = read_again(board, page, admits).await?;
+        }
         Ok::<_, BoardError>(Some((
             stream::iter(page.into_iter().map(Ok)),
-            (rest, locations),
+            (rest, after),
         )))
     });
     pages.try_flatten()
 }
 
-/// Takes a page of records, and at least one.
-fn next_page(rest: &mut VecDeque<Entry>) -> Vec<Entry> {
-    let (most_bytes, most) = PAGE;
-    let mut bytes = 0;
-    let fits = |entry: &&Entry| {
-        bytes += if entry.is_cut() { entry.size() } else { 0 };
-        bytes <= most_bytes
-    };
-    let count = rest.iter().take(most).take_while(fits).count().max(1);
-    rest.drain(..count).collect()
-}
-
 async fn read_again(
     board: &dyn Board,
-    locations: &[Location],
     mut page: Vec<Entry>,
+    admits: impl Fn(&Entry) -> bool,
 ) -> Result<Vec<Entry>> {
+    let is_cut_in = |entry: &Entry, location| {
+        entry.is_cut() && entry.job().is_some_and(|job| job.location == location)
+    };
     for location in Location::LIVE {
-        let is_there = |entry: &Entry| match entry {
-            Entry::Job(job) => job.location == location,
-            Entry::Malformed(_) => locations.contains(&location),
-        };
-        let cut = page.iter().filter(|it| it.is_cut() && is_there(it));
+        let cut = page.iter().filter(|entry| is_cut_in(entry, location));
         let cut: Vec<_> = cut.map(|it| JobRef::Key(it.key().clone())).collect();
         if cut.is_empty() {
             continue;
         }
         let mut found = board.resolve(location, &cut).await?.into_iter();
         for entry in &mut page {
-            if entry.is_cut()
-                && is_there(entry)
-                && let Some(Ok(whole)) = found.next()
+            if is_cut_in(entry, location)
+                && let Some(Ok(whole @ Entry::Job(_))) = found.next()
+                && admits(&whole)
             {
                 *entry = whole;
             }
         }
     }
-    let is_gone =
-        |it: &Entry| it.is_cut() && it.job().is_none_or(|it| it.location != Location::History);
-    page.retain(|it| !is_gone(it));
+    page.retain(|entry| entry.job().is_none_or(|job| !job.is_cut));
     Ok(page)
 }
 

@@ -154,8 +154,10 @@ impl Job {
         let book = self.book.iter().map(|it| it.name.len() + it.uuid.len());
         let details = self.details.iter().map(|_| self.size as usize);
         let failures = self.history.failures.iter();
-        let failures = failures.map(|it| it.reason.len() + it.stdout.len() + it.stderr.len());
-        let more: usize = book.chain(details).chain(failures).sum();
+        let failures = failures.flat_map(|it| [&it.reason, &it.stdout, &it.stderr, &it.conductor]);
+        let failures = failures.map(String::len);
+        let problem = self.problem.iter().map(String::len);
+        let more: usize = book.chain(details).chain(failures).chain(problem).sum();
         self.uuid.len() + self.name.len() + self.raw.len() + more
     }
 
@@ -173,9 +175,12 @@ impl Job {
             cut(&mut book.uuid);
         }
         (self.details, self.raw) = (None, Vec::new());
+        self.problem.as_mut().map(cut);
         for failure in &mut self.history.failures {
+            cut(&mut failure.reason);
             cut(&mut failure.stdout);
             cut(&mut failure.stderr);
+            cut(&mut failure.conductor);
         }
     }
 

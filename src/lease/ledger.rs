@@ -90,9 +90,11 @@ impl Ledger {
         };
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let mut entries = self.entries.lock();
-        let due = entry.renew_at();
-        // One that is due later changes nothing for whoever waits for the first.
-        let is_first = !entries.values().any(|other| other.renew_at() <= due);
+        let moments = |entry: &LedgerEntry| [entry.renew_at(), entry.limits(self).terminate];
+        let [due, end] = moments(&entry);
+        // The keeper waits for the first renewal, or for the first loss.
+        let others: Vec<_> = entries.values().map(moments).collect();
+        let is_first = others.iter().all(|it| it[0] > due) || others.iter().all(|it| it[1] > end);
         entries.insert(id, entry);
         drop(entries);
         if is_first {

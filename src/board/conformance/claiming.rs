@@ -75,6 +75,23 @@ pub(crate) async fn first_free_jobs_of_several_are_claimed(board: &Subject) {
     assert_eq!(on_board(board, &keys[3]).await.holding, None);
 }
 
+pub(crate) async fn unreadable_job_takes_no_place_of_another(board: &Subject) {
+    let maps = vec![json!({"": 0}); 25_000];
+    let heavy = Draft {
+        details: json!({"n": maps}).into(),
+        ..draft("heavy")
+    };
+    let heavy = board.post_one(&heavy, None).await.unwrap().key;
+    assert!(on_board(board, &heavy).await.is_unfit);
+    let keys = [heavy, post_one(board, "resize").await];
+    let answers = board.claim(&keys, &ada(), 1, ATTEMPT).await.unwrap();
+    assert_matches!(
+        answers.as_slice(),
+        [Err(BoardError::Unclaimable { .. }), Ok(_)]
+    );
+    assert_eq!(on_board(board, &keys[0]).await.holding, None);
+}
+
 pub(crate) async fn finished_job_cannot_be_claimed(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
@@ -278,8 +295,14 @@ pub(crate) async fn only_the_holder_of_a_claim_can_renew_it(board: &Subject) {
         key: JobKey::new("no such job"),
         ..right.clone()
     };
+    let by_hand = post_one(board, "by-hand").await;
+    let by_hand = claim_one(board, &by_hand, &ada()).await.unwrap();
+    let without_fence = Claim {
+        fence: None,
+        ..claim(&by_hand, "ada", LONG)
+    };
     let answers = board
-        .renew(&[other_owner, other_fence, gone, right])
+        .renew(&[other_owner, other_fence, gone, right, without_fence])
         .await
         .unwrap();
     assert_matches!(answers[0], Err(BoardError::NotOwner { .. }));
@@ -289,6 +312,10 @@ pub(crate) async fn only_the_holder_of_a_claim_can_renew_it(board: &Subject) {
     );
     assert_matches!(answers[2], Err(BoardError::NoSuchJob));
     assert!(answers[3].is_ok(), "{answers:?}");
+    match board.capabilities().has_expiring_claims {
+        true => assert!(answers[4].is_ok(), "{answers:?}"),
+        false => assert_matches!(answers[4], Err(BoardError::Unsupported(_))),
+    }
 }
 
 pub(crate) async fn lease_has_the_term_that_the_board_grants(board: &Subject) {

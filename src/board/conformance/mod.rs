@@ -63,6 +63,7 @@ macro_rules! keeps_its_promises {
             claiming::claiming_an_own_job_again_is_refused_without_effect,
             claiming::twenty_claimants_one_winner,
             claiming::first_free_jobs_of_several_are_claimed,
+            claiming::unreadable_job_takes_no_place_of_another,
             claiming::finished_job_cannot_be_claimed,
             claiming::fences_grow,
             claiming::timed_claim_expires,

@@ -51,8 +51,8 @@ impl FieldOrder {
     }
 }
 
-/// A sort key. The keys of one field have one type, except in details. Of a text, only the beginning counts, so that
-/// many keys fit into memory.
+/// A sort key. The keys of one field have one type, except in details. Only the beginning of a text counts, so that many
+/// keys fit into memory.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SortKey {
     Span(Duration),

@@ -1,6 +1,6 @@
 //! Acts on several jobs and reports each result.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use anyhow::Context as _;
 use rustix::process::Signal;
@@ -13,7 +13,7 @@ use super::{
     select::{Choice, Chosen, Named},
 };
 use crate::{
-    board::{self, BoardError},
+    board::{self, BoardError, collect::next_page},
     context::Context,
     exit::CommandError,
     job::Entry,
@@ -102,18 +102,18 @@ pub(crate) async fn act(
     }
     let progress = ctx.out.progress(verb.now, Some(total as u64));
     let mut results = Results::new(ctx, verb.now, chosen.is_bulk()).with_progress(progress);
-    let mut jobs = chosen.jobs.into_iter().peekable();
+    let mut jobs = VecDeque::from(chosen.jobs);
     let mut next = Instant::now();
     let mut signals = resume.as_ref().map(|_| Signals::ending()).transpose()?;
     let ended = loop {
-        if jobs.peek().is_none() {
+        if jobs.is_empty() {
             break Ok(());
         }
         if let Some(signal) = signal_before(next, signals.as_mut()).await {
-            break Err(stopped(ctx, signal, resume, choice, jobs));
+            break Err(stopped(ctx, signal, resume, choice, jobs.into_iter()));
         }
         next = Instant::now() + pace.interval;
-        let batch: Vec<_> = jobs.by_ref().take(pace.batch).collect();
+        let batch = next_page(&mut jobs, pace.batch, |named| named.entry.as_ref().ok());
         let entries: Vec<_> = batch
             .iter()
             .filter_map(|named| named.entry.as_ref().ok())

@@ -321,21 +321,30 @@ async fn unchanged(
     Ok(unchanged)
 }
 
-/// Acts on the jobs that are still unchanged: at a slow pace, their turn comes long after the start.
+/// Reads some jobs again and acts on those that are unchanged: at a slow pace, their turn comes long after the start.
 pub(super) async fn act_on_unchanged<T>(
     board: &dyn Board,
     action: &Action,
     entries: &[&Entry],
+    must_read: impl Fn(&Entry) -> bool,
     act: impl AsyncFnOnce(&[&Entry]) -> board::Result<Vec<anyhow::Result<T>>>,
 ) -> board::Result<Vec<anyhow::Result<T>>> {
-    let seen: Vec<_> = entries.iter().map(|entry| Expected::of(entry)).collect();
-    let expected = entries.iter().map(|entry| entry.key().clone()).zip(&seen);
-    let found = unchanged(board, action, expected.collect()).await?;
-    let mut answers = act(&found.iter().flatten().collect::<Vec<_>>())
+    let old: Vec<_> = entries.iter().filter(|it| must_read(it)).collect();
+    let seen: Vec<_> = old.iter().map(|entry| Expected::of(entry)).collect();
+    let expected = old.iter().map(|entry| entry.key().clone()).zip(&seen);
+    let read = unchanged(board, action, expected.collect()).await?;
+    let mut read = read.iter();
+    let present: Vec<Option<&Entry>> = (entries.iter())
+        .map(|entry| match must_read(entry) {
+            true => read.next().and_then(Option::as_ref),
+            false => Some(*entry),
+        })
+        .collect();
+    let mut answers = act(&present.iter().flatten().copied().collect::<Vec<_>>())
         .await?
         .into_iter();
-    let answers = found.iter().map(|found| {
-        let answer = found.as_ref().and_then(|_| answers.next());
+    let answers = present.iter().map(|entry| {
+        let answer = entry.and_then(|_| answers.next());
         answer.unwrap_or_else(|| Err(BoardError::Changed.into()))
     });
     Ok(answers.collect())

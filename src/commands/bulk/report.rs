@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, collections::HashMap, pin::pin};
 
+use anyhow::Context as _;
 use chrono::Utc;
 use futures_util::TryStreamExt;
 use serde::Serialize;
@@ -301,10 +302,18 @@ pub(super) async fn dry_run(
     };
     let columns = JobColumns::usual(location);
     let hides = ctx.hides_secrets();
+    let trying = ctx.trying("list", "the jobs");
     let mut rows = ctx.out.rows(&columns.shapes());
-    let mut entries = pin!(whole(board, Location::LIVE.to_vec(), entries));
-    while let Some(entry) = entries.try_next().await? {
-        rows.push(&columns.row(JobView::of(&entry, now).covered(hides)))?;
+    let mut entries = pin!(whole(board, entries, usize::MAX, |_| true));
+    loop {
+        match entries.try_next().await {
+            Ok(Some(entry)) => rows.push(&columns.row(JobView::of(&entry, now).covered(hides)))?,
+            Ok(None) => break,
+            Err(error) => {
+                rows.cut_short()?;
+                return Err(error).context(trying);
+            }
+        }
     }
     rows.finish()?;
     if results.total == 0 {

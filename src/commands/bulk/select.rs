@@ -17,7 +17,7 @@ use crate::{
     context::{Consent, Context},
     diagnosis::{ProblemSelector, Snapshot, surroundings},
     exit::CommandError,
-    job::{Entry, Location, State, brief, octavia},
+    job::{Entry, Location, State, octavia},
     output::{can_ask, count_jobs, short},
 };
 
@@ -108,11 +108,6 @@ pub(crate) struct Named {
 impl Chosen {
     pub(crate) fn is_bulk(&self) -> bool {
         self.choice != Choice::Named
-    }
-
-    /// Whether to read the jobs again before an action: they were planned earlier, or cut to fit into memory.
-    pub(crate) fn must_be_unchanged(&self) -> bool {
-        self.choice == Choice::Planned || self.entries().any(Entry::is_cut)
     }
 
     /// Rejects jobs that do not fit, or drops them from a selection by filter.
@@ -263,10 +258,12 @@ impl Selection {
             .with_context(|| ctx.trying("list", "the jobs"))?
         {
             if filters.matches(&entry, now) && has_problem(&entry) {
+                let reference = entry.reference().into_owned();
+                let entry = collector.keep(entry);
                 chosen.push(Named {
-                    name: brief(&entry.name()).into_owned(),
-                    reference: entry.reference().into_owned(),
-                    entry: Ok(collector.keep(entry)),
+                    name: entry.name().into_owned(),
+                    reference,
+                    entry: Ok(entry),
                 });
             }
         }

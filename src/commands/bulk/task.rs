@@ -7,7 +7,7 @@ use super::{
     action::{Action, Force},
     plan,
     report::{dry_run, sorted_out},
-    select::{Chosen, PreviewArgs, confirm},
+    select::{Choice, Chosen, PreviewArgs, confirm},
     settle::{Release, authority, foresee_refusals, judged},
 };
 use crate::{
@@ -108,17 +108,19 @@ impl Task {
         ctx: &mut Context,
         board: &dyn Board,
     ) -> anyhow::Result<()> {
-        let must_be_unchanged = self.chosen.must_be_unchanged();
+        let is_planned = self.chosen.choice == Choice::Planned;
         let run = BulkRun {
             verb: self.action.verb(),
             pace: self.pace,
             resume: self.resume,
         };
         let executor = Executor::new(board, &self.action, self.who, self.reason).await;
-        let each = async |entries: &[&Entry]| match must_be_unchanged {
+        // Cut entries lack the texts that a change may need.
+        let must_read = |entry: &Entry| is_planned || entry.is_cut();
+        let each = async |entries: &[&Entry]| match entries.iter().any(|it| must_read(it)) {
             true => {
                 let act = async |entries: &[&Entry]| executor.act(entries).await;
-                plan::act_on_unchanged(board, &self.action, entries, act).await
+                plan::act_on_unchanged(board, &self.action, entries, must_read, act).await
             }
             false => executor.act(entries).await,
         };

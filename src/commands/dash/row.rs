@@ -120,7 +120,10 @@ impl DashRow {
         let details = job.and_then(|job| job.details.as_ref());
         Self {
             uuid: uuid.map(|job| (*brief(&job.uuid)).into()),
-            name: (*brief(&entry.name())).into(),
+            name: match job {
+                Some(job) => (*job.brief_name()).into(),
+                None => entry.name().into(),
+            },
             sequence: job.and_then(|job| job.sequence),
             created_on: job.and_then(|job| job.created_on),
             claim,

@@ -287,14 +287,15 @@ fn tick(state: &mut DashState) -> Vec<DashEffect> {
         }
         _ => {}
     }
-    if now - state.claims_read >= RENEWALS {
+    // The wall clock may step back.
+    if (now - state.claims_read).abs() >= RENEWALS {
         state.claims_read = now;
         let from = state.cursor().top;
         let (seen, are_claims) = (from..from + state.lines, state.view == View::Claims);
         let doubts = state.summary.doubts.keys();
         state.picture.look_up_due(seen, doubts, are_claims, now);
     }
-    if now - state.filtered >= AGES && state.picture.filters.change_with_time() {
+    if (now - state.filtered).abs() >= AGES && state.picture.filters.change_with_time() {
         state.filtered = now;
         effects.push(DashEffect::Read);
     }

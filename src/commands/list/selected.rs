@@ -55,6 +55,10 @@ impl ListFilter {
             self.hidden.update(|count| count + 1);
             return false;
         }
+        self.matches(entry)
+    }
+
+    fn matches(&self, entry: &Entry) -> bool {
         self.state.is_none_or(|state| entry.state() == state)
             && (!self.has_failed || entry.job().is_some_and(|job| job.history.has_failed()))
             && (self.problem.as_ref()).is_none_or(|(it, snapshot)| it.is_of(entry, snapshot))
@@ -98,10 +102,9 @@ pub(super) async fn entries<'a>(
     if args.sort.is_native() && !args.reverse && !args.failed {
         return Ok(matching(query.location).boxed_local());
     }
-    let (locations, mut collector) = (args.locations(), Collector::default());
-    let mut found = Vec::new();
-    for location in &locations {
-        let mut entries = matching(*location);
+    let (mut found, mut collector) = (Vec::new(), Collector::default());
+    for location in args.locations() {
+        let mut entries = matching(location);
         while let Some(entry) = (entries.try_next().await).with_context(|| trying(ctx))? {
             let last = |job: &Job| job.history.failures.last().map(signature);
             let key = match args.failed {
@@ -123,5 +126,10 @@ pub(super) async fn entries<'a>(
         found.reverse();
     }
     let found = found.into_iter().map(|(_, entry)| entry);
-    Ok(whole(board, locations, found.collect()).boxed_local())
+    let most = match ctx.out.format() {
+        Format::Uuid => 0,
+        _ => args.limit.unwrap_or(usize::MAX),
+    };
+    let admits = |entry: &Entry| filter.matches(entry);
+    Ok(whole(board, found.collect(), most, admits).boxed_local())
 }

@@ -153,7 +153,10 @@ fn skip_reasons_do_not_hide_each_other() {
 fn registry_is_updated_at_most_once_a_second_and_only_on_change() {
     need!(stage = Stage::redis());
     let server = stage.redis_server().unwrap();
-    for (name, value) in [("slowlog-log-slower-than", "0"), ("slowlog-max-len", "100000")] {
+    for (name, value) in [
+        ("slowlog-log-slower-than", "0"),
+        ("slowlog-max-len", "100000"),
+    ] {
         server.run(&["CONFIG", "SET", name, value]);
     }
     // A line per word: the name of the command, the script, the number of keys, and the keys.

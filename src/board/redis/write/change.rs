@@ -51,6 +51,34 @@ impl Redis {
         most: usize,
         rules: ClaimRules,
     ) -> Result<Vec<Result<Claimed>>> {
+        let (mut answers, mut won) = (Vec::with_capacity(keys.len()), 0);
+        loop {
+            let rest = &keys[answers.len()..];
+            let left = ClaimRules {
+                at_once: rules.at_once.saturating_sub(won),
+                ..rules
+            };
+            let (some, released) = self.claim_some(rest, by, most - won, left).await?;
+            answers.extend(some);
+            let may_be_won = |answer: &&Result<Claimed>| {
+                matches!(answer, Ok(_) | Err(BoardError::Unknown { .. }))
+            };
+            won = answers.iter().filter(may_be_won).count();
+            // A released claim took the place of a job that was not tried.
+            if released == 0 || won >= most || answers.len() == keys.len() {
+                return Ok(answers);
+            }
+        }
+    }
+
+    /// Also returns how many of the claimed jobs were unreadable and released again.
+    async fn claim_some(
+        &self,
+        keys: &[JobKey],
+        by: &Claimant,
+        most: usize,
+        rules: ClaimRules,
+    ) -> Result<(Vec<Result<Claimed>>, usize)> {
         let now = Utc::now();
         let fields: Vec<_> = keys.iter().map(field_of).collect();
         let mut call = self.call(Script::Claim);
@@ -69,22 +97,26 @@ impl Redis {
             self.add_job(&mut call, field);
         }
         let replies = self.run(&call).await?;
-        let mut answers = Vec::with_capacity(replies.len());
+        let (mut answers, mut released) = (Vec::with_capacity(replies.len()), 0);
+        let needs_all = rules.need_record(by.term);
         for (field, reply) in fields.iter().zip(replies) {
-            let answer = match reply.done(&self.client, &key_of(field), None) {
-                Err(refusal) => Err(refusal),
-                Ok(reply) => self.claimed(field, &reply, by, now).await,
+            let reply = match reply.done(&self.client, &key_of(field), None) {
+                Ok(reply) => reply,
+                Err(refusal) => {
+                    answers.push(Err(refusal));
+                    continue;
+                }
             };
-            let needs_all = rules.need_record(by.term);
-            let answer = match answer {
+            let answer = match self.claimed(field, &reply, by, now).await {
                 Ok(claimed) if needs_all && claimed.job.is_unfit => {
                     self.refuse_unfit(claimed, by).await
                 }
                 answer => answer,
             };
+            released += usize::from(answer.is_err());
             answers.push(answer);
         }
-        Ok(answers)
+        Ok((answers, released))
     }
 
     async fn claimed(

@@ -131,11 +131,20 @@ impl BoardSession<'_> {
         }
         // The claim exists even if its fencing token stays unknown.
         let read = read.map_err(|failure| unknown(RequestFailure::Lost(failure.into())))?;
+        let is_of_session = |session| match request.by.term {
+            Term::Kept(_) => SessionId(session) == self.session.id(),
+            Term::Indefinite | Term::For(_) => true,
+        };
         let claim = match read {
-            Ok((data, stat)) if data == owner => Node { data, stat },
+            Ok((data, stat)) if data == owner && is_of_session(stat.ephemeral_owner) => {
+                Node { data, stat }
+            }
             // Another client has already overridden it.
             Ok(_) | Err(Error::NoNode) => return Err(BoardError::Changed),
-            Err(error) => return Err(self.session.refusal(READING, &error)),
+            Err(error) => {
+                let refusal = self.session.refusal(READING, &error);
+                return Err(unknown(RequestFailure::Lost(refusal)));
+            }
         };
         let mut record = record.clone();
         let fence = fence(&claim);
@@ -155,12 +164,6 @@ impl BoardSession<'_> {
     }
 
     pub(crate) async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
-        if claims.iter().any(|claim| claim.fence.is_none()) {
-            return Ok(claims
-                .iter()
-                .map(|_| Err(Unsupported::ExpiringClaims.into()))
-                .collect());
-        }
         let wanted: Vec<_> = claims
             .iter()
             .flat_map(|claim| {
@@ -174,6 +177,9 @@ impl BoardSession<'_> {
         let mut found = found?.into_iter();
         let answers = claims.iter().map(|claim| {
             let (posting, lock) = (found.next().flatten(), found.next().flatten());
+            if claim.fence.is_none() {
+                return Err(Unsupported::ExpiringClaims.into());
+            }
             let posting = posting.ok_or(BoardError::NoSuchJob)?;
             let record = JobNodes::new(Location::Board, claim.key.clone(), posting, lock, None);
             let held = self.require(Some(&record))?.holding();

@@ -33,7 +33,7 @@ pub(super) const FENCE: &str = "taskflow:fence";
 pub(super) fn redis() -> Option<(Stage, Way)> {
     let way = Way {
         claim: FENCE,
-        settle: "EVALSHA",
+        settle: CONSUMES,
     };
     Some((Stage::redis()?, way))
 }
