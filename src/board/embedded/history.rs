@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use rusqlite::{Row, params};
 
 use super::{
-    read::record::{Column, entry, malformed, select, text_of, time_of},
+    read::record::{Column, entry, malformed, select, time_of},
     store::{
         clock::from_micros,
+        texts::text_of,
         transaction::{BoardView, Change},
     },
 };

@@ -2,6 +2,7 @@
 
 mod events;
 mod examine;
+mod expiry;
 mod history;
 mod pauses;
 mod read;
@@ -45,7 +46,7 @@ pub(crate) struct Embedded {
 impl Embedded {
     pub(crate) fn new(options: FileOptions) -> Self {
         Self {
-            file: Arc::new(BoardFile::new(options)),
+            file: Arc::new(BoardFile::new(options, expiry::expire)),
             own_entry: OwnEntry::default(),
         }
     }

@@ -2,15 +2,14 @@
 
 use rusqlite::params;
 
-use super::store::transaction::{BoardView, Change};
+use super::store::{
+    MOVES,
+    transaction::{BoardView, Change},
+};
 use crate::{
     board::EventKind,
     job::{AuditEntry, LONGEST_RECORD, LONGEST_TEXT, MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause},
 };
-
-/// The first move creates the table: boards without one keep the layout of 0.2.0.
-pub(super) const MOVES: &str =
-    "CREATE TABLE IF NOT EXISTS moves (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT";
 
 impl Change<'_> {
     pub(super) fn pause(&self, pause: &Pause) -> rusqlite::Result<()> {

@@ -7,13 +7,12 @@ use parking_lot::Mutex;
 use rusqlite::{Row, params, types::ValueRef};
 use uuid::Uuid;
 
-use super::{
-    read::record::{bytes_or_none, text_of},
-    store::{
-        clock::{BoardClock, from_micros},
-        file::BoardFile,
-        transaction::{BoardView, Change},
-    },
+use super::store::{
+    DEPARTED,
+    clock::{BoardClock, from_micros},
+    file::BoardFile,
+    texts::{bytes_or_none, text_of},
+    transaction::{BoardView, Change},
 };
 use crate::{
     board::{
@@ -170,20 +169,6 @@ pub(super) fn read_status(row: &Row<'_>, at: usize) -> rusqlite::Result<Conducto
         _ => ConductorReport::default(),
     })
 }
-
-/// Conductors whose registration ended without notice, kept while their claims may last. The first one creates the
-/// table: boards without one keep the layout of 0.2.0.
-pub(super) const DEPARTED: &str = "CREATE TABLE IF NOT EXISTS conductor_seen (
-        name      TEXT PRIMARY KEY,
-        host      TEXT NOT NULL,
-        pid       INTEGER NOT NULL,
-        since     INTEGER NOT NULL,
-        owner     BLOB NOT NULL,
-        token     TEXT NOT NULL,
-        unsettled TEXT,
-        kept_boot INTEGER NOT NULL,
-        kept_wall INTEGER NOT NULL
-    ) STRICT";
 
 impl Change<'_> {
     /// Copies a registered conductor whose heartbeat was due at `alive` on the boot clock.

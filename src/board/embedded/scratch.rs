@@ -11,10 +11,10 @@ use chrono::{DateTime, Utc};
 
 use super::{
     Durability, Embedded,
-    events::watch::signal_path,
     store::{
         APPLICATION_ID,
         disk::{OpenMode, directory_of, make_file, open_file, with_suffix},
+        signal::signal_path,
     },
 };
 use crate::board::{

@@ -3,9 +3,10 @@
 pub(super) mod clock;
 pub(super) mod disk;
 mod error;
-mod expiry;
 pub(super) mod file;
 mod name;
+pub(super) mod signal;
+pub(super) mod texts;
 pub(super) mod transaction;
 
 use std::{fs, path::PathBuf, time::Duration};
@@ -22,9 +23,10 @@ use self::{
         refuse_left_log, refuse_network_file_system, with_suffix,
     },
     error::SCHEMA_VERSION,
+    signal::ChangeSignal,
+    texts::text_of,
     transaction::{BoardView, Change},
 };
-use super::{events::watch::ChangeSignal, pauses, read::record::text_of, registry};
 use crate::board::wire::posting;
 
 /// Marks our files, so that another program's database is not taken for a board.
@@ -32,6 +34,27 @@ pub(super) const APPLICATION_ID: i32 = 0x6a6f_6262;
 
 /// Files keep these statements word for word, comments included.
 const SCHEMA: &str = include_str!("store/schema.sql");
+
+/// Conductors whose registration ended without notice, kept while their claims may last. The first one creates the
+/// table: boards without one keep the layout of 0.2.0.
+pub(super) const DEPARTED: &str = "CREATE TABLE IF NOT EXISTS conductor_seen (
+        name      TEXT PRIMARY KEY,
+        host      TEXT NOT NULL,
+        pid       INTEGER NOT NULL,
+        since     INTEGER NOT NULL,
+        owner     BLOB NOT NULL,
+        token     TEXT NOT NULL,
+        unsettled TEXT,
+        kept_boot INTEGER NOT NULL,
+        kept_wall INTEGER NOT NULL
+    ) STRICT";
+
+/// The first move creates the table: boards without one keep the layout of 0.2.0.
+pub(super) const MOVES: &str =
+    "CREATE TABLE IF NOT EXISTS moves (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT";
+
+/// Runs first in each change and releases expired claims. `boot` identifies the current boot.
+pub(super) type Begin = fn(&Change<'_>, boot: &str) -> rusqlite::Result<()>;
 
 /// Maximum log size on exit; the next process has to read it.
 const LARGEST_LOG_LEFT: u64 = 256 * 1024;
@@ -227,12 +250,12 @@ impl Store {
         })
     }
 
-    /// Changes the board in one transaction, after releasing expired claims.
     pub(super) fn write<T>(
         &mut self,
+        begin: Begin,
         change: &mut impl FnMut(&Change<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
-        let done = self.write_with(change, false);
+        let done = self.write_with(begin, change, false);
         if !is_too_big(&done) {
             return done;
         }
@@ -240,7 +263,7 @@ impl Store {
         let limit = self
             .connection
             .set_limit(Limit::SQLITE_LIMIT_LENGTH, i32::MAX)?;
-        let done = self.write_with(change, true);
+        let done = self.write_with(begin, change, true);
         self.connection
             .set_limit(Limit::SQLITE_LIMIT_LENGTH, limit)?;
         done
@@ -248,6 +271,7 @@ impl Store {
 
     fn write_with<T>(
         &mut self,
+        begin: Begin,
         change: &mut impl FnMut(&Change<'_>) -> rusqlite::Result<T>,
         is_bounded: bool,
     ) -> rusqlite::Result<T> {
@@ -256,7 +280,7 @@ impl Store {
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Read the clock after taking the lock, so that waiting does not shorten the lease.
         let begun = Change(BoardView::new(&transaction, &self.options, is_bounded));
-        begun.expire(&self.boot)?;
+        begin(&begun, &self.boot)?;
         let answer = change(&begun)?;
         transaction.commit()?;
         self.signal.notify();
@@ -277,7 +301,7 @@ impl Store {
 
 /// Finds a table or index of the board that `jobboard` did not create: SQLite would evaluate its expressions.
 fn unknown_object(connection: &Connection) -> rusqlite::Result<Option<String>> {
-    let known = statements(SCHEMA).chain([registry::DEPARTED, pauses::MOVES]);
+    let known = statements(SCHEMA).chain([DEPARTED, MOVES]);
     let known: Vec<_> = known.collect();
     let mut statement =
         connection.prepare("SELECT sql, type, tbl_name, name FROM sqlite_schema")?;

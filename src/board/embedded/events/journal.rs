@@ -8,9 +8,10 @@ use crate::{
     board::{
         Event, EventKind,
         embedded::{
-            read::record::{RowJob, audit_of, bytes_or_none, priority_of, text_of, text_or_none},
+            read::record::{RowJob, audit_of, priority_of},
             store::{
                 clock::from_micros,
+                texts::{bytes_or_none, text_of, text_or_none},
                 transaction::{BoardView, Change},
             },
         },

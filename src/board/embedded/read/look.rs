@@ -170,7 +170,7 @@ mod tests {
 
     use super::*;
     use crate::board::embedded::{
-        store::{Store, disk::make_file},
+        store::{Store, disk::make_file, transaction::Change},
         tests::options,
     };
 
@@ -196,7 +196,8 @@ mod tests {
         let fill = "WITH RECURSIVE number(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM number \
                     WHERE n < 5000) INSERT INTO job (uuid, name, priority, created_on, details) \
                     SELECT n, 'resize', 2 + n / 3000, 0, '{}' FROM number";
-        store.write(&mut |change| change.run(fill, [])).unwrap();
+        let mut change = |change: &Change<'_>| change.run(fill, []);
+        store.write(|_, _| Ok(()), &mut change).unwrap();
         let queries = [Order::Rank, Order::Any].into_iter().flat_map(|order| {
             [Which::All, Which::Unclaimed].map(|which| Query {
                 location: Location::Board,

@@ -12,7 +12,11 @@ use serde::de::IgnoredAny;
 use crate::{
     board::{
         Detail,
-        embedded::store::{clock::from_micros, transaction::BoardView},
+        embedded::store::{
+            clock::from_micros,
+            texts::{bytes_or_none, length_of, text_of},
+            transaction::BoardView,
+        },
         wire::{
             json,
             posting::{Limit, together},
@@ -280,15 +284,6 @@ fn short<T: FromSql>(row: &Row<'_>, column: Column) -> Result<T, RowProblem> {
     }
 }
 
-/// Returns the length of a text. [`BoardView::bounded`] selects a number, the length, instead of a long text.
-fn length_of(value: ValueRef<'_>) -> usize {
-    match value {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len(),
-        ValueRef::Integer(length) => usize::try_from(length).unwrap_or(usize::MAX),
-        ValueRef::Null | ValueRef::Real(_) => 0,
-    }
-}
-
 /// Reads the failures; unreadable ones do not make the job unreadable.
 pub(crate) fn failures_of(
     row: &Row<'_>,
@@ -345,26 +340,6 @@ fn holding(row: &Row<'_>, view: &BoardView<'_>) -> rusqlite::Result<Option<Holdi
 
 pub(crate) fn time_of(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<DateTime<Utc>>> {
     Ok(row.get::<_, Option<_>>(at)?.map(from_micros))
-}
-
-pub(crate) fn text_of(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
-    Ok(text_or_none(row, at)?.unwrap_or_default())
-}
-
-pub(crate) fn text_or_none(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
-    let bytes = bytes_or_none(row, at)?;
-    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-}
-
-/// Reads a text for display. Its length replaces a long one.
-pub(crate) fn bytes_or_none(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Vec<u8>>> {
-    Ok(match row.get_ref(at)? {
-        ValueRef::Null => None,
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) if bytes.len() <= Owner::MAX_BYTES => {
-            Some(bytes.to_vec())
-        }
-        other => Some(format!("({} bytes)", length_of(other)).into()),
-    })
 }
 
 fn raw_of(row: &Row<'_>, detail: Detail, can_be_read: bool) -> rusqlite::Result<Vec<u8>> {

@@ -13,7 +13,7 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{
-    FileOptions, OpenError, Store,
+    Begin, FileOptions, OpenError, Store,
     clock::BoardClock,
     disk::{FileIdentity, make_file, require_directory, sibling_file, with_suffix},
     error::limit_behind,
@@ -28,17 +28,19 @@ pub(crate) struct BoardFile {
     pub(crate) name: String,
     pub(crate) options: FileOptions,
     store: Mutex<Option<Store>>,
+    begin: Begin,
     first: OnceLock<FileIdentity>,
     /// How often the file was found replaced or missing.
     replacements: AtomicU64,
 }
 
 impl BoardFile {
-    pub(crate) fn new(options: FileOptions) -> Self {
+    pub(crate) fn new(options: FileOptions, begin: Begin) -> Self {
         Self {
             name: format!("sqlite:{}", options.path.display()),
             options,
             store: Mutex::new(None),
+            begin,
             first: OnceLock::new(),
             replacements: AtomicU64::new(0),
         }
@@ -115,7 +117,8 @@ impl BoardFile {
     ) -> Result<Option<T>> {
         self.with_retries("write to", || {
             let mut store = self.opened(Store::open)?;
-            let done = store.as_mut().map(|store| store.write(&mut change));
+            let done = store.as_mut();
+            let done = done.map(|store| store.write(self.begin, &mut change));
             Ok(done.transpose()?)
         })
         .await
@@ -136,7 +139,8 @@ impl BoardFile {
             let Some(store) = store.as_mut() else {
                 return Err(OpenError::Foreign);
             };
-            store.write(&mut change).map_err(OpenError::Sqlite)
+            let done = store.write(self.begin, &mut change);
+            done.map_err(OpenError::Sqlite)
         })
         .await
     }

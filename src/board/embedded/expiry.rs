@@ -2,18 +2,21 @@
 
 use rusqlite::params;
 
-use super::transaction::Change;
-use crate::board::{
-    EventKind,
-    embedded::{
-        read::record::{RowJob, text_of},
-        registry::read_status,
-    },
+use super::{
+    read::record::RowJob,
+    registry::read_status,
+    store::{texts::text_of, transaction::Change},
 };
+use crate::board::EventKind;
+
+pub(super) fn expire(change: &Change<'_>, boot: &str) -> rusqlite::Result<()> {
+    change.follow_reboot(boot)?;
+    change.expire_claims()?;
+    change.expire_conductors()
+}
 
 impl Change<'_> {
-    pub(super) fn expire(&self, boot: &str) -> rusqlite::Result<()> {
-        self.follow_reboot(boot)?;
+    fn expire_claims(&self) -> rusqlite::Result<()> {
         let columns = RowJob::columns(self);
         let sql =
             format!("SELECT {columns} FROM job WHERE expires_boot <= ?1 ORDER BY expires_boot");
@@ -26,7 +29,7 @@ impl Change<'_> {
             )?;
             self.log_job(EventKind::Expired, &job)?;
         }
-        self.expire_conductors()
+        Ok(())
     }
 
     fn follow_reboot(&self, boot: &str) -> rusqlite::Result<()> {
