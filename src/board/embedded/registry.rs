@@ -18,7 +18,6 @@ use crate::{
     board::{
         BoardError, EventKind, Result,
         own_entry::{ConductorEntry, LIFE, MOST_CONDUCTORS, kept},
-        wire::as_json,
     },
     job::{Conductor, ConductorReport, Owner},
 };
@@ -93,7 +92,7 @@ impl Change<'_> {
                 conductor.owner.as_bytes(),
                 token,
                 self.now.after(LIFE).0,
-                as_json(&conductor.report),
+                conductor.report.write(),
             ],
         )?;
         Ok(true)

@@ -87,7 +87,7 @@ impl RedisEntry {
             .arg("token", self.entry.token.as_str())
             .arg("text", text)
             .arg("entry_life", LIFE.as_millis().to_string())
-            .arg("report", as_json(&report))
+            .arg("report", report.write())
             .arg("copy_life", kept(&report).as_millis().to_string());
         match call.answer(&self.client, DOING).await? {
             Value::BulkString(word) => Ok(String::from_utf8_lossy(&word).into_owned()),

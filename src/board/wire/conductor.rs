@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use super::as_json;
 use crate::job::{ConductorReport, from_json};
 
 const LONGEST_REPORT: usize = 64 * 1024;
@@ -19,6 +20,10 @@ pub(crate) struct EntryRecord {
 }
 
 impl ConductorReport {
+    pub(crate) fn write(&self) -> String {
+        as_json(self)
+    }
+
     /// Reads a stored report. An unreadable one counts as empty.
     pub(crate) fn read(text: &[u8]) -> Self {
         if text.len() > LONGEST_REPORT {
@@ -55,8 +60,13 @@ mod tests {
             if report == ConductorReport::default() {
                 return refused("it tells nothing");
             }
-            let again = serde_json::to_vec(&report).map_err(|it| it.to_string())?;
-            same("told again", &report, &ConductorReport::read(&again)).and(Ok(Answer::Read))
+            let again = report.write();
+            same(
+                "told again",
+                &report,
+                &ConductorReport::read(again.as_bytes()),
+            )
+            .and(Ok(Answer::Read))
         });
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     board::{JobRef, Result},
     job::{
         AuditEntry, Departure, End, Entry, Failure, Identity, Job, JobKey, Location, Malformed,
-        Owner, Purge, Settlement, shortened,
+        Owner, Purge, Settlement, from_json, shortened,
     },
 };
 
@@ -109,6 +109,35 @@ pub(crate) fn entry(
         }
     };
     Entry::Job(Box::new(ended.job(side, problem)))
+}
+
+/// A history record on ZooKeeper.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct HistoryNode {
+    pub(crate) key: String,
+    pub(crate) job: HistoryRecord,
+    #[serde(default)]
+    pub(crate) side: Sidecar,
+}
+
+impl HistoryNode {
+    pub(crate) fn write(&self) -> String {
+        as_json(self)
+    }
+
+    /// Reads the data of the node with this name.
+    pub(crate) fn read(name: &str, data: &[u8]) -> Entry {
+        match from_json::<Self>(data) {
+            Ok(Self { key, job, side }) => match entry(&key, Ok(job), side, None) {
+                Entry::Job(mut job) => {
+                    job.key = JobKey::new(key);
+                    Entry::Job(job)
+                }
+                malformed => malformed,
+            },
+            Err(error) => entry(name, Err(error), Sidecar::default(), None),
+        }
+    }
 }
 
 pub(crate) async fn find(

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 use tokio::{task::JoinSet, time};
 use zookeeper_client::{CreateMode, Error};
 
@@ -20,27 +19,15 @@ use crate::{
     backoff::chance,
     board::{
         Result,
-        wire::{
-            as_json,
-            history::{HistoryRecord, entry},
-            sidecar::Sidecar,
-        },
+        wire::history::{HistoryNode, HistoryRecord},
     },
-    job::{Entry, JobKey, from_json, shortened},
+    job::{Entry, shortened},
 };
 
 /// One in this many ends triggers the removal of old entries.
 const RARELY: f64 = 512.0;
 
 const TRIM_TIMEOUT: Duration = Duration::from_secs(1);
-
-#[derive(Serialize, Deserialize)]
-struct HistoryNode {
-    key: String,
-    job: HistoryRecord,
-    #[serde(default)]
-    side: Sidecar,
-}
 
 impl BoardSession<'_> {
     pub(super) fn add_to_history(
@@ -60,7 +47,7 @@ impl BoardSession<'_> {
             job,
             side,
         };
-        let (data, mode) = (as_json(&stored), CreateMode::PersistentSequential);
+        let (data, mode) = (stored.write(), CreateMode::PersistentSequential);
         transaction.create_as(NodeKind::History, "", data.as_bytes(), mode);
     }
 
@@ -91,7 +78,10 @@ impl BoardSession<'_> {
     }
 
     pub(super) async fn history_page(&self, paths: &mut Vec<String>) -> Result<Vec<Entry>> {
-        let read = |path: &str, node: Option<Node>| Some(read(path, &node?.data));
+        let read = |path: &str, node: Option<Node>| {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            Some(HistoryNode::read(name, &node?.data))
+        };
         let first = &paths[..paths.len().min(MAX_NODES_PER_EXCHANGE)];
         let entries = self
             .session
@@ -164,23 +154,5 @@ impl HistoryTrimmer {
         let task = std::mem::take(&mut *self.0.lock());
         // A short command ends soon, but its removal may be due.
         let _ = time::timeout(TRIM_TIMEOUT, task.join_all()).await;
-    }
-}
-
-fn read(path: &str, data: &[u8]) -> Entry {
-    match from_json::<HistoryNode>(data) {
-        Ok(HistoryNode { key, job, side }) => match entry(&key, Ok(job), side, None) {
-            Entry::Job(mut job) => {
-                job.key = JobKey::new(key);
-                Entry::Job(job)
-            }
-            malformed => malformed,
-        },
-        Err(error) => entry(
-            path.rsplit('/').next().unwrap_or_default(),
-            Err(error),
-            Sidecar::default(),
-            None,
-        ),
     }
 }

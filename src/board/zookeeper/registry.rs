@@ -19,7 +19,7 @@ use crate::{
     board::{
         BoardError, Result,
         own_entry::{MOST_CONDUCTORS, crowded},
-        wire::{as_json, json::Entity},
+        wire::json::Entity,
     },
     job::{Conductor, ConductorReport, LONGEST_TEXT, Owner},
 };
@@ -148,7 +148,7 @@ impl BoardSession<'_> {
         }
         let mut transaction = self.transaction();
         // Two processes of the same name may come at the same time.
-        let (name, report) = (&conductor.name, as_json(&conductor.report));
+        let (name, report) = (&conductor.name, conductor.report.write());
         let mode = CreateMode::Ephemeral;
         transaction.create_as(NodeKind::ConductorName, name, report.as_bytes(), mode);
         transaction.create_as(NodeKind::Entity, &entity.name, &entity.encode(), mode);
@@ -165,7 +165,7 @@ impl BoardSession<'_> {
 
     pub(super) async fn publish(&self, name: &str, report: &ConductorReport) -> Result<()> {
         let path = self.paths.node(NodeKind::ConductorName, name);
-        let data = as_json(report);
+        let data = report.write();
         let set = self.session.client.set_data(&path, data.as_bytes(), None);
         match self.session.ask(WRITING, set).await? {
             Ok(_) | Err(Error::NoNode) => Ok(()),
