@@ -24,7 +24,7 @@ use crate::{
     board::BoardError,
     lease::Lost,
     logbook::LogbookError,
-    output::{Closed, Output, Tone, answer, answer_json, complain_json, complain_of},
+    output::{Closed, Output, Tone, answer, complain_json, complain_of},
     suggest::Suggestion,
 };
 
@@ -93,10 +93,7 @@ impl ErrorPrinter {
             let state = PluginState::of(&judge(&error));
             let failed = PluginFailure::new(state, self.worded(&error));
             // The exit code matters even if stderr is closed.
-            let _ = match self.is_json {
-                true => answer_json(&failed),
-                false => answer(&failed.lines()),
-            };
+            let _ = answer(&failed.lines(), self.is_json.then_some(&failed));
             return ExitCode::from(state.code());
         }
         self.print_error(&error);

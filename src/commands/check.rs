@@ -28,7 +28,7 @@ use crate::{
     duration,
     exit::{CommandError, PluginState},
     job::{Entry, Location},
-    output::{answer, answer_json},
+    output::answer,
     problem::{Code, Group, Problem},
     suggest::Suggestion,
 };
@@ -101,10 +101,8 @@ pub(crate) async fn run(ctx: &mut Context, args: CheckArgs) -> anyhow::Result<()
         return Err(CommandError::TimedOut(message).into());
     };
     let verdict = looked?;
-    let printed = match ctx.out.is_json() {
-        true => answer_json(&verdict),
-        false => answer(&verdict.lines(is_verbose)),
-    };
+    let object = ctx.out.is_json().then_some(&verdict);
+    let printed = answer(&verdict.lines(is_verbose), object);
     match verdict.state {
         // An `OK` that could not be printed is an error.
         PluginState::Ok => printed,

@@ -59,8 +59,7 @@ pub(crate) async fn run(ctx: &mut Context, args: MetricsArgs) -> anyhow::Result<
     }
     let text = exposition.into_text();
     let Some(file) = args.textfile else {
-        ctx.out.pass(text.as_bytes())?;
-        ctx.out.flush()?;
+        ctx.out.document(text.as_bytes())?;
         return seen.with_context(|| ctx.trying("read", "the board"));
     };
     AtomicFile::put(&file, text.as_bytes())?;

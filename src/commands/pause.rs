@@ -120,9 +120,9 @@ async fn list(ctx: &mut Context) -> anyhow::Result<()> {
         pause,
     });
     let pauses: Vec<_> = pauses.collect();
-    if pauses.is_empty() && !ctx.out.is_json() {
+    if pauses.is_empty() {
         ctx.out
-            .note("nothing is paused; `jobboard pause '*'` pauses all jobs");
+            .note_unless_json("nothing is paused; `jobboard pause '*'` pauses all jobs");
     }
     ctx.out.reports(&pauses)
 }

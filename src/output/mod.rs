@@ -1,6 +1,17 @@
 //! Prints results for people and for programs through one interface.
 //!
 //! Results go to stdout, everything else to stderr. Nothing outside this directory prints.
+//!
+//! | result | function |
+//! |---|---|
+//! | one result, complete | [`Output::report`]; while other tasks continue, [`Output::report_aside`] |
+//! | one result of a running command | [`Output::say`], later [`Output::flush`] |
+//! | several results of one kind, in JSON an array | [`Output::reports`] |
+//! | a table, in JSON an array, row by row | [`Output::rows`] |
+//! | sentences, in JSON one object | [`Output::sentences`] |
+//! | a document, in JSON an object with its text | [`Output::document`] |
+//! | part of a stream with its own format | [`Output::pass`], finally [`Output::flush`] |
+//! | lines or an object in the format of a monitoring plugin | [`answer`] |
 
 mod chart;
 mod console;
@@ -191,9 +202,9 @@ impl Output {
     pub(crate) fn reports<R: Report>(&mut self, reports: &[R]) -> anyhow::Result<()> {
         if self.format() == Format::Json {
             for (at, report) in reports.iter().enumerate() {
-                self.json(if at == 0 { "[\n" } else { ",\n" }, report, "")?;
+                self.element(at, report)?;
             }
-            self.write(if reports.is_empty() { "[]\n" } else { "\n]\n" })?;
+            self.end_array(reports.len())?;
         } else {
             reports.iter().try_for_each(|report| self.say(report))?;
         }
@@ -236,6 +247,15 @@ impl Output {
         result
     }
 
+    /// Writes an element of a JSON array after `count` others.
+    fn element(&mut self, count: usize, value: &impl Serialize) -> anyhow::Result<()> {
+        self.json(if count == 0 { "[\n" } else { ",\n" }, value, "")
+    }
+
+    fn end_array(&mut self, count: usize) -> anyhow::Result<()> {
+        self.write(if count == 0 { "[]\n" } else { "\n]\n" })
+    }
+
     fn write(&mut self, text: &str) -> anyhow::Result<()> {
         written(self.sink().write_all(text.as_bytes()))
     }
@@ -262,7 +282,7 @@ impl Output {
             let text = String::from_utf8_lossy(text);
             self.json("", &serde_json::json!({ "text": text }), "\n")?;
         } else {
-            written(self.sink().write_all(text))?;
+            self.pass(text)?;
         }
         self.flush()
     }
@@ -289,14 +309,16 @@ impl Output {
     }
 }
 
-/// Writes lines to stdout, independent of the output format.
-pub(crate) fn answer(lines: &[String]) -> anyhow::Result<()> {
-    let lines: String = (lines.iter().map(|line| format!("{}\n", Text::from(line)))).collect();
-    written(io::stdout().write_all(lines.as_bytes()))
-}
-
-pub(crate) fn answer_json(value: &impl Serialize) -> anyhow::Result<()> {
-    written(io::stdout().write_all(&json::line(value)?))
+/// Writes lines to stdout, or an object instead of them.
+pub(crate) fn answer(lines: &[String], object: Option<&impl Serialize>) -> anyhow::Result<()> {
+    let bytes = match object {
+        Some(object) => json::line(object)?,
+        None => {
+            let lines = lines.iter().map(|line| format!("{}\n", Text::from(line)));
+            lines.collect::<String>().into_bytes()
+        }
+    };
+    written(io::stdout().write_all(&bytes))
 }
 
 fn width_of(terminal: impl AsFd) -> Option<usize> {

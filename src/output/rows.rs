@@ -66,8 +66,7 @@ impl<'a> Rows<'a> {
             return self.out.print(&lines);
         }
         match self.out.format() {
-            Format::Json if self.count == 1 => self.out.json("[\n", row, ""),
-            Format::Json => self.out.json(",\n", row, ""),
+            Format::Json => self.out.element(self.count - 1, row),
             Format::Jsonl => self.out.json("", row, "\n"),
             Format::Uuid => self.out.reference(row.reference()),
             Format::Tsv | Format::Table => self.out.line(&row.fields()),
@@ -97,8 +96,7 @@ impl<'a> Rows<'a> {
             let lines = layout.finish();
             self.out.print(&lines)?;
         } else if self.out.format() == Format::Json {
-            self.out
-                .write(if self.count == 0 { "[]\n" } else { "\n]\n" })?;
+            self.out.end_array(self.count)?;
         }
         self.out.flush()
     }

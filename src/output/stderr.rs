@@ -17,6 +17,13 @@ impl Output {
         }
     }
 
+    /// Prints a note unless programs read the result.
+    pub(crate) fn note_unless_json(&self, text: impl Into<Text>) {
+        if !self.is_json() {
+            self.note(text);
+        }
+    }
+
     /// Prints a note for a person at a terminal only.
     pub(crate) fn note_at_terminal(&self, text: impl Into<Text>) {
         let is_watched = io::stderr().is_terminal() && !self.is_json();

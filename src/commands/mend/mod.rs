@@ -228,10 +228,8 @@ async fn one(
         return ctx.out.report(&report);
     }
     // The operator agrees to the plan on the screen; the result follows on standard output.
-    if !ctx.out.is_json() {
-        for line in report.lines() {
-            ctx.out.note(line);
-        }
+    for line in report.lines() {
+        ctx.out.note_unless_json(line);
     }
     if let Some(refusal) = plan.refusal(&judged) {
         return Err(refusal);

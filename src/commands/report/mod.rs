@@ -71,10 +71,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ReportArgs) -> anyhow::Result<(
     let Some(mut target) = target else {
         // A page on a terminal is of no use.
         return match is_dash && !std::io::stdout().is_terminal() {
-            true => {
-                ctx.out.pass(html::page(&facts).as_str().as_bytes())?;
-                ctx.out.flush()
-            }
+            true => ctx.out.document(html::page(&facts).as_str().as_bytes()),
             false => ctx.out.report(&facts),
         };
     };
