@@ -14,6 +14,9 @@ use crate::suggest::Hint;
 
 pub(crate) type ErrorSource = Box<dyn StdError + Send + Sync>;
 
+/// The operation of a [`BoardError::Failed`] that found something other than a board it can read.
+pub(crate) const OPEN: &str = "open";
+
 /// `Display` gives the cause and never repeats the source, which the reporter prints.
 #[derive(Debug, Error)]
 pub(crate) enum BoardError {
@@ -214,7 +217,7 @@ impl BoardError {
     pub(crate) fn is_not_opened(&self) -> bool {
         matches!(
             self,
-            Self::NotOpened { .. } | Self::Failed { doing: "open", .. }
+            Self::NotOpened { .. } | Self::Failed { doing: OPEN, .. }
         )
     }
 

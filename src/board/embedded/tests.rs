@@ -14,6 +14,7 @@ use crate::{
             histories, keeps_its_promises, on_board, owner, post_one, registry,
             stored::{Record, SPOILED, Storage},
         },
+        error::OPEN,
         wire::posting::Limit,
     },
     job::{Aftermath, Authority, Decision, Entry, ExpectedState, HISTORY, Location, Term},
@@ -330,7 +331,7 @@ async fn other_layout_is_refused_unchanged() {
             board.post(&[], None).await.map(|_| ()),
         ] {
             assert!(
-                matches!(refused, Err(BoardError::Failed { doing: "open", .. })),
+                matches!(refused, Err(BoardError::Failed { doing: OPEN, .. })),
                 "{layout}: {refused:?}"
             );
         }
@@ -349,7 +350,7 @@ async fn database_of_another_program_is_refused() {
         .execute_batch("CREATE TABLE song (title)")
         .unwrap();
     let refused = board.post(&[], None).await;
-    assert_matches!(refused, Err(BoardError::Failed { doing: "open", .. }));
+    assert_matches!(refused, Err(BoardError::Failed { doing: OPEN, .. }));
     let tables: i64 = sqlite(&directory)
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .unwrap();

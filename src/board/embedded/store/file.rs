@@ -20,7 +20,7 @@ use super::{
     is_busy, is_denied,
     transaction::{BoardView, Change},
 };
-use crate::board::{BoardError, Result, net::cause::BoardErrorKind};
+use crate::board::{BoardError, Result, error::OPEN, net::cause::BoardErrorKind};
 use crate::suggest::Hint;
 
 /// Opened on the first use, and created by the first post.
@@ -238,7 +238,7 @@ impl BoardFile {
             | OpenError::Directory
             | OpenError::NoFile
             | OpenError::NetworkFileSystem => {
-                doing = "open";
+                doing = OPEN;
                 BoardErrorKind::Failed
             }
             OpenError::Replaced => BoardErrorKind::Unreachable,
