@@ -120,6 +120,7 @@ macro_rules! keeps_its_promises {
             pausing::pause_is_stored_until_it_is_ended,
             pausing::pausing_and_resuming_emit_events,
             pausing::paused_job_is_no_candidate_until_its_pause_ends,
+            pausing::too_many_pauses_pause_all_jobs_until_one_is_ended,
             beginning::new_listener_is_shown_unclaimed_jobs,
             beginning::shown_job_has_events_even_if_filtered_out,
             events::each_verb_emits_its_event_in_order,

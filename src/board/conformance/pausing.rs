@@ -1,11 +1,12 @@
 //! The contract of pauses.
 
 use chrono::{TimeDelta, Utc};
+use futures_util::future::try_join_all;
 
 use super::{events::next_event, *};
 use crate::{
     board::{Event, EventKind, filter::Filters},
-    job::{AuditEntry, Pause},
+    job::{AuditEntry, MOST_PAUSES, Pause},
 };
 
 fn pause(names: &str, until: Option<TimeDelta>) -> Pause {
@@ -83,4 +84,25 @@ pub(crate) async fn paused_job_is_no_candidate_until_its_pause_ends(board: &Subj
     assert_eq!(candidates().await, (vec!["resize".to_owned()], some.until));
     board.pause(&pause("*", None)).await.unwrap();
     assert_eq!(candidates().await.0, [""; 0]);
+}
+
+pub(crate) async fn too_many_pauses_pause_all_jobs_until_one_is_ended(board: &Subject) {
+    post_one(board, "resize").await;
+    let pauses = (0..=MOST_PAUSES).map(|number| pause(&number.to_string(), None));
+    let pauses: Vec<_> = pauses.collect();
+    for some in pauses.chunks(50) {
+        let paused = some.iter().map(|pause| board.pause(pause));
+        try_join_all(paused).await.unwrap();
+    }
+    let of_all = |found: &[Pause]| found.iter().filter(|it| it.names == "*").count();
+    let found = kept(board).await;
+    assert!(found.len() <= MOST_PAUSES + 1, "{}", found.len());
+    assert_eq!(of_all(&found), 1);
+    let (filters, none) = (Filters::default(), Default::default());
+    let candidates = board.candidates(&filters, 10, &none).await.unwrap();
+    assert!(candidates.jobs.is_empty());
+    let audit = AuditEntry::now("resumed", "olga", None);
+    assert!(board.resume("0", &audit).await.unwrap());
+    let found = kept(board).await;
+    assert_eq!((found.len(), of_all(&found)), (MOST_PAUSES, 0));
 }
