@@ -1,6 +1,7 @@
 //! Renews claims, all in one exchange, and notifies the holder of a lost claim.
 
 mod ledger;
+pub(crate) mod reply;
 #[cfg(test)]
 mod tests;
 
@@ -123,7 +124,9 @@ impl KeptLease {
         Ok(())
     }
 
-    /// Returns while the command can still be ended before the deadline. Await it once, and do not cancel it.
+    /// Returns while the command can still be ended before the deadline.
+    ///
+    /// It can be cancelled and awaited again, but panics if the loss was already returned.
     pub(crate) async fn lost(&mut self) -> Lost {
         // The keeper is gone, but the guard's limits still hold.
         (&mut self.lost).await.unwrap_or_else(|_| Lost::Expired {
@@ -132,12 +135,13 @@ impl KeptLease {
         })
     }
 
-    /// Whether it ended by now because no renewal reached the board in time.
-    pub(crate) fn has_expired(&mut self) -> bool {
+    /// Takes the loss; returns whether it is that no renewal reached the board in time.
+    pub(crate) fn take_expiry(&mut self) -> bool {
         matches!(self.lost_by_now(), Some(Lost::Expired { .. }))
     }
 
-    /// Checks the clock itself: the keeper may have slept through the expiry, as we have.
+    /// Takes the loss, if there is one. Checks the clock itself: the keeper may have slept through the expiry, as we
+    /// have.
     pub(crate) fn lost_by_now(&mut self) -> Option<Lost> {
         self.ledger.expire(None);
         self.lost.try_recv().ok()

@@ -2,7 +2,7 @@
 
 pub(crate) mod foreground;
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, sync::Arc};
 
 use rustix::process::Signal;
 use thiserror::Error;
@@ -11,7 +11,10 @@ use tokio::time::{self, Instant};
 use crate::{
     board::{self, Board, BoardError, Settled, ext::the_answer},
     job::{Fence, Job, Owner, Settlement},
-    lease::{KeptLease, Lost},
+    lease::{
+        KeptLease, Lost,
+        reply::{PAUSE, until_answered},
+    },
     process::{
         child::Process,
         clock::Boottime,
@@ -131,11 +134,6 @@ impl Worker {
     }
 }
 
-/// How long a settlement without a reply is repeated.
-const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
-
-const SETTLE_PAUSE: Duration = Duration::from_millis(100);
-
 /// Settles a job, and repeats without a reply. The request names its claim, so it takes effect at most once.
 ///
 /// After the end of the lease, it is unknown whether the settlement came before the expiry.
@@ -144,7 +142,7 @@ pub(crate) async fn settle_leased(
     settlement: &Settlement,
     mut lease: Option<&mut KeptLease>,
 ) -> board::Result<Settled> {
-    let end = Instant::now() + SETTLE_TIMEOUT;
+    let since = Instant::now();
     let request = async || {
         let answers = board.settle(std::slice::from_ref(settlement)).await?;
         the_answer(board, answers)
@@ -153,27 +151,18 @@ pub(crate) async fn settle_leased(
         Err(error @ BoardError::Unknown { .. }) => error,
         answer => return answer,
     };
-    loop {
-        time::sleep(SETTLE_PAUSE).await;
-        if Instant::now() >= end {
-            return Err(lost);
+    time::sleep(PAUSE).await;
+    let answer = until_answered(since, async || match request().await {
+        Err(error) if error.may_come_of(&settlement.decision) => {
+            let is_over = lease.as_mut().is_some_and(|it| it.take_expiry());
+            Some((!is_over).then(|| Ok(Settled::default())))
         }
-        match time::timeout_at(end, request()).await {
-            Ok(Err(error)) if error.may_come_of(&settlement.decision) => {
-                let is_over = lease.as_mut().is_some_and(|it| it.has_expired());
-                return if is_over {
-                    Err(lost)
-                } else {
-                    Ok(Settled::default())
-                };
-            }
-            Ok(Err(error)) if error.is_away() => {}
-            // Such an answer says nothing about the first request.
-            Ok(Err(error)) if error.is_about_the_board() => return Err(lost),
-            Ok(answer) => return answer,
-            Err(_) => return Err(lost),
-        }
-    }
+        Err(error) if error.is_away() => None,
+        // Such an answer says nothing about the first request.
+        Err(error) if error.is_about_the_board() => Some(None),
+        answer => Some(Some(answer)),
+    });
+    answer.await.flatten().unwrap_or(Err(lost))
 }
 
 #[cfg(test)]

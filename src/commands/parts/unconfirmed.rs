@@ -1,18 +1,13 @@
 //! Resolves claims without a reply.
 
-use std::time::Duration;
-
-use tokio::time::{self, Instant};
+use tokio::time::Instant;
 
 use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef},
     exit::CommandError,
     job::{Aftermath, Claimant, Claimed, Entry, Fence, Job, JobKey, Location, Owner, Term},
+    lease::reply::until_answered,
 };
-
-const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
-
-const CONFIRM_PAUSE: Duration = Duration::from_millis(100);
 
 /// The number of new claims after one that failed or was released.
 const TRIES: usize = 3;
@@ -28,14 +23,12 @@ pub(crate) async fn claim_first_confirmed(
     rules: ClaimRules,
 ) -> anyhow::Result<Vec<board::Result<Claimed>>> {
     let keys: Vec<_> = jobs.iter().map(|job| job.key.clone()).collect();
-    for tries_left in (0..TRIES).rev() {
+    let mut tries = 0;
+    loop {
         let (error, jobs) = match board.claim(&keys, by, 1, rules).await {
-            Ok(mut answers) => match answers.iter().position(|it| is_unanswered(it, by)) {
-                None => return Ok(answers),
-                Some(at) => match answers.swap_remove(at) {
-                    Err(error) => (error, &jobs[at..=at]),
-                    Ok(_) => continue,
-                },
+            Ok(answers) => match all_answered(answers, by) {
+                Ok(answers) => return Ok(answers),
+                Err((at, error)) => (error, &jobs[at..=at]),
             },
             Err(error @ BoardError::Unknown { .. }) => (error, jobs),
             Err(error) => return Err(error.into()),
@@ -50,11 +43,11 @@ pub(crate) async fn claim_first_confirmed(
         if !release_until_answered(board, &keys, &by.owner, &undo).await {
             return Err(may_have(&jobs[0].reference(), &jobs[0].name, &by.owner, error).into());
         }
-        if tries_left == 0 {
+        tries += 1;
+        if tries == TRIES {
             return Err(error.into());
         }
     }
-    Ok(Vec::new())
 }
 
 pub(crate) async fn claim_confirmed(
@@ -71,11 +64,24 @@ pub(crate) async fn claim_confirmed(
     Ok(answer.unwrap_or(Err(BoardError::NoSuchJob))?)
 }
 
-fn is_unanswered(answer: &board::Result<Claimed>, by: &Claimant) -> bool {
-    match answer {
-        Err(BoardError::Unknown { .. }) => true,
+/// Returns the answers, or the place and the error of the first claim without a reply.
+fn all_answered(
+    answers: Vec<board::Result<Claimed>>,
+    by: &Claimant,
+) -> Result<Vec<board::Result<Claimed>>, (usize, BoardError)> {
+    let answers = answers.into_iter().enumerate();
+    let answers = answers.map(|(at, answer)| match answer {
+        Err(error) if is_unanswered(&error, by) => Err((at, error)),
+        answer => Ok(answer),
+    });
+    answers.collect()
+}
+
+fn is_unanswered(error: &BoardError, by: &Claimant) -> bool {
+    match error {
+        BoardError::Unknown { .. } => true,
         // The claim without a reply took effect after the last check.
-        Err(BoardError::AlreadyClaimed { owner: Some(owner) }) => {
+        BoardError::AlreadyClaimed { owner: Some(owner) } => {
             matches!(by.term, Term::Kept(_)) && *owner == by.owner
         }
         _ => false,
@@ -89,21 +95,16 @@ async fn release_until_answered(
     owner: &Owner,
     aftermath: &Aftermath,
 ) -> bool {
-    let end = Instant::now() + CONFIRM_TIMEOUT;
     let jobs: Vec<_> = keys
         .iter()
         .map(|key| (key.clone(), aftermath.clone()))
         .collect();
-    let given_back = async {
-        loop {
-            let answers = board.release_held(jobs.clone(), owner).await;
-            if answers.is_ok_and(|answers| answers.iter().all(|(_, answer)| answer.is_ok())) {
-                return;
-            }
-            time::sleep(CONFIRM_PAUSE).await;
-        }
-    };
-    time::timeout_at(end, given_back).await.is_ok()
+    let released = until_answered(Instant::now(), async || {
+        let answers = board.release_held(jobs.clone(), owner).await.ok()?;
+        let is_answered = answers.iter().all(|(_, answer)| answer.is_ok());
+        is_answered.then_some(())
+    });
+    released.await.is_some()
 }
 
 /// Reports a claim by hand that may have been made, with the job if one can be seen.
@@ -143,16 +144,16 @@ pub(crate) async fn posted_claim(
     owner: &Owner,
 ) -> Option<(JobKey, Fence)> {
     let wanted = JobRef::Uuid(uuid.to_owned());
-    let found = async {
-        loop {
-            match board.resolve_one(Location::Board, &wanted).await {
-                Err(error) if error.is_retryable() => time::sleep(CONFIRM_PAUSE).await,
-                found => return found.ok(),
-            }
+    let found = until_answered(Instant::now(), async || {
+        match board.resolve_one(Location::Board, &wanted).await {
+            Err(error) if error.is_retryable() => None,
+            found => Some(found.ok()),
         }
-    };
-    let found: Option<Entry> = time::timeout(CONFIRM_TIMEOUT, found).await.ok().flatten();
-    let entry = found.filter(|entry| entry.is_owned_by(owner))?;
+    });
+    let entry = found
+        .await
+        .flatten()
+        .filter(|entry| entry.is_owned_by(owner))?;
     let fence = entry.holding()?.fence.clone()?;
     Some((entry.key().clone(), fence))
 }

@@ -1,0 +1,27 @@
+//! Repeats requests without a reply.
+
+use std::time::Duration;
+
+use tokio::time::{self, Instant};
+
+/// How long a request is repeated.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The pause before each repetition.
+pub(crate) const PAUSE: Duration = Duration::from_millis(100);
+
+/// Repeats a request until it returns an answer, or until the time since the first request is over.
+pub(crate) async fn until_answered<T>(
+    since: Instant,
+    mut request: impl AsyncFnMut() -> Option<T>,
+) -> Option<T> {
+    let end = since + TIMEOUT;
+    while Instant::now() < end {
+        let answer = time::timeout_at(end, request()).await.ok()?;
+        if answer.is_some() {
+            return answer;
+        }
+        time::sleep(PAUSE).await;
+    }
+    None
+}
