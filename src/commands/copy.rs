@@ -222,6 +222,35 @@ async fn resume(ctx: &mut Context, route: &Route, results: &mut Results) -> anyh
     results.flush(ctx, 0)
 }
 
+/// Asks before a move, and before a copy to a protected board.
+async fn ask(
+    ctx: &Context,
+    config: &Config,
+    route: &Route,
+    args: &CopyArgs,
+    question: &str,
+    has_jobs: bool,
+) -> anyhow::Result<()> {
+    let is_move = args.moves_now();
+    let has_left = is_move && !route.from.moves().await?.is_empty();
+    match is_move && (has_jobs || has_left) {
+        _ if args.is_preview() => Ok(()),
+        true => ctx.ask_on(&[&ctx.config, config], &args.consent, question),
+        false => ctx.confirm_protected(&[config], &args.consent, question),
+    }
+}
+
+async fn prepare_mover<'a>(ctx: &Context, route: &'a Route) -> anyhow::Result<Mover<'a>> {
+    let lease = route.from.lease_term(USUAL_LEASE).await;
+    Ok(Mover {
+        route,
+        owner: Owner::new(&format!("{MOVER}{}", lease_owner(ctx.who())?))?,
+        lease: lease.with_context(|| ctx.trying("move", "the jobs"))?,
+        keeper: Keeper::start(Arc::clone(&route.from)),
+        is_unfinished: Cell::default(),
+    })
+}
+
 async fn between(
     ctx: &mut Context,
     config: &Config,
@@ -235,29 +264,16 @@ async fn between(
     let health = route.from.health().await;
     let health = health.with_context(|| ctx.trying(verb, "the jobs"))?;
     let [from, to] = [&ctx.config, config].map(|it| it.board.value.url.kind());
-    let is_move = args.moves_now();
     let planned = args.planned.as_ref();
     let jobs = planned.map_or(health.jobs, PlannedMove::len);
     let question = format!("{verb} up to {} to {}?", count_jobs(jobs), route.target);
-    let has_left = is_move && !route.from.moves().await?.is_empty();
-    match is_move && (jobs > 0 || has_left) {
-        _ if args.is_preview() => {}
-        true => ctx.ask_on(&[&ctx.config, config], &args.consent, &question)?,
-        false => ctx.confirm_protected(&[config], &args.consent, &question)?,
-    }
+    ask(ctx, config, route, args, &question, jobs > 0).await?;
     let progress = ctx.out.progress(doing, Some(health.jobs + health.trashed));
     let mut results = Results::new(ctx, verb, true).with_progress(progress);
     let mut mover = None;
-    if is_move {
+    if args.moves_now() {
         resume(ctx, route, &mut results).await?;
-        let lease = route.from.lease_term(USUAL_LEASE).await;
-        mover = Some(Mover {
-            route,
-            owner: Owner::new(&format!("{MOVER}{}", lease_owner(ctx.who())?))?,
-            lease: lease.with_context(|| ctx.trying(verb, "the jobs"))?,
-            keeper: Keeper::start(Arc::clone(&route.from)),
-            is_unfinished: Cell::default(),
-        });
+        mover = Some(prepare_mover(ctx, route).await?);
     }
     let choice = CopyChoice {
         args,

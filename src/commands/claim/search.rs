@@ -7,12 +7,10 @@ use tokio::time::{self, Instant};
 use crate::{
     backoff::Backoff,
     board::{self, Board, BoardExt, ClaimRules, filter::Filters, wait::Waiter},
-    commands::{
-        parts::{
-            unconfirmed::claim_first_confirmed,
-            under_claim::{WonJob, code},
-        },
-        wait::{NOT_CLAIMABLE, UNREACHABLE, blamed, out_of_time, waiter},
+    commands::parts::{
+        unconfirmed::claim_first_confirmed,
+        under_claim::{WonJob, code},
+        waiting::{NOT_CLAIMABLE, UNREACHABLE, blamed, out_of_time, waiter},
     },
     context::Context,
     exit::CommandError,

@@ -1,4 +1,4 @@
-//! Parts that commands share: drafts, Octavia resources, notes, problems, metrics, and commands under a claim.
+//! Parts that commands share: drafts, Octavia resources, notes, problems, metrics, limited waits, and commands under a claim.
 
 pub(super) mod draft;
 pub(super) mod logbook;
@@ -9,4 +9,5 @@ pub(super) mod reason;
 pub(super) mod scrape;
 pub(super) mod unconfirmed;
 pub(super) mod under_claim;
+pub(super) mod waiting;
 pub(super) mod words;

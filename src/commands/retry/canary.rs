@@ -18,8 +18,8 @@ use crate::{
             select::Chosen,
             task::Task,
         },
+        parts::waiting::{NO_REPLY, print_news, until, within},
         show::find_everywhere,
-        wait::{NO_REPLY, print_news, until, within},
     },
     context::Context,
     diagnosis::{Judged, Snapshot, signature},
@@ -81,18 +81,7 @@ impl CanaryArgs {
         let Some(first) = self.canary.filter(|_| !task.chosen.jobs.is_empty()) else {
             return Ok(());
         };
-        let all = &mut task.chosen.jobs;
-        let rest = all.split_off(first.get().min(all.len()));
-        let choice = task.chosen.choice;
-        let jobs = std::mem::replace(all, rest);
-        let first_task = Task {
-            action: task.action.clone(),
-            who: task.who.clone(),
-            reason: task.reason.clone(),
-            chosen: Chosen { jobs, choice },
-            pace: Pace::FULL,
-            resume: None,
-        };
+        let first_task = take_first(task, first);
         let jobs = first_task.chosen.entries().filter_map(Entry::job);
         let canaries: Vec<_> = jobs.map(Canary::of).collect();
         let is_queued = self.require_run(ctx, board, &canaries).await?;
@@ -111,16 +100,15 @@ impl CanaryArgs {
             waiter.until_known(&trial.uuids, look).await
         };
         let what = "the canary did not end within";
-        let again = |resume: Suggestion| resume.with(["--canary".to_owned(), first.to_string()]);
         let failures = until(limit, what, ready(Ok(waiter)), outcome);
         let failures = tokio::select! {
             failures = failures => match failures {
                 Ok(failures) => failures,
                 Err(error) => {
                     if !task.chosen.jobs.is_empty() {
-                        let rest = task.chosen.jobs.drain(..);
-                        let (rest, resume) =
-                            remaining(task.resume.take().map(again), choice, rest);
+                        let resume = resume_after(task, first);
+                        let Chosen { jobs, choice } = &mut task.chosen;
+                        let (rest, resume) = remaining(resume, *choice, jobs.drain(..));
                         ctx.out.note(format!(
                             "the canary has no outcome yet; not retried: {rest}; to continue: `{resume}`"
                         ));
@@ -136,8 +124,9 @@ impl CanaryArgs {
                 }
             },
             signal = signals.next() => {
-                let resume = task.resume.take().map(again);
-                return Err(stopped(ctx, signal, resume, choice, task.chosen.jobs.drain(..)));
+                let resume = resume_after(task, first);
+                let Chosen { jobs, choice } = &mut task.chosen;
+                return Err(stopped(ctx, signal, resume, *choice, jobs.drain(..)));
             }
         };
         trial.judge(ctx, &failures, task.chosen.jobs.len())
@@ -192,6 +181,28 @@ impl CanaryArgs {
         }
         Ok(is_queued)
     }
+}
+
+/// Moves the first jobs of a task to a task of their own.
+fn take_first(task: &mut Task, first: NonZeroUsize) -> Task {
+    let all = &mut task.chosen.jobs;
+    let rest = all.split_off(first.get().min(all.len()));
+    let jobs = std::mem::replace(all, rest);
+    let choice = task.chosen.choice;
+    Task {
+        action: task.action.clone(),
+        who: task.who.clone(),
+        reason: task.reason.clone(),
+        chosen: Chosen { jobs, choice },
+        pace: Pace::FULL,
+        resume: None,
+    }
+}
+
+/// Returns the command that retries the remaining jobs, with as many canaries.
+fn resume_after(task: &mut Task, first: NonZeroUsize) -> Option<Suggestion> {
+    let resume = task.resume.take()?;
+    Some(resume.with(["--canary".to_owned(), first.to_string()]))
 }
 
 fn references(canaries: &[Canary]) -> Vec<JobRef> {

@@ -18,10 +18,7 @@ use self::{
     handler::Handler,
     replay::{ReplayedEvents, past_events},
 };
-use super::{
-    parts::{notes, octavia::AboutArgs, under_claim},
-    wait,
-};
+use super::parts::{notes, octavia::AboutArgs, under_claim, waiting::print_news};
 use crate::{
     board::{
         self, Board, Event, EventKind,
@@ -197,7 +194,7 @@ impl WatchSession<'_> {
             match news.with_context(|| ctx.trying("watch", "the jobs"))? {
                 News::Event(event) => self.print(ctx, handler.as_deref_mut(), event).await?,
                 news => {
-                    wait::print_news(ctx, self.board, &news);
+                    print_news(ctx, self.board, &news);
                     if matches!(news, News::Listening(_)) {
                         self.print_start(ctx).await?;
                     }
