@@ -245,12 +245,12 @@ pub(crate) async fn interrupted_and_postponed_attempts_do_not_count(board: &Subj
 }
 
 pub(crate) async fn holder_of_an_expired_claim_cannot_settle(board: &Subject) {
-    if !board.capabilities().has_expiring_claims {
-        return;
-    }
     let key = post_one(board, "resize").await;
     let by = claimant("ada", Term::Kept(SHORT));
     let first = claim_one(board, &key, &by).await.unwrap();
+    if board.capabilities().has_session_leases {
+        board.close().await;
+    }
     until_free(board, &key).await;
     let late = Authority::Claim(by.owner.clone(), first.fence.clone());
     let refused = board

@@ -2,6 +2,8 @@
 //!
 //! `JOBBOARD_FAULTS=full` makes the tests large.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
 use futures_util::future::join_all;
 
 use super::*;
@@ -137,10 +139,33 @@ struct Replies {
     is_unknown: usize,
 }
 
-async fn work(board: Subject, name: String, end: tokio::time::Instant) -> Replies {
+/// The load by all workers.
+#[derive(Default)]
+struct Load {
+    acknowledged: AtomicUsize,
+    is_over: AtomicBool,
+}
+
+impl Load {
+    /// Waits until this many more posts are acknowledged.
+    async fn grows_by(&self, posts: usize, ensemble: &mut Ensemble) {
+        let enough = self.acknowledged.load(Relaxed) + posts;
+        let growth = async {
+            while self.acknowledged.load(Relaxed) < enough {
+                // A server that loses its leader may exit.
+                ensemble.revive();
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let grown = tokio::time::timeout(Duration::from_secs(90), growth).await;
+        grown.expect("the board acknowledges posts");
+    }
+}
+
+async fn work(board: Subject, name: String, load: Arc<Load>) -> Replies {
     let by = claimant(&name, Term::Indefinite);
     let mut replies = Replies::default();
-    while tokio::time::Instant::now() < end {
+    while !load.is_over.load(Relaxed) {
         let draft = draft("loaded");
         let uuid = draft.uuid;
         let posted = match board
@@ -160,6 +185,7 @@ async fn work(board: Subject, name: String, end: tokio::time::Instant) -> Replie
             other => panic!("{other:?}"),
         };
         replies.posted.insert(uuid);
+        load.acknowledged.fetch_add(1, Relaxed);
         match claim_one(&board, &posted.key, &by).await {
             Ok(_) => replies.claimed.push((posted.key, name.clone())),
             Err(BoardError::Unknown { .. } | BoardError::Unreachable { .. }) => {
@@ -177,12 +203,15 @@ async fn acknowledged_changes_survive_the_death_of_the_leader() {
     let url = zookeeper_url(&format!("zk://{}/load/jobs", ensemble.hosts()));
     let open =
         || -> Subject { Arc::new(ZooKeeper::new(&url, None, OP_TIMEOUT, crate::job::HISTORY)) };
-    let end = tokio::time::Instant::now() + Duration::from_secs(size(10, 3) as u64);
+    let load = Arc::new(Load::default());
     let workers: Vec<_> = (0..4)
-        .map(|number| tokio::spawn(work(open(), format!("worker-{number}"), end)))
+        .map(|number| tokio::spawn(work(open(), format!("worker-{number}"), Arc::clone(&load))))
         .collect();
-    tokio::time::sleep(Duration::from_millis(800)).await;
+    let posts = size(1000, 100);
+    load.grows_by(posts, &mut ensemble).await;
     ensemble.leader().unwrap().stop();
+    load.grows_by(posts, &mut ensemble).await;
+    load.is_over.store(true, Relaxed);
     let replies: Vec<_> = join_all(workers)
         .await
         .into_iter()

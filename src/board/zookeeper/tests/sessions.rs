@@ -140,12 +140,26 @@ async fn renewal_syncs_the_server_before_reading() {
     assert_eq!(kinds(&heard.lock().unwrap()), [sync, reads]);
 }
 
+/// Requires that one of ten closings ends with the last reply, not with the timeout. Load may delay the others.
+async fn is_fast(mut closing: impl AsyncFnMut() -> Duration) {
+    for _ in 0..10 {
+        if closing().await < Duration::from_secs(1) {
+            return;
+        }
+    }
+    panic!("each closing is slow");
+}
+
+async fn time_of(closing: impl Future<Output = ()>) -> Duration {
+    let start = std::time::Instant::now();
+    closing.await;
+    start.elapsed()
+}
+
 #[tokio::test]
 async fn closing_is_fast() {
     need!(site = Site::new());
-    // Until the last reply, not until a timeout.
-    let most = Duration::from_secs(1);
-    for claims in [false, true] {
+    let close_board = async |claims: bool| {
         let board = site.board();
         let key = post_one(&board, "left").await;
         if claims {
@@ -158,17 +172,15 @@ async fn closing_is_fast() {
             .unwrap();
         drop(entries);
         drop(board.events().await.unwrap());
-        let start = std::time::Instant::now();
-        board.close().await;
-        assert!(start.elapsed() < most);
-    }
-    let client = ZooKeeperClient::new(
-        &zookeeper_url(&format!("zk://127.0.0.1:{}", site.port)),
-        None,
-        OP_TIMEOUT,
-    );
-    client.session("read").await.unwrap();
-    let start = std::time::Instant::now();
-    client.close().await;
-    assert!(start.elapsed() < most);
+        time_of(board.close()).await
+    };
+    is_fast(async || close_board(false).await).await;
+    is_fast(async || close_board(true).await).await;
+    let url = zookeeper_url(&format!("zk://127.0.0.1:{}", site.port));
+    is_fast(async || {
+        let client = ZooKeeperClient::new(&url, None, OP_TIMEOUT);
+        client.session("read").await.unwrap();
+        time_of(client.close()).await
+    })
+    .await;
 }

@@ -72,8 +72,8 @@ async fn late_reply_is_not_taken_for_another() {
     ping(&client).await;
 }
 
-#[tokio::test]
-async fn tls_probe_of_a_server_that_hung_up_is_short() {
+/// Returns the time until the failure is reported.
+async fn time_of_a_hangup() -> Duration {
     // Like a restarting server: it hangs up on the first connection and serves the second.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -89,8 +89,20 @@ async fn tls_probe_of_a_server_that_hung_up_is_short() {
         message,
         format!("unreachable: 127.0.0.1:{port} closed the connection without a reply")
     );
-    assert!(start.elapsed() < CONNECT_TIMEOUT / 2);
+    let elapsed = start.elapsed();
     serving.join().unwrap();
+    elapsed
+}
+
+#[tokio::test]
+async fn tls_probe_of_a_server_that_hung_up_is_short() {
+    // Load may delay a probe, but not each of ten.
+    for _ in 0..10 {
+        if time_of_a_hangup().await < CONNECT_TIMEOUT / 2 {
+            return;
+        }
+    }
+    panic!("each probe is slow");
 }
 
 #[tokio::test]

@@ -34,9 +34,8 @@ async fn master_is_found_despite_dead_and_silent_sentinels() {
     let peer = silent.local_addr().unwrap();
     let hosts = format!("127.0.0.1:1,{peer},{}", sentinel.host());
     let client = client(&format!("redis-sentinel://{hosts}/mymaster/1"));
-    let start = Instant::now();
+    // A write that waits for the silent Sentinel fails: both have the same deadline.
     assert_eq!(write(&client).await, [""; 0]);
-    assert!(start.elapsed() < CONNECT_TIMEOUT);
     let keys: String = master.run(&["INFO", "keyspace"]);
     assert!(keys.contains("db1:keys=1"), "{keys}");
 }
