@@ -40,7 +40,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim or a renewal is served",
         "board/zookeeper/write/claim.rs",
         &["attempt", "renew"],
-        "36ff97bf",
+        "ffaa04e9",
     ),
     (
         "a settlement is served",
@@ -70,7 +70,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "the conductor counts the remaining lease",
         "lease/ledger.rs",
         &["renew_at", "limits", "add", "expire", "confirm", "refuse"],
-        "abc5b329",
+        "1eafacd4",
     ),
     (
         "the command ends before its deadline",

@@ -19,6 +19,8 @@ use crate::{
 pub(super) struct Way {
     pub(super) claim: &'static str,
     pub(super) settle: &'static str,
+    /// Settlements only, and no heartbeat of a conductor.
+    consume: &'static str,
 }
 
 /// A ZooKeeper transaction that first checks a version: only claims do so.
@@ -33,7 +35,8 @@ pub(super) const FENCE: &str = "taskflow:fence";
 pub(super) fn redis() -> Option<(Stage, Way)> {
     let way = Way {
         claim: FENCE,
-        settle: CONSUMES,
+        settle: "EVALSHA",
+        consume: CONSUMES,
     };
     Some((Stage::redis()?, way))
 }
@@ -42,6 +45,7 @@ pub(super) fn zookeeper() -> Option<(Stage, Way)> {
     let way = Way {
         claim: CHECKS_FIRST,
         settle: REMOVES_FIRST,
+        consume: REMOVES_FIRST,
     };
     Some((Stage::zookeeper()?, way))
 }
@@ -103,7 +107,7 @@ fn is_settled_once(opened: Option<(Stage, Way)>) {
         "echo started >> log; until [ -e go ]; do sleep 0.01; done",
     );
     stage.logged(1);
-    proxy.cut_at(way.settle, ProxyMode::PassOn);
+    proxy.cut_at(way.consume, ProxyMode::PassOn);
     fs::write(stage.env.file("go"), "").unwrap();
     stage.says(&conductor, "board_reached");
     assert!(proxy.has_sprung());
