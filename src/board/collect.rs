@@ -28,7 +28,7 @@ impl Default for Collector {
 }
 
 impl Collector {
-    /// Cuts a record with long texts if there is no room for them.
+    /// Cuts a record if its long texts do not fit into the remaining memory.
     ///
     /// Records of the history stay whole: they are few, and nothing identifies one for another read.
     pub(crate) fn keep(&mut self, entry: Entry) -> Entry {
@@ -47,7 +47,7 @@ impl Collector {
     }
 }
 
-/// Takes the first records, at most `most`, whose cut ones fit into a page; at least one.
+/// Takes up to `most` records from the front, but no more cut ones than fit into a page. Takes at least one record.
 pub(crate) fn next_page<T>(
     rest: &mut VecDeque<T>,
     most: usize,

@@ -90,7 +90,7 @@ impl Capabilities {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PeerTraits {
-    /// The order in which they list jobs.
+    /// Their order of jobs in a listing.
     pub(crate) order: PeerOrder,
     /// Whether a listing may delete an unreadable record; otherwise it fails on the record.
     pub(crate) deletes_malformed: bool,

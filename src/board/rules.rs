@@ -5,8 +5,8 @@ use chrono::{DateTime, Utc};
 
 use super::{BoardError, ClaimRules, NOT_AHEAD, Result, wire::sidecar::Sidecar};
 use crate::job::{
-    Aftermath, Authority, Claimant, Decision, ExpectedState, Failure, Fence, Holding, JobChange,
-    Owner, Restore, Settlement,
+    Aftermath, Authority, Claimant, Claimed, Decision, ExpectedState, Failure, Fence, Holding,
+    JobChange, Owner, Restore, Settlement,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -150,4 +150,11 @@ impl Sidecar {
         self.count_ahead();
         self.attempts = self.attempts.saturating_sub(1);
     }
+}
+
+/// Counts the claims won. One with an unknown result counts, so that never too many are won.
+pub(super) fn won_at_most(answers: &[Result<Claimed>]) -> usize {
+    let may_be_won =
+        |answer: &&Result<Claimed>| matches!(answer, Ok(_) | Err(BoardError::Unknown { .. }));
+    answers.iter().filter(may_be_won).count()
 }

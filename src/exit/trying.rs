@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-/// The verbs whose errors have hints of their own.
+/// Verbs with special hints for their errors.
 pub(crate) mod verb {
     pub(crate) const ABANDON: &str = "abandon";
     pub(crate) const CHANGE: &str = "change";

@@ -10,7 +10,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause before each repetition.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
-/// Repeats a request until it returns an answer, or until the time since the first request is over.
+/// Repeats a request until it returns an answer; gives up five seconds after `since`, the time of the first request.
 pub(crate) async fn until_answered<T>(
     since: Instant,
     mut request: impl AsyncFnMut() -> Option<T>,

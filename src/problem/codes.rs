@@ -154,7 +154,7 @@ codes! {
     }
 }
 
-/// A pattern of all codes but those of jobs, so that a `match` over these lists each.
+/// Matches every code except those of jobs, so that a `match` must list each of these.
 macro_rules! no_job_code {
     () => {
         $crate::problem::codes_of!(Connection)

@@ -63,7 +63,7 @@ pub(crate) fn have_secret(words: &[&str]) -> bool {
     covered(&words) != words
 }
 
-/// The words of a command so far, as far as they tell whether the next one is a secret.
+/// The state of a command line up to a word, which decides whether the next word is a secret.
 #[derive(Default)]
 struct WordsBefore<'a> {
     last: &'a str,

@@ -33,7 +33,7 @@ pub(crate) enum Record<'a> {
     Move(&'a str),
 }
 
-/// What a spoiled record contains.
+/// The content of a spoiled record.
 pub(crate) const SPOILED: &str = "nonsense";
 
 async fn malformed(board: &Subject, location: Location, key: &JobKey) -> Malformed {

@@ -112,7 +112,7 @@ pub(super) fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     digits.then(|| text.parse().ok()).flatten()
 }
 
-/// Replaces `%41` and the like; `part` names the place in error messages.
+/// Decodes escapes such as `%41`; `part` names the place in error messages.
 pub(super) fn decode(text: &str, part: &'static str) -> Result<String, InvalidUrl> {
     let wrong = || InvalidUrl::Escape { part };
     let mut bytes = Vec::with_capacity(text.len());

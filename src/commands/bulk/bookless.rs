@@ -1,4 +1,4 @@
-//! Jobs whose logbook no longer exists.
+//! Rejects jobs without their logbook.
 
 use super::select::Chosen;
 use crate::{

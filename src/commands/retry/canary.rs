@@ -183,7 +183,7 @@ impl CanaryArgs {
     }
 }
 
-/// Moves the first jobs of a task to a task of their own.
+/// Splits the first jobs off into a separate task.
 fn take_first(task: &mut Task, first: NonZeroUsize) -> Task {
     let all = &mut task.chosen.jobs;
     let rest = all.split_off(first.get().min(all.len()));

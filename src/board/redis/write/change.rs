@@ -14,6 +14,7 @@ use crate::{
             link::RequestFailure,
             read::record::{self, CompanionValues},
         },
+        rules::won_at_most,
         wire::{as_json, history::HistoryRecord, msgpack, sidecar::text_of},
     },
     job::{
@@ -60,10 +61,7 @@ impl Redis {
             };
             let (some, released) = self.claim_some(rest, by, most - won, left).await?;
             answers.extend(some);
-            let may_be_won = |answer: &&Result<Claimed>| {
-                matches!(answer, Ok(_) | Err(BoardError::Unknown { .. }))
-            };
-            won = answers.iter().filter(may_be_won).count();
+            won = won_at_most(&answers);
             // A released claim took the place of a job that was not tried.
             if released == 0 || won >= most || answers.len() == keys.len() {
                 return Ok(answers);

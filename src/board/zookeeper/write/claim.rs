@@ -9,7 +9,7 @@ use crate::{
         BoardError, ClaimRules, Detail, Result,
         error::Unsupported,
         net::failure::RequestFailure,
-        rules::{ClaimRequest, permit_owner},
+        rules::{ClaimRequest, permit_owner, won_at_most},
         wire::{json, sidecar::Sidecar},
         zookeeper::{
             JOBS_PER_BATCH, TRIES,
@@ -69,11 +69,7 @@ impl BoardSession<'_> {
             if tried.is_empty() {
                 break;
             }
-            // A claim with an unknown result counts as won, so that never too many are won.
-            let may_be_won = |answer: &&Result<Claimed>| {
-                matches!(answer, Ok(_) | Err(BoardError::Unknown { .. }))
-            };
-            won += tried.iter().filter(may_be_won).count();
+            won += won_at_most(&tried);
             answers.extend(tried);
         }
         Ok(answers)
