@@ -32,9 +32,9 @@ const BATCH: (usize, usize) = (500, 4 << 20);
 /// Load jobs from a dump onto the board
 ///
 /// Each job keeps its uuid, name, priority, details, book, creation time, attempts, failures and back-off. Jobs from
-/// the trash go to the trash. Claims are not restored. Jobs are posted in their original order, and keep their
-/// numbers unless the board has already assigned higher ones. If both boards are of the same kind, the stored bytes
-/// are also identical.
+/// the trash go to the trash. Claims are not restored. Jobs are posted in their original order. They keep their
+/// numbers unless the board has already assigned higher ones, or is on ZooKeeper, which numbers jobs itself. If both
+/// boards are of the same kind, the stored bytes are also identical.
 ///
 /// A job whose uuid is already on the board or in the trash is skipped; if the two jobs differ, the difference
 /// is reported. A job that has ended on this board is skipped, too, if the board's history still lists it. An

@@ -1,7 +1,5 @@
 //! Events that are special to ZooKeeper.
 
-use std::time::Instant;
-
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -9,7 +7,7 @@ use super::{Watched, kinds, kinds_in};
 use crate::{
     interop::shared::Shared,
     support::{
-        env::{Env, SOON, wait_until},
+        env::{Env, wait_until},
         servers::{Host, ZooKeeper},
     },
 };
@@ -129,11 +127,9 @@ fn denied_or_missing_board_ends_a_watch() {
     let path = &secret[secret.rfind("/test").unwrap()..];
     let hidden = json!({"do": "create", "path": path, "hidden": true});
     shared.peer.request(&hidden);
-    let start = Instant::now();
     let nowhere = "zk://no.such.host.invalid/jobs";
     for board in [nowhere, "zk://eve@127.0.0.1:1/jobs", &secret] {
         let run = shared.env.jobboard(&["watch", "--board", board]).run();
         run.failed(5);
     }
-    assert!(start.elapsed() < SOON / 2);
 }

@@ -167,7 +167,6 @@ async fn unknown_master_is_reported() {
 async fn dead_sentinels_time_out() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let peer = silent.local_addr().unwrap();
-    let start = Instant::now();
     assert_eq!(
         failure(&client(&format!(
             "redis-sentinel://127.0.0.1:1,{peer}/mymaster"
@@ -178,5 +177,4 @@ async fn dead_sentinels_time_out() {
              connection, {peer} did not reply within 3s"
         )
     );
-    assert!(start.elapsed() < 2 * CONNECT_TIMEOUT);
 }

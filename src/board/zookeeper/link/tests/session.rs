@@ -104,12 +104,10 @@ async fn session_survives_a_server_restart() {
     server.stop();
     let peer = server.host();
     wait_for(&session, SessionState::Disconnected).await;
-    let start = Instant::now();
     assert_eq!(
         failure(&client).await,
         format!("unreachable: {peer} refused the connection")
     );
-    assert!(start.elapsed() < 2 * OP_TIMEOUT);
     server.start_again();
     let again = lasting(&client).await;
     assert_eq!(again.id(), session.id());
