@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     board::{
-        Board, BoardError, ClaimRules,
+        Board, BoardError, ClaimRules, Deadline,
         error::Unsupported,
         filter::{Filter, Filters},
     },
@@ -160,12 +160,7 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
         owner: ctx.who().clone(),
         term: args.expiry.map_or(Term::Indefinite, Term::For),
     };
-    let wanted_claim = WantedClaim {
-        args: &args,
-        by: &by,
-        is_attempt: false,
-    };
-    let WonJob { claimed, .. } = win(ctx, &*board, &wanted_claim, WaitLimits::new(None)).await?;
+    let WonJob { claimed, .. } = win(ctx, &*board, &args, &by, WaitLimits::new(None)).await?;
     // The claim lasts, although its report may have failed.
     ctx.out.report(&report(&claimed, &by)).with_context(|| {
         let (name, uuid) = (&claimed.job.name, claimed.job.reference());
@@ -180,15 +175,10 @@ async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     let (command, lease) = (&args.command, args.lease);
     let mut performer = Performer::prepare(ctx, &*board, command, lease, &args.retry).await?;
     let by = performer.by.clone();
-    let wanted_claim = WantedClaim {
-        args: &args,
-        by: &by,
-        is_attempt: true,
-    };
     let won = loop {
         // A signal during the claim is reported again before the command starts.
         let limits = WaitLimits::new(Some(&mut performer.signals));
-        let won = win(ctx, &*board, &wanted_claim, limits).await?;
+        let won = win(ctx, &*board, &args, &by, limits).await?;
         // A job that is named explicitly runs, even past its retry limit.
         if args.job.is_some() || !performer.gives_up(ctx, &*board, &won.claimed).await? {
             break won;
@@ -204,13 +194,8 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
         owner: lease_owner(ctx.who())?,
         term: Term::Kept(term),
     };
-    let wanted_claim = WantedClaim {
-        args: &args,
-        by: &by,
-        is_attempt: false,
-    };
     let limits = WaitLimits::new(Some(&mut signals));
-    let WonJob { claimed, asked } = win(ctx, &*board, &wanted_claim, limits).await?;
+    let WonJob { claimed, asked } = win(ctx, &*board, &args, &by, limits).await?;
     let keeper = Keeper::start(Arc::clone(&board));
     let mut lease = keeper.hold(claimed.claim(&by.owner, term), asked);
     // Without a reader for the report, the claim is of no use.
@@ -273,33 +258,23 @@ fn report(claimed: &Claimed, by: &Claimant) -> Done {
         .with("expires_in", expires_in)
 }
 
-struct WantedClaim<'a> {
-    args: &'a ClaimArgs,
-    by: &'a Claimant,
-    is_attempt: bool,
-}
-
 async fn win(
     ctx: &Context,
     board: &dyn Board,
-    wanted_claim: &WantedClaim<'_>,
+    args: &ClaimArgs,
+    by: &Claimant,
     mut limits: WaitLimits<'_>,
 ) -> anyhow::Result<WonJob> {
-    let WantedClaim { args, by, .. } = *wanted_claim;
-    if let Some(wanted) = &args.job {
-        return win_named(ctx, board, wanted, wanted_claim, limits).await;
-    }
     let rules = ClaimRules {
-        is_attempt: wanted_claim.is_attempt,
-        respects_not_before: true,
+        is_attempt: args.has_command(),
+        respects_not_before: args.next,
         ..ClaimRules::BY_HAND
     };
-    let mut search = Search::new(
-        board,
-        Filters::new(args.filter.iter().chain(&args.name).cloned().collect()),
-        by,
-        rules,
-    );
+    if let Some(wanted) = &args.job {
+        return win_named(ctx, board, wanted, by, rules, limits).await;
+    }
+    let filters = args.filter.iter().chain(&args.name).cloned();
+    let mut search = Search::new(board, Filters::new(filters.collect()), by, rules);
     let trying = || ctx.trying(verb::CLAIM, "the next job");
     if let Some(won) = search.win(&mut limits).await.with_context(trying)? {
         return Ok(won);
@@ -307,7 +282,7 @@ async fn win(
     let Some(wait) = args.wait else {
         return Err(search.nothing()).with_context(trying);
     };
-    limits.end_after(wait);
+    limits.end = Some(Deadline::after(wait));
     search.wait(ctx, &mut limits).await.with_context(trying)
 }
 
@@ -315,25 +290,21 @@ async fn win_named(
     ctx: &Context,
     board: &dyn Board,
     wanted: &str,
-    wanted_claim: &WantedClaim<'_>,
+    by: &Claimant,
+    rules: ClaimRules,
     mut limits: WaitLimits<'_>,
 ) -> anyhow::Result<WonJob> {
     let wanted = reference(ctx, board, Scope::board("claim"), wanted).await?;
     let found = find(board, &[Location::Board], std::slice::from_ref(&wanted));
-    let entry = match limits.bound(found).await {
-        Ok(mut found) => found
-            .pop()
-            .unwrap_or_else(|| Err(BoardError::NoSuchJob.into())),
-        Err(error) => Err(error),
+    let only = |mut found: Vec<_>| {
+        let only = found.pop();
+        only.unwrap_or_else(|| Err(BoardError::NoSuchJob.into()))
     };
+    let entry = limits.bound(found).await.and_then(only);
     let entry = entry.with_context(|| ctx.trying(verb::CLAIM, &wanted).with(&wanted))?;
-    let rules = ClaimRules {
-        is_attempt: wanted_claim.is_attempt,
-        ..ClaimRules::BY_HAND
-    };
     let asked = Boottime::now();
-    let claimed = claim_confirmed(board, &entry, wanted_claim.by, rules).await;
-    let claimed = claimed.map_err(|error| yours(ctx, board, wanted_claim.by, error));
+    let claimed = claim_confirmed(board, &entry, by, rules).await;
+    let claimed = claimed.map_err(|error| yours(ctx, board, by, error));
     let trying = || {
         ctx.trying(verb::CLAIM, entry.name())
             .with(entry.reference())

@@ -2,15 +2,15 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use tokio::time::{self, Instant};
+use tokio::time;
 
 use crate::{
     backoff::Backoff,
-    board::{self, Board, BoardExt, ClaimRules, filter::Filters, wait::Waiter},
+    board::{self, Board, BoardExt, ClaimRules, Deadline, filter::Filters, wait::Waiter},
     commands::parts::{
         unconfirmed::claim_first_confirmed,
         under_claim::{WonJob, code},
-        waiting::{NOT_CLAIMABLE, UNREACHABLE, blamed, out_of_time, waiter},
+        waiting::{NOT_CLAIMABLE, UNREACHABLE, blamed, waiter, within},
     },
     context::Context,
     exit::CommandError,
@@ -29,17 +29,12 @@ const SKIPPED: (Duration, Duration) = (Duration::from_secs(5), Duration::from_se
 /// A cancelled claim could succeed unnoticed.
 pub(super) struct WaitLimits<'a> {
     signals: Option<&'a mut Signals>,
-    /// The deadline, and its distance from the start.
-    end: Option<(Instant, Duration)>,
+    pub(super) end: Option<Deadline>,
 }
 
 impl<'a> WaitLimits<'a> {
     pub(super) fn new(signals: Option<&'a mut Signals>) -> Self {
         Self { signals, end: None }
-    }
-
-    pub(super) fn end_after(&mut self, wait: Duration) {
-        self.end = Some((Instant::now() + wait, wait));
     }
 
     /// Waits for something that may be cancelled at any moment.
@@ -53,21 +48,10 @@ impl<'a> WaitLimits<'a> {
                 None => std::future::pending().await,
             }
         };
-        let end = self.end;
-        let is_over = async {
-            match end {
-                Some((end, _)) => time::sleep_until(end).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             biased;
             signal = signal => Err(code(128 + signal.as_raw())),
-            answer = wait => Ok(answer?),
-            () = is_over => {
-                let waited = end.map_or(Duration::ZERO, |(_, wait)| wait);
-                Err(out_of_time(waited, NOT_CLAIMABLE))
-            }
+            answer = within(self.end, NOT_CLAIMABLE, wait) => answer,
         }
     }
 }
@@ -154,8 +138,8 @@ impl<'a> Search<'a> {
         let mut waiter = limits.bound(waiter(ctx, self.board)).await?;
         let won = self.wait_with(&mut waiter, limits).await;
         match limits.end {
-            Some((_, wait)) if waiter.is_lost() => {
-                won.map_err(|error| blamed(error, wait, UNREACHABLE))
+            Some(end) if waiter.is_lost() => {
+                won.map_err(|error| blamed(error, end.length, UNREACHABLE))
             }
             _ => won,
         }
