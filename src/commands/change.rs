@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     bulk::{
         action::Action,
-        references::{Scope, references},
+        references::references,
         select::{Choice, Chosen, PreviewArgs, named},
         shared_trash::refuse_others,
         task::Task,
@@ -143,14 +143,9 @@ pub(crate) async fn run(ctx: &mut Context, args: ChangeArgs) -> anyhow::Result<(
             .note("only handlers accept a string as `command`; `-- COMMAND` sets a command");
     }
     let board = args.preview.board(ctx)?;
-    let (verb, locations) = action.scope();
-    let scope = Scope {
-        verb,
-        locations,
-        has_name_option: false,
-    };
+    let scope = action.scope();
     let wanted = references(ctx, &*board, scope, &args.jobs).await?;
-    let mut jobs = named(ctx, &*board, locations, &wanted).await?;
+    let mut jobs = named(ctx, &*board, scope.locations, &wanted).await?;
     if let Action::Change(edit) = &action {
         for named in &mut jobs {
             let details = named.entry.as_ref().ok().and_then(|it| it.job()?.details());

@@ -9,7 +9,7 @@ use futures_util::TryStreamExt;
 use tokio::time;
 
 use super::{
-    bulk::references::{EVERY_LOCATION, NONE_PREFERRED, references_or_names},
+    bulk::references::{NONE_PREFERRED, Scope, references_or_names},
     doctor::{self, DoctorArgs},
     parts::{logbook::LogbookArgs, octavia::AboutArgs, problems},
     show::ended_later,
@@ -60,15 +60,9 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
         return doctor::run(ctx, DoctorArgs::of_jobs()).await;
     }
     let board = ctx.board()?;
-    let (named, unnamed) = references_or_names(
-        ctx,
-        &*board,
-        "explain",
-        EVERY_LOCATION,
-        NONE_PREFERRED,
-        &args.jobs,
-    )
-    .await?;
+    let scope = Scope::everywhere("explain");
+    let (named, unnamed) =
+        references_or_names(ctx, &*board, scope, NONE_PREFERRED, &args.jobs).await?;
     let wanted = match args.about.is_given() {
         true => args.about.jobs(ctx, &*board).await?,
         false => named,

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::bulk::{
-    references::{NONE_PREFERRED, references_or_names},
+    references::{NONE_PREFERRED, Scope, references_or_names},
     select::named,
 };
 use crate::{
     board::BoardError,
     context::Context,
     exit::CommandError,
-    job::{Conductor, Entry, Location},
+    job::{Conductor, Entry},
     output::{Page, Report, Tone},
 };
 
@@ -68,10 +68,10 @@ impl Report for Ownership {
 
 pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()> {
     let board = ctx.board()?;
-    let locations = &[Location::Board];
+    let scope = Scope::board("owner");
     let (wanted, mut failed) =
-        references_or_names(ctx, &*board, "owner", locations, NONE_PREFERRED, &args.jobs).await?;
-    let found = named(ctx, &*board, locations, &wanted).await?;
+        references_or_names(ctx, &*board, scope, NONE_PREFERRED, &args.jobs).await?;
+    let found = named(ctx, &*board, scope.locations, &wanted).await?;
     let total = found.len() + failed;
     // Their names do not contain the host.
     let workers = match ctx.config.board.value.is_of_octavia() {

@@ -55,8 +55,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
     }
     let board = selection.preview.board(ctx)?;
     let action = Action::Purge;
-    let (verb, locations) = action.scope();
-    let mut chosen = selection.look_up(ctx, &*board, verb, locations).await?;
+    let mut chosen = selection.look_up(ctx, &*board, action.scope()).await?;
     args.shared.narrow(ctx, &*board, &mut chosen);
     let chosen = selection.bounded(ctx, chosen)?;
     let task = Task::new(ctx, action, &args.reason, chosen);

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 
 use super::{
-    bulk::references::{EVERY_LOCATION, NONE_PREFERRED, references_or_names},
+    bulk::references::{NONE_PREFERRED, Scope, references_or_names},
     parts::{notes, octavia::AboutArgs},
 };
 use crate::{
@@ -46,8 +46,8 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
         true => has_failed,
         false => NONE_PREFERRED,
     };
-    let (named, unnamed) =
-        references_or_names(ctx, &*board, "show", EVERY_LOCATION, preferred, &args.jobs).await?;
+    let scope = Scope::everywhere("show");
+    let (named, unnamed) = references_or_names(ctx, &*board, scope, preferred, &args.jobs).await?;
     let wanted = match args.about.is_given() {
         true => args.about.jobs(ctx, &*board).await?,
         false => named,

@@ -71,10 +71,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     }
     let limit = args.timeout.map(Deadline::after);
     let board = ctx.board()?;
-    let scope = Scope {
-        locations: &Location::LIVE,
-        ..Scope::board("wait")
-    };
+    let scope = Scope::everywhere("wait");
     let wanted = references(ctx, &*board, scope, &args.jobs).await?;
     if args.empty {
         let empty = async |waiter: &mut Waiter<'_>| waiter.until_empty().await;

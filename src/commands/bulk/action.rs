@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{act::Verb, select::Chosen};
+use super::{act::Verb, references::Scope, select::Chosen};
 use crate::{
     exit::verb,
     job::{AuditEntry, Edit, Location},
@@ -55,14 +55,15 @@ impl Action {
         }
     }
 
-    pub(crate) fn scope(&self) -> (&'static str, &'static [Location]) {
+    pub(crate) fn scope(&self) -> Scope {
         let verb = match self {
             Self::Abandon { .. } if self.is_forced() => "abandon --force",
             Self::Consume { .. } if self.is_forced() => "consume --force",
             Self::Trash { .. } if self.is_forced() => "trash --force",
             _ => self.verb().now,
         };
-        (verb, self.locations())
+        let locations = self.locations();
+        Scope { verb, locations }
     }
 
     pub(super) fn force(&self) -> Option<&Force> {

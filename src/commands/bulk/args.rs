@@ -67,11 +67,8 @@ impl SettleArgs {
             (true, None) => Force::Any,
             (true, Some(owner)) => Force::Of(owner),
         });
-        let (verb, locations) = action.scope();
-        let chosen = self
-            .selection
-            .look_up(ctx, &*board, verb, locations)
-            .await?;
+        let chosen = self.selection.look_up(ctx, &*board, action.scope());
+        let chosen = chosen.await?;
         let chosen = self.selection.bounded(ctx, chosen)?;
         let task = Task::new(ctx, action, &self.reason, chosen);
         task.finish(ctx, &*board, &self.selection.preview, &self.consent)
@@ -123,8 +120,8 @@ impl RevivalArgs {
         action: Action,
         fits: impl Fn(&Entry) -> Result<(), BoardError>,
     ) -> anyhow::Result<Task> {
-        let (verb, locations) = action.scope();
-        let mut chosen = self.selection.look_up(ctx, board, verb, locations).await?;
+        let chosen = self.selection.look_up(ctx, board, action.scope());
+        let mut chosen = chosen.await?;
         self.shared.narrow(ctx, board, &mut chosen);
         let now = Utc::now();
         let may_run = |it: &Entry| !self.now && require_end_of_command(it, now).is_err();

@@ -12,24 +12,28 @@ use crate::{
 };
 
 const SAMPLE: usize = 5;
-/// Where a command looks for its jobs, and whether it has --name.
+/// These commands require a uuid, but --name acts on all jobs of a name.
+const HAVE_NAME_OPTION: [&str; 3] = ["abandon", "consume", "purge"];
+
+/// A verb, and where it looks for its jobs.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Scope<'a> {
-    pub(crate) verb: &'a str,
-    pub(crate) locations: &'a [Location],
-    pub(crate) has_name_option: bool,
+pub(crate) struct Scope {
+    pub(crate) verb: &'static str,
+    pub(crate) locations: &'static [Location],
 }
 
-impl<'a> Scope<'a> {
-    pub(crate) fn board(verb: &'a str) -> Self {
-        Self {
-            verb,
-            locations: &[Location::Board],
-            has_name_option: false,
-        }
+impl Scope {
+    pub(crate) fn board(verb: &'static str) -> Self {
+        let locations = &[Location::Board];
+        Self { verb, locations }
     }
 
-    pub(super) fn command(self) -> &'a str {
+    pub(crate) fn everywhere(verb: &'static str) -> Self {
+        let locations = &[Location::Board, Location::Trash, Location::History];
+        Self { verb, locations }
+    }
+
+    pub(super) fn command(self) -> &'static str {
         self.verb.split(' ').next().unwrap_or_default()
     }
 }
@@ -111,7 +115,7 @@ impl<'a> Namesakes<'a> {
     }
 
     /// Names the jobs for a command that takes no name; never acts on them. `None` without such a job.
-    pub(super) fn answer(&self, scope: Scope<'_>) -> Option<CommandError> {
+    pub(super) fn answer(&self, scope: Scope) -> Option<CommandError> {
         let (verb, name, count) = (scope.verb, self.name, self.count);
         let words: Vec<_> = verb.split(' ').collect();
         let first = self.found.first()?.reference();
@@ -132,7 +136,7 @@ impl<'a> Namesakes<'a> {
             .hint(one),
             _ => {
                 let jobs = self.list(3, short);
-                let hint = match scope.has_name_option {
+                let hint = match HAVE_NAME_OPTION.contains(&scope.command()) {
                     true => Hint::new(
                         "use `jobboard {} {}` for one job, or `jobboard {} --name {}` for all",
                         [&words, &[first], &words, &[name]],

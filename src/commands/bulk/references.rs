@@ -30,14 +30,14 @@ const MOST_REFERENCES: (usize, usize) = (64 << 20, 64);
 pub(crate) async fn references(
     ctx: &Context,
     board: &dyn Board,
-    scope: Scope<'_>,
+    scope: Scope,
     typed: &[String],
 ) -> anyhow::Result<Vec<JobRef>> {
     if TAKE_NAMES.contains(&scope.command()) {
+        let everywhere = Scope::everywhere(scope.verb);
         let mut known = Vec::new();
         for text in typed {
-            let job =
-                job_of_name(ctx, board, scope.verb, EVERY_LOCATION, NONE_PREFERRED, text).await;
+            let job = job_of_name(ctx, board, everywhere, NONE_PREFERRED, text).await;
             known.push(job.map_err(|error| match error.downcast_ref() {
                 Some(CommandError::NoSuchName { .. }) => not_a_job(scope, text).unwrap_or(error),
                 _ => error,
@@ -61,7 +61,7 @@ pub(crate) async fn references(
 }
 
 /// Answers a word that is often typed in place of a job.
-fn not_a_job(scope: Scope<'_>, word: &str) -> Option<anyhow::Error> {
+fn not_a_job(scope: Scope, word: &str) -> Option<anyhow::Error> {
     let hint = answer_option(scope.command(), &format!("name={word}"), None)?;
     let message = format!("`{word}` is not a job reference");
     Some(CommandError::usage(message).hint(hint).into())
@@ -106,9 +106,6 @@ fn parsed(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
     Ok(references)
 }
 
-pub(crate) const EVERY_LOCATION: &[Location] =
-    &[Location::Board, Location::Trash, Location::History];
-
 /// Prefers none of several jobs with the same name.
 pub(crate) const NONE_PREFERRED: fn(&Entry) -> bool = |_| false;
 
@@ -118,14 +115,13 @@ pub(crate) const NONE_PREFERRED: fn(&Entry) -> bool = |_| false;
 pub(crate) async fn references_or_names(
     ctx: &Context,
     board: &dyn Board,
-    verb: &str,
-    locations: &[Location],
+    scope: Scope,
     preferred: fn(&Entry) -> bool,
     typed: &[String],
 ) -> anyhow::Result<(Vec<JobRef>, usize)> {
     let (mut known, mut failed) = (Vec::new(), 0);
     for text in typed {
-        match job_of_name(ctx, board, verb, locations, preferred, text).await {
+        match job_of_name(ctx, board, scope, preferred, text).await {
             Ok(job) => known.push(job),
             Err(error) if typed.len() > 1 && error.is::<CommandError>() => {
                 failed += 1;
@@ -141,8 +137,7 @@ pub(crate) async fn references_or_names(
 async fn job_of_name(
     ctx: &Context,
     board: &dyn Board,
-    verb: &str,
-    locations: &[Location],
+    scope: Scope,
     preferred: fn(&Entry) -> bool,
     text: &str,
 ) -> anyhow::Result<String> {
@@ -150,7 +145,7 @@ async fn job_of_name(
     if !is_name(board, text).await.with_context(trying)? {
         return Ok(text.to_owned());
     }
-    let found = Namesakes::find(board, locations, text, preferred).await;
+    let found = Namesakes::find(board, scope.locations, text, preferred).await;
     let found = found.with_context(trying)?;
     if let ([ended], true) = (found.found.as_slice(), found.count > 1) {
         let (id, count) = (short(&ended.reference()).to_owned(), found.count);
@@ -159,7 +154,7 @@ async fn job_of_name(
             "{id} is the last of {count} jobs named {text} that ended; {list}"
         ));
     }
-    match found.only(verb, board.name()) {
+    match found.only(scope.verb, board.name()) {
         // A few hex digits that are no name either may begin a uuid in the history.
         Err(CommandError::NoSuchName { .. }) if !may_be_name(text) => Ok(text.to_owned()),
         found => Ok(found?),
@@ -191,7 +186,7 @@ fn line(input: &mut impl BufRead) -> io::Result<Option<String>> {
 pub(crate) async fn reference(
     ctx: &Context,
     board: &dyn Board,
-    scope: Scope<'_>,
+    scope: Scope,
     typed: &str,
 ) -> anyhow::Result<JobRef> {
     let mut references = references(ctx, board, scope, &[typed.to_owned()]).await?;

@@ -181,8 +181,7 @@ impl Selection {
         &self,
         ctx: &Context,
         board: &dyn Board,
-        verb: &str,
-        locations: &[Location],
+        scope: Scope,
     ) -> anyhow::Result<Chosen> {
         let choice = match self.jobs.is_empty() {
             true => Choice::Filtered,
@@ -190,19 +189,14 @@ impl Selection {
         };
         let mut jobs = Vec::new();
         if choice == Choice::Named {
-            let scope = Scope {
-                verb,
-                locations,
-                has_name_option: true,
-            };
             let wanted = references(ctx, board, scope, &self.jobs).await?;
-            jobs = named(ctx, board, locations, &wanted).await?;
+            jobs = named(ctx, board, scope.locations, &wanted).await?;
         } else {
             let snapshot = match &self.problem {
                 Some(_) => Some(surroundings(ctx, board).await?),
                 None => None,
             };
-            for location in locations {
+            for location in scope.locations {
                 let some = self.matching(ctx, board, *location, snapshot.as_ref());
                 jobs.append(&mut some.await?);
             }
