@@ -170,13 +170,10 @@ impl Report for ListedConductor {
         let (since, age) = (rfc3339(conductor.since), self.age(conductor.since));
         page.fact("since", format!("{since} ({age} ago)"));
         page.fact("claims as", conductor.owner.text());
-        if let Some(version) = &report.version {
-            page.fact("version", version);
-        }
+        page.facts("version", &report.version);
         let lease = report.lease;
-        if let Some(lease) = lease.and_then(|it| Duration::try_from_secs_f64(it).ok()) {
-            page.fact("lease", duration::brief(lease));
-        }
+        let lease = lease.and_then(|it| Duration::try_from_secs_f64(it).ok());
+        page.facts("lease", lease.map(duration::brief));
         let counters = report.counters;
         let ended = format!("{} succeeded, {} failed", counters.done, counters.failed);
         let others = format!("{} postponed, {} lost", counters.postponed, counters.lost);

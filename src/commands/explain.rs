@@ -291,16 +291,12 @@ impl Explanation {
                 page.fact(&format!("  {}", evidence.what), &value);
             }
             if let Some(fix) = &finding.fix {
-                if let Some(text) = &fix.text {
-                    page.fact("  next", text);
-                }
+                page.facts("  next", &fix.text);
                 if let Some(command) = &fix.command {
                     page.command("  ", command);
                 }
             }
         }
-        for unseen in &self.unseen {
-            page.fact("  not checked", unseen);
-        }
+        page.facts("  not checked", &self.unseen);
     }
 }

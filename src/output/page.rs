@@ -74,6 +74,11 @@ impl Page {
         line.add(Tone::Faint, label(name)).add(Tone::Plain, fact);
     }
 
+    /// Adds a line for each of these facts, under the same name.
+    pub(crate) fn facts(&mut self, name: &str, facts: impl IntoIterator<Item: Into<Text>>) {
+        facts.into_iter().for_each(|fact| self.fact(name, fact));
+    }
+
     /// The fact is cut to fit; the command is shown whole, on a separate line if necessary.
     pub(crate) fn fact_with(
         &mut self,

@@ -95,7 +95,7 @@ impl MendReport {
                 .collect(),
             done: None,
             advice: plan.advice,
-            long: balancer.since.map(|since| long(since, now)),
+            long: balancer.since.map(|it| duration::between(it, now)),
             apply: program.map(|it| it.with(["mend", "--lb", &balancer.id, "--apply"])),
         }
     }
@@ -122,10 +122,6 @@ impl MendReport {
     pub(super) fn set_status(&mut self, status: &str) {
         status.clone_into(&mut self.status);
     }
-}
-
-fn long(since: DateTime<Utc>, now: DateTime<Utc>) -> String {
-    duration::brief((now - since).to_std().unwrap_or_default())
 }
 
 fn job(judged: &JudgedBalancer) -> Option<&Job> {
@@ -204,13 +200,10 @@ impl Report for MendReport {
         for (at, it) in self.plan.iter().enumerate() {
             let name = if at == 0 { "plan" } else { "" };
             page.fact(name, format!("{} {}", at + 1, it.what));
-            if let Some(below) = it.sql.as_ref().or(it.command.as_ref()) {
-                page.fact("", format!("  {below}"));
-            }
+            let below = it.sql.as_ref().or(it.command.as_ref());
+            page.facts("", below.map(|below| format!("  {below}")));
         }
-        if let Some(advice) = self.advice {
-            page.fact("advice", advice);
-        }
+        page.facts("advice", self.advice);
         if let Some(apply) = &self.apply {
             page.command("apply: ", apply);
         }
@@ -296,20 +289,17 @@ impl StuckRow {
             is_ours: judged.is_some(),
         }
     }
-
-    fn long(&self) -> Option<String> {
-        self.since.map(|since| long(since, Utc::now()))
-    }
 }
 
 impl Row for StuckRow {
     fn fields(&self) -> Vec<Cow<'_, str>> {
+        let long = |since| duration::between(since, Utc::now());
         vec![
             self.kind.into(),
             (&self.id).into(),
             self.name.as_deref().unwrap_or_default().into(),
             (&self.status).into(),
-            self.long().unwrap_or_default().into(),
+            self.since.map(long).unwrap_or_default().into(),
             self.verdict.to_string().into(),
             self.next.to_string().into(),
         ]

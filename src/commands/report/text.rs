@@ -9,6 +9,7 @@ use super::{
 use crate::{
     commands::parts::problems,
     duration,
+    job::Pause,
     output::{Page, Report, Tone, rfc3339, sparkline},
 };
 
@@ -23,9 +24,7 @@ impl Report for ReportFacts {
             problems::print(problem, self.at, page);
         }
         more(page, (self.more_problems, "problems", "doctor"));
-        for what in &self.unseen {
-            page.fact("not checked", what);
-        }
+        page.facts("not checked", &self.unseen);
         page.line();
         for of in self.tiles() {
             page.fact(of.name, of.number);
@@ -34,9 +33,7 @@ impl Report for ReportFacts {
             }
         }
         page.fact("conductors", self.conductors_in_words());
-        for pause in &self.pauses {
-            page.fact("paused", pause.to_string());
-        }
+        page.facts("paused", self.pauses.iter().map(Pause::to_string));
         more(page, (self.more_pauses, "pauses", "resume"));
         for of in self.age_tables() {
             if !of.rows.is_empty() {

@@ -148,9 +148,7 @@ impl Report for Findings {
     fn human(&self, page: &mut Page) {
         const HANG: usize = 22;
         page.line().add(Tone::Strong, &self.board);
-        if let Some(server) = &self.server {
-            page.fact("backend", server);
-        }
+        page.facts("backend", &self.server);
         page.fact("duration", format!("{:.1} s", self.seconds));
         page.line();
         let (untried, tried): (Vec<_>, Vec<_>) =
@@ -183,9 +181,7 @@ impl Report for Findings {
         for (name, text) in figures {
             page.fact(name, text);
         }
-        for what in &self.unseen {
-            page.fact("not checked", what);
-        }
+        page.facts("not checked", &self.unseen);
         for name in &self.removed {
             page.fact("removed", format!("{name}, from an earlier test"));
         }
@@ -212,12 +208,9 @@ pub(super) struct RemovalReport {
 impl Report for RemovalReport {
     fn human(&self, page: &mut Page) {
         page.line().add(Tone::Strong, &self.board);
-        let places = self.place.iter().map(|it| ("place", it));
-        let left = self.left.iter().map(|it| ("left", it));
-        let removed = self.removed.iter().map(|it| ("removed", it));
-        for (word, name) in places.chain(left).chain(removed) {
-            page.fact(word, name);
-        }
+        page.facts("place", &self.place);
+        page.facts("left", &self.left);
+        page.facts("removed", &self.removed);
         if self.left.is_empty() && self.removed.is_empty() {
             page.line().plain("Earlier tests left nothing behind.");
         }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{JobColumns, JobView, rfc3339};
 use crate::{
     duration,
-    job::{ClaimEnd, Entry, Failure, Holding, Job, Malformed},
+    job::{ClaimEnd, Entry, Failure, Holding, Job, Malformed, Pause},
     output::{Page, Report, Row as _, Tone},
     secret::{covered, covered_text},
 };
@@ -47,9 +47,7 @@ impl JobView<'_> {
             page.fact("key", job.key.text());
         }
         page.fact("priority", job.priority.name());
-        if let Some(sequence) = job.sequence {
-            page.fact("sequence", sequence.to_string());
-        }
+        page.facts("sequence", job.sequence.map(|it| it.to_string()));
         self.moment(page, "created", job.created_on);
         self.moment(page, "modified", job.last_modified);
         self.moment(page, "trashed", job.trashed_on);
@@ -57,16 +55,11 @@ impl JobView<'_> {
         if let Some(holding) = &job.holding {
             self.holding(page, holding);
         }
-        if let Some(book) = &job.book {
-            page.fact("book", format!("{} {}", book.name, book.uuid));
-        }
+        let book = job.book.as_ref();
+        page.facts("book", book.map(|it| format!("{} {}", it.name, it.uuid)));
         self.history(page, job);
-        if let Some(problem) = &job.problem {
-            page.fact("problem", problem);
-        }
-        if let Some(pause) = self.pause {
-            page.fact("paused", pause.to_string());
-        }
+        page.facts("problem", &job.problem);
+        page.facts("paused", self.pause.map(Pause::to_string));
         if let Some(details) = &job.details() {
             self.details(page, details);
         }
@@ -74,7 +67,7 @@ impl JobView<'_> {
 
     fn moment(&self, page: &mut Page, name: &str, time: Option<DateTime<Utc>>) {
         let Some(time) = time else { return };
-        let ago = duration::brief(self.since(time));
+        let ago = duration::between(time, self.now);
         page.fact(name, format!("{} ({ago} ago)", rfc3339(time)));
     }
 
@@ -85,12 +78,11 @@ impl JobView<'_> {
         }
         let spans = [("waited", job.waited()), ("took", job.took())];
         for (name, span) in spans.into_iter().filter(|_| job.ended.is_some()) {
-            if let Some(span) = span.and_then(|span| span.to_std().ok()) {
-                page.fact(name, duration::brief(span));
-            }
+            let span = span.and_then(|span| span.to_std().ok());
+            page.facts(name, span.map(duration::brief));
         }
         if let Some(audit) = &job.history.audit {
-            let ago = audit.on.map(|time| duration::brief(self.since(time)));
+            let ago = audit.on.map(|time| duration::between(time, self.now));
             let label = match job.last_action() {
                 Some(_) => "by",
                 None => "earlier",
@@ -102,9 +94,7 @@ impl JobView<'_> {
                     _ => audit.by.clone(),
                 },
             );
-            if let Some(reason) = job.reason() {
-                page.fact("reason", reason);
-            }
+            page.facts("reason", job.reason());
         }
     }
 
@@ -122,9 +112,7 @@ impl JobView<'_> {
                 _ => "never".to_owned(),
             },
         );
-        if let Some(fence) = &holding.fence {
-            page.fact("fence", &fence.0);
-        }
+        page.facts("fence", holding.fence.as_ref().map(|it| &it.0));
     }
 
     fn history(&self, page: &mut Page, job: &Job) {
@@ -137,8 +125,7 @@ impl JobView<'_> {
             page.fact("attempts", format!("{}{postponed}", history.attempts));
         }
         if let Some(time) = history.not_before.filter(|time| *time > self.now) {
-            let ahead = (time - self.now).to_std().unwrap_or_default();
-            let ahead = duration::brief(ahead);
+            let ahead = duration::between(self.now, time);
             page.fact(
                 "backing off",
                 format!("until {} (in {ahead})", rfc3339(time)),
@@ -265,7 +252,7 @@ impl Report for FailedAttempt<'_> {
             // `retry` has reset the count.
             None => "earlier attempt".to_owned(),
         };
-        let ago = duration::brief(self.view.since(self.failure.time));
+        let ago = duration::between(self.failure.time, self.view.now);
         let (time, conductor) = (rfc3339(self.failure.time), &self.failure.conductor);
         page.sentence(2)
             .add(Tone::Strong, self.view.entry.name())

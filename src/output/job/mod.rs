@@ -6,7 +6,7 @@ mod row;
 #[cfg(test)]
 mod tests;
 
-use std::{borrow::Cow, time::Duration};
+use std::borrow::Cow;
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use chrono::{DateTime, SecondsFormat, SubsecRound, TimeDelta, Utc};
@@ -60,10 +60,6 @@ impl<'a> JobView<'a> {
             pause: job.and_then(|job| pauses.of(&job.name, self.now)),
             ..self
         }
-    }
-
-    fn since(&self, time: DateTime<Utc>) -> Duration {
-        (self.now - time).to_std().unwrap_or_default()
     }
 }
 
