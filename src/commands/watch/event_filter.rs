@@ -4,17 +4,11 @@ use std::collections::HashSet;
 
 use chrono::Utc;
 
+use super::printed_event::PrintedEvent;
 use crate::{
     board::{Board, Detail, Event, EventKind, JobRef, Result, event::Subject, filter::Filters},
     job::{ClaimEnd, Entry, History, Holding, Job, JobKey, Location},
 };
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Admission {
-    Print,
-    Skip,
-    Unknown,
-}
 
 #[derive(Debug)]
 pub(super) struct EventFilter {
@@ -52,17 +46,17 @@ impl EventFilter {
         holds
     }
 
-    pub(super) async fn judge(&mut self, board: &dyn Board, event: &Event) -> Admission {
-        let is_asked_for = self.asks_for(event.kind);
+    /// Returns the event to print, if any: a resync if the job cannot be looked up.
+    pub(super) async fn judge(&mut self, board: &dyn Board, event: &Event) -> Option<PrintedEvent> {
         // Events that are not printed also keep the job current.
         let is_meant = match self.filters.is_empty() {
             true => Ok(true),
             false => self.matches_job(board, event).await,
         };
-        match (is_asked_for, is_meant) {
-            (true, Ok(true)) => Admission::Print,
-            (true, Err(_)) => Admission::Unknown,
-            (false, _) | (_, Ok(false)) => Admission::Skip,
+        match is_meant {
+            _ if !self.asks_for(event.kind) => None,
+            Ok(is_meant) => is_meant.then(|| PrintedEvent::of(event)),
+            Err(_) => Some(PrintedEvent::resync()),
         }
     }
 
@@ -182,18 +176,35 @@ mod tests {
         EventFilter::new(kinds.to_vec(), Filters::new(vec![filter.parse().unwrap()]))
     }
 
+    async fn judged(
+        filter: &mut EventFilter,
+        board: &Scripted,
+        event: &Event,
+    ) -> Option<EventKind> {
+        Some(filter.judge(board, event).await?.event)
+    }
+
     #[tokio::test]
     async fn failed_lookup_is_reported_as_missed() {
         let board = Scripted::new();
         let job = board.post("large", Some(3));
         let mut filter = event_filter(&[], "details.size>2");
         let posted = event(EventKind::Posted, &job);
-        assert_eq!(filter.judge(&board, &posted).await, Admission::Print);
+        assert_eq!(
+            judged(&mut filter, &board, &posted).await,
+            Some(EventKind::Posted)
+        );
         board.fails_next(&[]);
         let claimed = event(EventKind::Claimed, &job);
-        assert_eq!(filter.judge(&board, &claimed).await, Admission::Unknown);
+        assert_eq!(
+            judged(&mut filter, &board, &claimed).await,
+            Some(EventKind::Resync)
+        );
         let consumed = event(EventKind::Consumed, &job);
-        assert_eq!(filter.judge(&board, &consumed).await, Admission::Print);
+        assert_eq!(
+            judged(&mut filter, &board, &consumed).await,
+            Some(EventKind::Consumed)
+        );
     }
 
     #[tokio::test]
@@ -203,7 +214,7 @@ mod tests {
         let mut filter = event_filter(&[EventKind::Consumed], "details.size>2");
         board.fails_next(&[]);
         let posted = event(EventKind::Posted, &job);
-        assert_eq!(filter.judge(&board, &posted).await, Admission::Skip);
+        assert_eq!(judged(&mut filter, &board, &posted).await, None);
     }
 
     #[tokio::test]
@@ -211,13 +222,17 @@ mod tests {
         let board = Scripted::new();
         let job = board.post("large", None);
         for (text, expected) in [
-            ("name=large", Admission::Print),
-            ("state=claimed", Admission::Skip),
-            ("priority=normal", Admission::Print),
+            ("name=large", Some(EventKind::Posted)),
+            ("state=claimed", None),
+            ("priority=normal", Some(EventKind::Posted)),
         ] {
             let mut filter = event_filter(&[], text);
             let posted = event(EventKind::Posted, &job);
-            assert_eq!(filter.judge(&board, &posted).await, expected, "{text}");
+            assert_eq!(
+                judged(&mut filter, &board, &posted).await,
+                expected,
+                "{text}"
+            );
         }
         assert_eq!(board.finds(), 0);
     }

@@ -14,7 +14,7 @@ use tokio::time::{self, Instant};
 
 pub(super) use self::printed_event::PrintedEvent;
 use self::{
-    event_filter::{Admission, EventFilter},
+    event_filter::EventFilter,
     handler::Handler,
     replay::{ReplayedEvents, past_events},
 };
@@ -250,12 +250,10 @@ impl WatchSession<'_> {
         if self.left == Some(0) || self.replayed.has(&event) {
             return Ok(());
         }
-        let event = match self.filter.judge(self.board, &event).await {
-            Admission::Print => PrintedEvent::of(&event),
-            Admission::Skip => return Ok(()),
-            Admission::Unknown => PrintedEvent::resync(),
-        };
-        self.deliver(ctx, handler, event).await
+        match self.filter.judge(self.board, &event).await {
+            Some(event) => self.deliver(ctx, handler, event).await,
+            None => Ok(()),
+        }
     }
 
     async fn deliver(
