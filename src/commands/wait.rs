@@ -188,13 +188,6 @@ async fn finished(
         .with_context(trying)
 }
 
-enum AwaitedJob {
-    Existing(Entry),
-    /// No job has this uuid, which is acceptable.
-    Unrecorded(String),
-    Missing(anyhow::Error),
-}
-
 /// Waits for the existing jobs; reports the missing ones at the end.
 async fn for_named(
     ctx: &mut Context,
@@ -207,15 +200,9 @@ async fn for_named(
     let waiter = within(limit, NO_REPLY, Waiter::begin(board))
         .await
         .with_context(|| ctx.trying("wait for", "the jobs"))?;
-    let found = look_up(ctx, board, wanted, gone_ok).await?;
-    let mut there = Vec::new();
-    let mut missing = Vec::new();
-    for job in found {
-        match job {
-            AwaitedJob::Existing(entry) => there.push(entry),
-            AwaitedJob::Unrecorded(uuid) => ctx.out.report(&Done::unnamed("complete", &uuid))?,
-            AwaitedJob::Missing(error) => missing.push(error),
-        }
+    let (there, unrecorded, mut missing) = look_up(ctx, board, wanted, gone_ok).await?;
+    for uuid in unrecorded {
+        ctx.out.report(&Done::unnamed("complete", &uuid))?;
     }
     for entry in &there {
         ctx.out.detail(format!("waiting for {}", entry.name()));
@@ -259,13 +246,14 @@ async fn for_existing(
     bad_ends.end()
 }
 
-/// Finds the jobs, also in the trash; a full uuid may be long gone.
+/// Finds the jobs, also in the trash. Returns the existing jobs, the acceptable uuids of no job, and an error for each
+/// missing job.
 async fn look_up(
     ctx: &Context,
     board: &dyn Board,
     wanted: &[JobRef],
     gone_ok: bool,
-) -> anyhow::Result<Vec<AwaitedJob>> {
+) -> anyhow::Result<(Vec<Entry>, Vec<String>, Vec<anyhow::Error>)> {
     let name = board.name();
     let found = show::find_everywhere(board, wanted)
         .await
@@ -276,18 +264,19 @@ async fn look_up(
     {
         notes::look(ctx, board).await?;
     }
-    let (mut jobs, is_any_there) = (Vec::new(), found.iter().any(Result::is_ok));
+    let is_any_there = found.iter().any(Result::is_ok);
+    let (mut there, mut unrecorded, mut missing) = (Vec::new(), Vec::new(), Vec::new());
     for (wanted, found) in wanted.iter().zip(found) {
         let error = match (found, wanted) {
             (Ok(entry), _) => {
-                jobs.push(AwaitedJob::Existing(entry));
+                there.push(entry);
                 continue;
             }
             (Err(BoardError::NoSuchJob), JobRef::Uuid(uuid)) if wanted.is_exact() && gone_ok => {
                 ctx.out.note(format!(
                     "no record of {uuid} on {name}; counting the job as complete"
                 ));
-                jobs.push(AwaitedJob::Unrecorded(uuid.clone()));
+                unrecorded.push(uuid.clone());
                 continue;
             }
             (Err(BoardError::NoSuchJob), JobRef::Uuid(_)) if wanted.is_exact() => {
@@ -303,7 +292,7 @@ async fn look_up(
                 "cannot wait for {wanted}; waiting for the other jobs"
             ));
         }
-        jobs.push(AwaitedJob::Missing(error));
+        missing.push(error);
     }
-    Ok(jobs)
+    Ok((there, unrecorded, missing))
 }
