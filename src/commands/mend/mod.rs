@@ -20,7 +20,7 @@ use self::{
 use super::parts::{logbook::secret, octavia::id, reason::ReasonArgs};
 use crate::{
     board::{Board, BoardError, examine::Examined},
-    config::{Octavia, Source, Sourced},
+    config::{Source, Sourced},
     context::{Consent, Context},
     diagnosis::{Asked, BalancerReport, JudgedBalancer, OctaviaReader},
     duration,
@@ -109,14 +109,19 @@ pub(crate) async fn run(ctx: &mut Context, args: MendArgs) -> anyhow::Result<()>
         let hint = "set `connection` under `[database]` in octavia.conf, or use --octavia-database";
         return Err(CommandError::usage(message).hint(hint).into());
     };
+    let mut sources = Sources {
+        board: ctx.board()?,
+        reader: OctaviaReader::open(&ctx.config, &conf, Some(&own)).await,
+        own,
+        seen: Examined::default(),
+    };
     match &args.lb {
         Some(prefix) => {
-            let mut sources = Sources::open(ctx, &conf, own).await?;
             let (judged, look) = sources.named(ctx, prefix).await?;
             one(ctx, &args, &mut sources, judged, look).await
         }
-        None if args.all => all(ctx, &args, &conf, own).await,
-        None => list(ctx, &conf, own).await,
+        None if args.all => all(ctx, &args, &mut sources).await,
+        None => list(ctx, &mut sources).await,
     }
 }
 
@@ -129,17 +134,6 @@ struct Sources {
 }
 
 impl Sources {
-    async fn open(ctx: &mut Context, conf: &Octavia, own: Sourced<Secret>) -> anyhow::Result<Self> {
-        let board = ctx.board()?;
-        let reader = OctaviaReader::open(&ctx.config, conf, Some(&own)).await;
-        Ok(Self {
-            board,
-            reader,
-            own,
-            seen: Examined::default(),
-        })
-    }
-
     async fn look(&mut self, ctx: &Context, asked: Asked<'_>) -> anyhow::Result<BalancerReport> {
         self.seen = Examined::default();
         let look = self.reader.look(&*self.board, asked, &mut self.seen).await;
@@ -243,13 +237,7 @@ async fn one(
     ctx.out.report(&report)
 }
 
-async fn all(
-    ctx: &mut Context,
-    args: &MendArgs,
-    conf: &Octavia,
-    own: Sourced<Secret>,
-) -> anyhow::Result<()> {
-    let mut sources = Sources::open(ctx, conf, own).await?;
+async fn all(ctx: &mut Context, args: &MendArgs, sources: &mut Sources) -> anyhow::Result<()> {
     let look = sources.look(ctx, Asked::Pending).await?;
     let stuck = look
         .balancers
@@ -273,7 +261,7 @@ async fn all(
         if !judged.verdict.needs_operator() {
             continue;
         }
-        if let Err(error) = one(ctx, args, &mut sources, judged, look).await {
+        if let Err(error) = one(ctx, args, sources, judged, look).await {
             failed += 1;
             ctx.print_error(&error);
         }
@@ -281,10 +269,9 @@ async fn all(
     CommandError::partly("load balancers", failed, count)
 }
 
-async fn list(ctx: &mut Context, conf: &Octavia, own: Sourced<Secret>) -> anyhow::Result<()> {
-    let mut sources = Sources::open(ctx, conf, own).await?;
+async fn list(ctx: &mut Context, sources: &mut Sources) -> anyhow::Result<()> {
     let look = sources.look(ctx, Asked::Pending).await?;
-    let Sources { reader, seen, .. } = &mut sources;
+    let Sources { reader, seen, .. } = sources;
     let amphorae = reader.amphorae(Utc::now() - OLD, seen).await;
     sources.warn_of_gaps(ctx);
     if look.balancers.is_empty() && amphorae.is_empty() {
