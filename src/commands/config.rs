@@ -39,10 +39,5 @@ impl Row for Setting {
 }
 
 pub(crate) async fn run(ctx: &mut Context, ConfigArgs {}: ConfigArgs) -> anyhow::Result<()> {
-    let settings = ctx.config.entries();
-    let mut rows = ctx.out.rows(COLUMNS);
-    for setting in &settings {
-        rows.push(setting)?;
-    }
-    rows.finish()
+    ctx.out.table(COLUMNS, ctx.config.entries())
 }

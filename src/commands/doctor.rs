@@ -182,9 +182,6 @@ async fn diagnose(
 
 fn list(ctx: &mut Context, args: &DoctorArgs) -> anyhow::Result<()> {
     let columns = ["group", "code", "severity", "impact"].map(|it| Column::new(it, Fit::Shrinks));
-    let mut rows = ctx.out.rows(&columns);
-    for code in checks().filter(|code| args.wants(*code)) {
-        rows.push(&ListedCheck::of(code))?;
-    }
-    rows.finish()
+    let wanted = checks().filter(|code| args.wants(*code));
+    ctx.out.table(&columns, wanted.map(ListedCheck::of))
 }

@@ -67,11 +67,7 @@ const COLUMNS: &[Column] = &[
 
 pub(crate) fn run(out: &mut Output, args: &SchemaArgs) -> anyhow::Result<()> {
     let Some(name) = &args.name else {
-        let mut rows = out.rows(COLUMNS);
-        for (name, _) in SCHEMAS {
-            rows.push(&listed(name))?;
-        }
-        return rows.finish();
+        return out.table(COLUMNS, SCHEMAS.map(|(name, _)| listed(name)));
     };
     let Some(schema) = own(name).or_else(|| of_command(name)) else {
         let message = format!("no schema or command `{name}` with JSON output");

@@ -7,7 +7,7 @@
 //! | one result, complete | [`Output::report`]; while other tasks continue, [`Output::report_aside`] |
 //! | one result of a running command | [`Output::say`], later [`Output::flush`] |
 //! | several results of one kind, in JSON an array | [`Output::reports`] |
-//! | a table, in JSON an array, row by row | [`Output::rows`] |
+//! | a table, in JSON an array | [`Output::table`]; row by row [`Output::rows`] |
 //! | sentences, in JSON one object | [`Output::sentences`] |
 //! | a document, in JSON an object with its text | [`Output::document`] |
 //! | part of a stream with its own format | [`Output::pass`], finally [`Output::flush`] |
@@ -213,6 +213,16 @@ impl Output {
 
     pub(crate) fn rows(&mut self, columns: &[Column]) -> Rows<'_> {
         Rows::new(self, columns)
+    }
+
+    pub(crate) fn table<R: Row>(
+        &mut self,
+        columns: &[Column],
+        rows: impl IntoIterator<Item = R>,
+    ) -> anyhow::Result<()> {
+        let mut table = self.rows(columns);
+        rows.into_iter().try_for_each(|row| table.push(&row))?;
+        table.finish()
     }
 
     fn reference(&mut self, reference: Option<Cow<'_, str>>) -> anyhow::Result<()> {

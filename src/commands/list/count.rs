@@ -135,13 +135,10 @@ fn print_groups(
     let titles = fields.iter();
     let titles = titles.map(|field| Column::titled(field.name(), Fit::KeepsEnds));
     let columns: Vec<_> = titles.chain([Column::new("count", Fit::Number)]).collect();
-    let mut rows = ctx.out.rows(&columns);
-    for (values, count) in counts {
-        rows.push(&GroupCount {
-            fields,
-            values,
-            count,
-        })?;
-    }
-    rows.finish()
+    let rows = counts.into_iter().map(|(values, count)| GroupCount {
+        fields,
+        values,
+        count,
+    });
+    ctx.out.table(&columns, rows)
 }

@@ -293,12 +293,9 @@ async fn list(ctx: &mut Context, sources: &mut Sources) -> anyhow::Result<()> {
         Column::new("verdict", Fit::Whole),
         Column::new("next", Fit::Shrinks),
     ];
-    let mut rows = ctx.out.rows(&columns);
-    for judged in &look.balancers {
-        rows.push(&StuckRow::of_balancer(judged, &program))?;
-    }
-    for amphora in &amphorae {
-        rows.push(&StuckRow::of_amphora(amphora, &look.balancers, &program))?;
-    }
-    rows.finish()
+    let balancers = look.balancers.iter();
+    let balancers = balancers.map(|it| StuckRow::of_balancer(it, &program));
+    let amphorae = amphorae.iter();
+    let amphorae = amphorae.map(|it| StuckRow::of_amphora(it, &look.balancers, &program));
+    ctx.out.table(&columns, balancers.chain(amphorae))
 }
