@@ -84,18 +84,13 @@ pub(crate) fn run(out: &mut Output, args: &SchemaArgs) -> anyhow::Result<()> {
 
 fn listed(name: &'static str) -> Listed {
     let schema = own(name).unwrap_or_default();
+    let commands = schema["x-printed-by"].as_array().into_iter().flatten();
+    let printed_by = commands.filter_map(|it| Some(it.as_str()?.to_owned()));
     Listed {
         name,
         title: schema["title"].as_str().unwrap_or_default().to_owned(),
-        printed_by: printed_by(&schema),
+        printed_by: printed_by.collect(),
     }
-}
-
-fn printed_by(schema: &Value) -> Vec<String> {
-    let commands = schema["x-printed-by"].as_array().into_iter().flatten();
-    commands
-        .filter_map(|command| Some(command.as_str()?.to_owned()))
-        .collect()
 }
 
 fn own(name: &str) -> Option<Value> {

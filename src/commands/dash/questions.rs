@@ -13,7 +13,7 @@ use super::{
     update::DashInput,
 };
 use crate::{
-    board::{Board, BoardError, Detail, JobRef, Query, Result, filter::Filters},
+    board::{Board, Detail, JobRef, Query, Result, ext::the_answer, filter::Filters},
     commands::{explain::explained, show::find_everywhere},
     context::Context,
     diagnosis::surroundings,
@@ -90,9 +90,8 @@ impl<'a> Questions<'a> {
             DashEffect::Find(places) => DashInput::Found(in_words(self.found(&places).await)),
             DashEffect::Open(job) => {
                 let found = find_everywhere(self.board, std::slice::from_ref(&job)).await;
-                let only = |mut found: Vec<_>| found.pop().unwrap_or(Err(BoardError::NoSuchJob));
-                let found = in_words(found.and_then(only));
-                DashInput::Opened(job, found)
+                let found = found.and_then(|it| the_answer(self.board, it));
+                DashInput::Opened(job, in_words(found))
             }
             DashEffect::Explain(job) => {
                 let explained = explained(self.ctx, self.board, &job).await;

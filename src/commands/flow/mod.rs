@@ -12,7 +12,7 @@ use super::{
     show::find_everywhere,
 };
 use crate::{
-    board::BoardError,
+    board::{BoardError, ext::the_answer},
     context::Context,
     exit::{CommandError, verb},
 };
@@ -36,15 +36,10 @@ pub(crate) async fn run(ctx: &mut Context, args: FlowArgs) -> anyhow::Result<()>
     let wanted = reference(ctx, &*board, Scope::board("flow"), &args.job).await?;
     let trying = || ctx.trying(verb::SHOW_FLOW, &wanted).with(&wanted);
     let found = find_everywhere(&*board, std::slice::from_ref(&wanted)).await;
-    let mut found = found.with_context(trying)?;
-    let entry = found
-        .pop()
-        .unwrap_or(Err(BoardError::NoSuchJob))
-        .with_context(trying)?;
-    let job = entry
-        .job()
-        .ok_or(BoardError::NoSuchJob)
-        .with_context(trying)?;
+    let found = found.and_then(|it| the_answer(&*board, it));
+    let entry = found.with_context(trying)?;
+    let job = entry.job().ok_or(BoardError::NoSuchJob);
+    let job = job.with_context(trying)?;
     let Some(logbook) = args.logbook.open(ctx).await.with_context(trying)? else {
         let message = "the logbook database of this board is not configured";
         let hint = "use --logbook mysql://USER@HOST/DATABASE, or set `logbook` for the board in the configuration";

@@ -23,17 +23,13 @@ use crate::{
     secret::covered_member,
 };
 
-#[derive(Debug, Serialize)]
-#[serde(transparent)]
-struct JobCount(u64);
-
-impl Report for JobCount {
+impl Report for u64 {
     fn fields(&self) -> Vec<String> {
-        vec![self.0.to_string()]
+        vec![self.to_string()]
     }
 
     fn human(&self, page: &mut Page) {
-        page.line().plain(self.0.to_string());
+        page.line().plain(self.to_string());
     }
 }
 
@@ -109,9 +105,9 @@ pub(super) async fn count(
             *counts.entry(values.collect()).or_default() += 1;
         }
     }
-    let count = counts.values().sum();
+    let count: u64 = counts.values().sum();
     if args.by.is_empty() {
-        ctx.out.report(&JobCount(count))?;
+        ctx.out.report(&count)?;
     } else {
         print_groups(ctx, &args.by, counts)?;
     }
