@@ -190,23 +190,16 @@ pub(super) struct DashTask {
 }
 
 pub(super) async fn perform(board: &dyn Board, task: &DashTask, who: &Owner) -> TaskStage {
+    let (force, failed) = (Force::Any, false);
     let action = match task.operation {
         Operation::Pause | Operation::Resume => return pause(board, task, who).await,
-        Operation::Abandon | Operation::Release => Action::Abandon {
-            force: Force::Any,
-            now: task.operation == Operation::Release,
-        },
-        Operation::Trash => Action::Trash {
-            force: Force::Any,
-            failed: false,
-        },
+        Operation::Abandon => Action::Abandon { force, now: false },
+        Operation::Release => Action::Abandon { force, now: true },
+        Operation::Trash => Action::Trash { force, failed },
         Operation::Retry => Action::Retry {
             keep_attempts: false,
         },
-        Operation::Consume => Action::Consume {
-            force: Force::Any,
-            failed: false,
-        },
+        Operation::Consume => Action::Consume { force, failed },
     };
     let mut notes = Vec::new();
     let mut fit = Vec::new();

@@ -311,32 +311,20 @@ impl Drill<'_> {
 
     /// Counts the jobs that are in no place: neither on the board nor in the trash, and without an end in the history.
     async fn lost(&self) -> anyhow::Result<usize> {
-        let references: Vec<_> = self
-            .jobs
-            .iter()
-            .map(|it| JobRef::Uuid(it.to_string()))
-            .collect();
+        let uuids = self.jobs.iter().map(Uuid::to_string);
+        let references: Vec<_> = uuids.clone().map(JobRef::Uuid).collect();
         let locations = [Location::Board, Location::Trash, Location::History];
         let found = self.board.resolve_on(&locations, &references).await?;
-        let uuids = self.jobs.iter().map(Uuid::to_string);
-        let pairs = uuids.zip(&found);
-        Ok(pairs
-            .filter(|(uuid, entry)| entry.is_err() && !self.record.has_ended(uuid))
-            .count())
+        let lost = uuids.zip(&found);
+        let lost = lost.filter(|(uuid, it)| it.is_err() && !self.record.has_ended(uuid));
+        Ok(lost.count())
     }
 
     /// Removes the remaining jobs of the drill, claimed or not.
     async fn remove_rest(&self, ctx: &Context) -> anyhow::Result<()> {
-        for (location, action) in [
-            (
-                Location::Board,
-                Action::Consume {
-                    force: Force::Any,
-                    failed: false,
-                },
-            ),
-            (Location::Trash, Action::Purge),
-        ] {
+        let (force, failed) = (Force::Any, false);
+        let consume = Action::Consume { force, failed };
+        for (location, action) in [(Location::Board, consume), (Location::Trash, Action::Purge)] {
             let query = Query::all(location, Detail::Brief);
             let own = self.board.entries(query).try_filter(|entry| {
                 let uuid = entry.job().and_then(|job| job.uuid.parse::<Uuid>().ok());
