@@ -13,7 +13,7 @@ use crate::{
     context::{Consent, Context},
     diagnosis::examine,
     exit::CommandError,
-    output::{Column, Fit},
+    output::{Column, Fit, listed},
     problem::{Code, Group, Problem},
 };
 
@@ -169,8 +169,8 @@ async fn diagnose(
         notes::note_if_unused(ctx, board, health);
     }
     checkup.problems.retain(|it| args.wants(it.code));
-    let only: Vec<_> = args.only.iter().map(|it| it.name()).collect();
-    let (only, program) = (only.join(", "), ctx.program());
+    let only = listed(args.only.iter().map(|it| it.name()));
+    let program = ctx.program();
     Ok(Diagnosis::new(
         board.name(),
         checkup,

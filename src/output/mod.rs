@@ -57,7 +57,7 @@ pub(crate) use self::{
     stderr::{can_ask, complain, complain_json, complain_of},
     style::{ColorChoice, Format, Pieces, Style, Tone, Verbosity, width},
     table::{ABSENT, Cell, Column, Fit, laid_out},
-    text::{Text, ends},
+    text::{Text, counted, ends, listed},
 };
 
 use self::style::styled;

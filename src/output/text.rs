@@ -1,6 +1,6 @@
 //! Text that is safe to print: foreign text with everything unprintable escaped.
 
-use std::fmt;
+use std::{borrow::Borrow, fmt};
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -96,6 +96,17 @@ impl<T: AsRef<str>> From<T> for Text {
         escape(raw, &mut safe);
         Self(safe)
     }
+}
+
+/// Joins texts with commas.
+pub(crate) fn listed(texts: impl IntoIterator<Item: Borrow<str>>) -> String {
+    texts.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// Lists the counts above zero, such as `2 done, 1 failed`.
+pub(crate) fn counted(counts: impl IntoIterator<Item = (u64, &'static str)>) -> String {
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    listed(counts.map(|(count, what)| format!("{count} {what}")))
 }
 
 /// Keeps both ends of a text that is longer than this. The result is not safe to print.

@@ -16,7 +16,7 @@ use crate::{
     exit::CommandError,
     job::{Aftermath, Authority, ClaimEnd, Entry, ExpectedState, Failure, Owner, RELEASED},
     lease::USUAL_LEASE,
-    output::count_jobs,
+    output::{count_jobs, listed},
     process::{label::Label, lineage::Processes},
 };
 
@@ -208,8 +208,7 @@ impl Release {
         match snapshot.holder(owner, holding.lease) {
             holder if holder.has_certainly_died() => {
                 let pids = running.get(&Label::of_job(&job.uuid))?;
-                let pids: Vec<_> = pids.iter().take(SAMPLE).map(i32::to_string).collect();
-                let pids = pids.join(", ");
+                let pids = listed(pids.iter().take(SAMPLE).map(i32::to_string));
                 Some(format!("{} is still running (process {pids})", job.name))
             }
             Holder::Conductor(_) => Some(format!("{owner} is still running")),
@@ -230,12 +229,7 @@ impl Release {
         let left = waits.iter().map(|(left, _)| *left).max()?;
         let until = clock(Utc::now(), left)?;
         let doubts: BTreeSet<_> = waits.iter().map(|(_, doubt)| doubt.as_str()).collect();
-        let mut doubt = doubts
-            .iter()
-            .take(SAMPLE)
-            .copied()
-            .collect::<Vec<_>>()
-            .join(", ");
+        let mut doubt = listed(doubts.iter().take(SAMPLE).copied());
         if doubts.len() > SAMPLE {
             doubt += ", and others";
         }

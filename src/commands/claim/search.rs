@@ -15,6 +15,7 @@ use crate::{
     context::Context,
     exit::CommandError,
     job::{Claimant, Job, JobKey},
+    output::counted,
     process::{clock::Boottime, signal::Signals},
 };
 
@@ -84,14 +85,10 @@ impl<'a> Search<'a> {
 
     pub(super) fn nothing(&self) -> CommandError {
         let (paused, postponed) = self.waiting;
-        let counts = [(paused, "paused"), (postponed, "backing off")];
-        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-        let counts: Vec<_> = counts
-            .map(|(count, word)| format!("{count} {word}"))
-            .collect();
-        CommandError::Nothing(match counts.is_empty() {
-            true => "no job is claimable".to_owned(),
-            false => format!("no job is claimable ({})", counts.join(", ")),
+        let counts = counted([(paused, "paused"), (postponed, "backing off")]);
+        CommandError::Nothing(match counts.as_str() {
+            "" => "no job is claimable".to_owned(),
+            counts => format!("no job is claimable ({counts})"),
         })
     }
 

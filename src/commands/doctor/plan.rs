@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{
     commands::parts::problems::scope,
     exit::CommandError,
-    output::{Page, Report, Tone},
+    output::{Page, Report, Tone, counted},
     problem::{Code, Problem, Repair, Risk},
     suggest::Suggestion,
 };
@@ -92,12 +92,8 @@ impl FixPlan {
     /// Counts the steps, and names those that failed or stopped, with the command that continues each.
     pub(super) fn summary(&self) -> Vec<String> {
         let states = ["done", "failed", "stopped", "skipped"];
-        let counts = states.map(|state| (self.count(state), state));
-        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-        let counts: Vec<_> = counts
-            .map(|(count, state)| format!("{count} {state}"))
-            .collect();
-        let counts = format!("steps: {}", counts.join(", "));
+        let counts = states.map(|state| (self.count(state) as u64, state));
+        let counts = format!("steps: {}", counted(counts));
         let steps = self.steps.iter().zip(1..);
         let open = steps.filter(|(it, _)| ["failed", "stopped"].contains(&it.state));
         let open = open.flat_map(|(step, number)| {

@@ -7,7 +7,7 @@ use crate::{
     board::{Board, BoardError},
     exit::chain,
     names::named,
-    output::{Page, Report, Tone},
+    output::{Page, Report, Tone, listed},
     suggest::Suggestion,
 };
 
@@ -116,9 +116,7 @@ impl Findings {
             let of = self.promises.iter().filter(|it| it.seen.grade == grade);
             // A read without a result does not outweigh a test.
             let of = of.filter(|it| grade != Grade::Untried || !it.promise.is_seen());
-            of.map(|it| it.promise.name())
-                .collect::<Vec<_>>()
-                .join(", ")
+            listed(of.map(|it| it.promise.name()))
         };
         let [broken, weak, untried] = [Grade::Broken, Grade::Weak, Grade::Untried].map(named);
         (self.verdict, self.guarantee) = match [&*broken, &*weak, &*untried] {
@@ -169,9 +167,8 @@ impl Report for Findings {
             }
         }
         for alike in untried.chunk_by(|one, other| one.seen.why == other.seen.why) {
-            let names: Vec<_> = alike.iter().map(|it| it.promise.name()).collect();
             let line = page.sentence(HANG).add(Tone::Faint, "untried: ");
-            line.plain(names.join(", "))
+            line.plain(listed(alike.iter().map(|it| it.promise.name())))
                 .plain(format!(": {}", alike[0].seen.why));
         }
         let figures = self.measurements.facts();

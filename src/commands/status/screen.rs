@@ -9,7 +9,7 @@ use crate::{
     diagnosis::{ByName, ByOwner, Departures, Figures, Standing, Survey},
     duration::{between, brief},
     job::Pause,
-    output::{ABSENT, Cell, Column, Fit, Page, Report, Tone, count_jobs},
+    output::{ABSENT, Cell, Column, Fit, Page, Report, Tone, count_jobs, counted},
     problem::{Code, Severity},
     suggest::Suggestion,
 };
@@ -203,15 +203,11 @@ fn wrong(count: u64) -> Cell {
 }
 
 pub(crate) fn ended(history: &Departures) -> String {
-    let counts = [history.failed, history.consumed, history.purged];
-    let parts = counts.into_iter().zip(["failed", "consumed", "purged"]);
-    let parts = parts.filter(|(count, _)| *count > 0);
-    let parts: Vec<_> = parts
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
-    match parts.is_empty() {
+    let counts = [history.failed, history.consumed, history.purged].into_iter();
+    let counts = counted(counts.zip(["failed", "consumed", "purged"]));
+    match counts.is_empty() {
         true => "no job consumed or purged".to_owned(),
-        false => parts.join(", "),
+        false => counts,
     }
 }
 

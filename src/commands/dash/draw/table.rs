@@ -22,7 +22,7 @@ use crate::{
     job::{Conductor, Entry, Location},
     output::{
         ABSENT, Cell, Column, Fit, JobColumns, JobView, Page, Pieces, Report as _, Row as _, Text,
-        Tone, laid_out, width,
+        Tone, laid_out, listed, width,
     },
     problem::{Code, Problem, Severity},
 };
@@ -282,13 +282,12 @@ const GROUPS: &[Column] = &[
 ];
 
 fn group(state: &DashState, of: &RowGroup) -> Vec<Cell> {
-    let names: Vec<_> = of.names.iter().map(String::as_str).collect();
     let age = |last| duration::between(last, state.now);
     vec![
         Cell::toned(Tone::Strong, &of.reason),
         Cell::new(format!("×{}", of.jobs)),
         Cell::new(of.last.map_or_else(|| ABSENT.to_owned(), age)),
-        Cell::new(names.join(", ")),
+        Cell::new(listed(of.names.iter().map(String::as_str))),
     ]
 }
 
