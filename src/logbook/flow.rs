@@ -3,7 +3,7 @@
 use std::{borrow::Cow, time::Duration};
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::{duration, secret::covered_text};
 
@@ -24,19 +24,22 @@ pub(crate) struct Flow {
     pub(crate) atoms: Vec<Atom>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Atom {
     pub(crate) name: String,
     pub(crate) kind: AtomKind,
     pub(crate) state: AtomState,
     /// Whether it will be reverted or never run after a failure.
+    #[serde(rename = "will_revert")]
     pub(crate) is_to_be_reverted: bool,
     /// Whether it will be retried together with its part of the flow.
+    #[serde(skip)]
     pub(crate) is_to_be_retried: bool,
     /// The latest possible start of its state.
     pub(crate) since: Option<DateTime<Utc>>,
     /// Why it failed, even if it was reverted since.
     pub(crate) failure: Option<AtomFailure>,
+    #[serde(rename = "revert_failure")]
     pub(crate) undo_failure: Option<AtomFailure>,
     pub(crate) attempts: Option<usize>,
 }
@@ -91,6 +94,12 @@ impl AtomState {
 
     pub(crate) fn is_at_work(&self) -> bool {
         matches!(self, Self::Running | Self::Reverting | Self::Retrying)
+    }
+}
+
+impl Serialize for AtomState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer, ser::SerializeStruct};
 use crate::{
     duration,
     job::{Job, octavia},
-    logbook::{Atom, AtomFailure, AtomKind, AtomState, Flow, position},
+    logbook::{Atom, AtomFailure, AtomState, Flow, position},
     output::{ABSENT, Cell, Column, Fit, Page, Report, Tone, rfc3339},
 };
 
@@ -46,38 +46,9 @@ impl<'a> FlowView<'a> {
     }
 }
 
-#[derive(Serialize)]
-struct AtomFacts<'a> {
-    name: &'a str,
-    kind: AtomKind,
-    state: &'a str,
-    /// Whether it will be reverted, or never run.
-    will_revert: bool,
-    since: Option<String>,
-    failure: Option<&'a AtomFailure>,
-    revert_failure: Option<&'a AtomFailure>,
-    attempts: Option<usize>,
-}
-
-impl<'a> From<&'a Atom> for AtomFacts<'a> {
-    fn from(atom: &'a Atom) -> Self {
-        Self {
-            name: &atom.name,
-            kind: atom.kind,
-            state: atom.state.name(),
-            will_revert: atom.is_to_be_reverted,
-            since: atom.since.map(rfc3339),
-            failure: atom.failure.as_ref(),
-            revert_failure: atom.undo_failure.as_ref(),
-            attempts: atom.attempts,
-        }
-    }
-}
-
 impl Serialize for FlowView<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let flow = self.flow;
-        let atoms: Vec<_> = flow.atoms.iter().map(AtomFacts::from).collect();
         let mut object = serializer.serialize_struct("Flow", 12)?;
         object.serialize_field("job", &self.job.reference())?;
         object.serialize_field("name", &self.job.name)?;
@@ -90,7 +61,7 @@ impl Serialize for FlowView<'_> {
         object.serialize_field("amphora", &self.amphora())?;
         object.serialize_field("summary", &position(flow, self.now))?;
         object.serialize_field("progress", &flow.progress())?;
-        object.serialize_field("tasks", &atoms)?;
+        object.serialize_field("tasks", &flow.atoms)?;
         object.end()
     }
 }
