@@ -6,7 +6,7 @@ mod sort;
 
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
-use futures_util::{FutureExt as _, TryStreamExt};
+use futures_util::TryStreamExt;
 
 use self::{
     selected::{ListFilter, entries},
@@ -242,8 +242,9 @@ async fn print(
     args: &ListArgs,
     filter: &ListFilter,
 ) -> anyhow::Result<u64> {
-    let mut entries = entries(ctx, board, args, filter).await?;
-    let tried = trying(ctx);
+    let trying = trying(ctx);
+    let entries = entries(ctx, board, args, filter).await?;
+    let entries = entries.map_err(|it| anyhow::Error::from(it).context(trying.clone()));
     let limit = args.limit.map_or(u64::MAX, |limit| limit as u64);
     // A failure to read the pauses does not stop the listing.
     let pauses = match (ctx.out.format(), args.location()) {
@@ -258,31 +259,16 @@ async fn print(
     if args.header {
         rows.titles(&columns.names())?;
     }
-    let (mut seen, now) = (0, filter.now);
-    loop {
-        let next = match entries.try_next().now_or_never() {
-            Some(next) => next,
-            None => {
-                rows.wait()?;
-                entries.try_next().await
-            }
-        };
-        let entry = match next {
-            Ok(Some(entry)) => entry,
-            Ok(None) => break,
-            Err(error) => {
-                // The jobs listed so far are valid, and an array needs its closing bracket.
-                rows.cut_short()?;
-                return Err(error).context(tried);
-            }
-        };
+    let mut seen = 0;
+    let listed = rows.stream(entries, |rows, entry| {
         seen += 1;
-        if seen <= limit {
-            let view = view(&entry, now, &pauses).covered(hides);
-            rows.push(&columns.row(view))?;
+        if seen > limit {
+            return Ok(());
         }
-    }
-    rows.finish()?;
+        let view = view(&entry, filter.now, &pauses).covered(hides);
+        rows.push(&columns.row(view))
+    });
+    listed.await?;
     // A limit of 0 asks for no jobs.
     if seen > limit && limit > 0 {
         let note = format!("{} more not shown (--limit)", seen - limit);

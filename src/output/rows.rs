@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, io};
 
+use futures_util::{FutureExt as _, Stream, StreamExt as _};
 use serde::Serialize;
 
 use super::{Cell, Column, Format, Output, Page, table::Layout, width_of};
@@ -73,21 +74,30 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Flushes before a wait: readers of an object stream need each row immediately.
-    pub(crate) fn wait(&mut self) -> anyhow::Result<()> {
-        match self.out.format() {
-            Format::Jsonl => self.out.flush(),
-            _ => Ok(()),
-        }
-    }
-
-    /// Ends the list early after an error: the written part stays valid.
-    pub(crate) fn cut_short(self) -> anyhow::Result<()> {
-        // A missing list differs from an empty one.
-        if self.count == 0 {
-            Ok(())
-        } else {
-            self.finish()
+    /// Adds the rows of a stream, and ends the list. After an error, the printed rows and their array stay valid.
+    pub(crate) async fn stream<T>(
+        mut self,
+        mut items: impl Stream<Item = anyhow::Result<T>> + Unpin,
+        mut add: impl FnMut(&mut Self, T) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        loop {
+            let next = match items.next().now_or_never() {
+                Some(next) => next,
+                None => {
+                    // Readers of an object stream need each row immediately.
+                    if self.out.format() == Format::Jsonl {
+                        self.out.flush()?;
+                    }
+                    items.next().await
+                }
+            };
+            match next {
+                Some(Ok(item)) => add(&mut self, item)?,
+                // A missing list differs from an empty one.
+                Some(Err(error)) if self.count == 0 => return Err(error),
+                Some(Err(error)) => return self.finish().and(Err(error)),
+                None => return self.finish(),
+            }
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::{borrow::Cow, collections::HashMap, pin::pin};
 
-use anyhow::Context as _;
 use chrono::Utc;
 use futures_util::TryStreamExt;
 use serde::Serialize;
@@ -303,19 +302,14 @@ pub(super) async fn dry_run(
     let columns = JobColumns::usual(location);
     let hides = ctx.hides_secrets();
     let trying = ctx.trying("list", "the jobs");
-    let mut rows = ctx.out.rows(&columns.shapes());
-    let mut entries = pin!(whole(board, entries, usize::MAX, |_| true));
-    loop {
-        match entries.try_next().await {
-            Ok(Some(entry)) => rows.push(&columns.row(JobView::of(&entry, now).covered(hides)))?,
-            Ok(None) => break,
-            Err(error) => {
-                rows.cut_short()?;
-                return Err(error).context(trying);
-            }
-        }
-    }
-    rows.finish()?;
+    let entries = whole(board, entries, usize::MAX, |_| true);
+    let entries = entries.map_err(|it| anyhow::Error::from(it).context(trying.clone()));
+    let entries = pin!(entries);
+    let listed = ctx.out.rows(&columns.shapes());
+    let listed = listed.stream(entries, |rows, entry| {
+        rows.push(&columns.row(JobView::of(&entry, now).covered(hides)))
+    });
+    listed.await?;
     if results.total == 0 {
         ctx.out.note("no job matches");
     }
