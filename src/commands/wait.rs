@@ -188,7 +188,6 @@ async fn finished(
         .with_context(trying)
 }
 
-/// Waits for the existing jobs; reports the missing ones at the end.
 async fn for_named(
     ctx: &mut Context,
     board: &dyn Board,

@@ -162,7 +162,6 @@ impl Output {
         self.collected = Some(Vec::new());
     }
 
-    /// Ends the collection.
     pub(crate) fn take_collected(&mut self) -> Vec<Value> {
         self.collected.take().unwrap_or_default()
     }

@@ -17,7 +17,6 @@ impl Output {
         }
     }
 
-    /// Prints a note unless programs read the result.
     pub(crate) fn note_unless_json(&self, text: impl Into<Text>) {
         if !self.is_json() {
             self.note(text);

@@ -174,7 +174,6 @@ pub(crate) fn stopped(
     CommandError::Command(code_of(None, Some(signal.as_raw()))).into()
 }
 
-/// Counts the jobs that are left, and returns the command for them.
 pub(crate) fn remaining(
     resume: Option<Suggestion>,
     choice: Choice,

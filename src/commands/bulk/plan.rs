@@ -300,7 +300,6 @@ impl PlannedBulk {
     }
 }
 
-/// Looks the jobs up, and returns each that is as expected.
 async fn unchanged(
     board: &dyn Board,
     action: &Action,

@@ -106,7 +106,6 @@ fn parsed(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
     Ok(references)
 }
 
-/// Prefers none of several jobs with the same name.
 pub(crate) const NONE_PREFERRED: fn(&Entry) -> bool = |_| false;
 
 /// Parses references or names for a command that only reads; also returns how many names it reported as unknown.
@@ -220,7 +219,6 @@ pub(crate) async fn find(
     Ok(found.into_iter().zip(places).map(with_place).collect())
 }
 
-/// Returns the place of each job that was not found in these locations, if it is in another one.
 async fn places_of_missing(
     board: &dyn Board,
     locations: &[Location],

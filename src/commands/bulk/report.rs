@@ -123,7 +123,6 @@ impl Report for Done {
     }
 }
 
-/// Reports the result for each job, and groups the failures.
 #[derive(Debug, Default)]
 pub(crate) struct Results {
     verb: &'static str,

@@ -22,7 +22,6 @@ pub(crate) struct SharedArgs {
 }
 
 impl SharedArgs {
-    /// Always `true` with --all.
     pub(crate) fn admits(self, entry: &Entry) -> bool {
         self.shared || !matches!(entry.origin(), Origin::Beside(_))
     }

@@ -55,7 +55,6 @@ impl Thresholds {
         }
     }
 
-    /// Returns the usual metrics, and those that a range names.
     pub(super) fn shown(&self) -> impl Iterator<Item = Metric> {
         let is_named = |metric| {
             [&self.warn, &self.crit]

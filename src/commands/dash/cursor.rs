@@ -5,7 +5,6 @@ use super::{row::RowPlace, summary::RowGroup};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Anchor {
     Job(RowPlace),
-    /// The identity of another line.
     Line(String),
 }
 

@@ -122,7 +122,6 @@ pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()>
     session::run(questions, state, look).await
 }
 
-/// Returns why the dashboard cannot run here, and the alternative.
 fn problem(ctx: &Context, args: &DashArgs) -> Option<(&'static str, &'static str)> {
     let once = "`jobboard dash --once` prints one frame";
     let is_dumb = |term: OsString| term == "dumb" || term.is_empty();

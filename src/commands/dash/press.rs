@@ -312,7 +312,6 @@ fn prepare(state: &mut DashState, operation: Operation) -> Vec<DashEffect> {
     begin(state, operation, places)
 }
 
-/// Prepares the repair of the problem that is selected or shown.
 fn fix(state: &mut DashState) -> Vec<DashEffect> {
     let mut problems = state.summary.problems.iter();
     let problem = match &state.within {

@@ -110,7 +110,6 @@ pub(super) struct DashState {
     pub(super) picture: Picture,
     pub(super) summary: Summary,
     pub(super) rates: Rates,
-    /// The jobs of the history with their reasons.
     pub(super) history: Option<Vec<(String, Entry)>>,
     pub(super) history_groups: Vec<RowGroup>,
     /// Whether more jobs have left it since.

@@ -26,7 +26,6 @@ const WATCHED: TimeDelta = TimeDelta::seconds(4);
 /// Claims that should have been renewed by now: when that was noticed, and their expiry then.
 type Doubts = HashMap<RowPlace, (DateTime<Utc>, Option<DateTime<Utc>>)>;
 
-/// Records that ended for the same reason.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RowGroup {
     pub(super) reason: String,

@@ -38,7 +38,6 @@ impl FixStep {
         matches!(self.repair, Repair::Retry { canary: true })
     }
 
-    /// Retries all jobs of the step immediately.
     pub(super) fn drop_canary(&mut self) {
         self.repair = Repair::Retry { canary: false };
         let words = self.command.words().iter().cloned();

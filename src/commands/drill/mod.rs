@@ -35,7 +35,6 @@ use crate::{
     process::signal::Signals,
 };
 
-/// Slots per conductor of the drill.
 const SLOTS: usize = 3;
 
 /// How often the board is read while the drill waits for it.
@@ -320,7 +319,6 @@ impl Drill<'_> {
         Ok(lost.count())
     }
 
-    /// Removes the remaining jobs of the drill, claimed or not.
     async fn remove_rest(&self, ctx: &Context) -> anyhow::Result<()> {
         let (force, failed) = (Force::Any, false);
         let consume = Action::Consume { force, failed };

@@ -35,7 +35,6 @@ impl SeenEvent {
     }
 }
 
-/// The events of each job, in the order of their arrival.
 #[derive(Default)]
 pub(super) struct DrillRecord {
     jobs: Mutex<HashMap<String, Vec<SeenEvent>>>,
@@ -126,7 +125,6 @@ impl DrillRecord {
         jobs.iter().filter(without).count()
     }
 
-    /// Counts the jobs with a missing event: posted, claimed or consumed.
     pub(super) fn missed(&self, uuids: &[String]) -> usize {
         let kinds = [EventKind::Posted, EventKind::Claimed, EventKind::Consumed];
         let misses = |uuid: &&String| {
@@ -137,7 +135,6 @@ impl DrillRecord {
         uuids.iter().filter(misses).count()
     }
 
-    /// Measures the time until another owner claimed the jobs of a failed one.
     pub(super) fn pickups(&self, jobs: &[String], owner: &str, since: Instant) -> Pickups {
         let record = self.jobs.lock();
         let mut waits: Vec<_> = jobs

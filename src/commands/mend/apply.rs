@@ -38,7 +38,6 @@ use crate::{
     suggest::Hint,
 };
 
-/// How often the status is read while waiting.
 const STATUS_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
 /// How long a killed repair may leave its record on the board.
@@ -103,7 +102,6 @@ impl BalancerRepair<'_> {
         Ok(())
     }
 
-    /// Looks again, and refuses if anything differs from the plan.
     async fn require_unchanged(&self, ctx: &Context, sources: &mut Sources) -> anyhow::Result<()> {
         let look = sources
             .look(ctx, Asked::Like(&self.judged.balancer.id))
@@ -302,7 +300,6 @@ impl BalancerRepair<'_> {
         }
     }
 
-    /// Refuses the change, since something differs from the plan.
     fn changed(&self, why: &str) -> anyhow::Error {
         let id = &self.judged.balancer.id;
         let message = format!("cannot mend load balancer {id}: it changed meanwhile: {why}");

@@ -8,11 +8,8 @@ use crate::{
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Release the claim of a dead worker.
     Release,
-    /// Move the trashed job back to the board.
     Restore,
-    /// Post the lost job again.
     Repost,
     SetError(String),
     /// A command of the operator for a shell, as shown.

@@ -218,7 +218,6 @@ fn tone(status: &str) -> Tone {
     }
 }
 
-/// A line of the list of everything that is stuck.
 #[derive(Debug, Serialize)]
 pub(super) struct StuckRow {
     kind: &'static str,

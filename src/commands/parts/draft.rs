@@ -118,7 +118,6 @@ impl DraftArgs {
     }
 }
 
-/// Parses `KEY=TEXT` or `KEY:=JSON`.
 fn fact(text: &str) -> anyhow::Result<(String, Value)> {
     let wanted = "use KEY=TEXT or KEY:=JSON";
     if text.is_empty() {

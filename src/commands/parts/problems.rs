@@ -65,7 +65,6 @@ pub(crate) fn print(problem: &Problem, now: DateTime<Utc>, page: &mut Page) {
     print_rest(problem, now, INDENT, page);
 }
 
-/// Prints the examples and the evidence, and what helps.
 pub(crate) fn print_rest(problem: &Problem, now: DateTime<Utc>, indent: &str, page: &mut Page) {
     let facts = facts(problem, now);
     if !facts.is_empty() {

@@ -70,7 +70,6 @@ pub(crate) async fn until<'a, T>(
     }
 }
 
-/// Blames the board for the end of the time.
 pub(crate) fn blamed(error: anyhow::Error, timeout: Duration, what: &str) -> anyhow::Error {
     match error.downcast_ref() {
         Some(CommandError::TimedOut(_)) => {

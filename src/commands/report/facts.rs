@@ -98,7 +98,6 @@ impl ReportFacts {
         format!("{problems}: {}.", codes.join(", "))
     }
 
-    /// Returns the problem with this failure, to show its fix beside the failures.
     pub(super) fn problem_of(&self, failed: &FailureGroup) -> Option<&Problem> {
         let mut problems = self.problems.iter();
         problems.find(|it| is_of_failures(it) && it.summary == failed.signature)

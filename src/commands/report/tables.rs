@@ -77,7 +77,6 @@ impl ReportFacts {
         duration::between(time, self.at)
     }
 
-    /// Returns the number of conductors, and of the silent ones besides.
     pub(super) fn conductors_in_words(&self) -> String {
         let alive = self.conductors.map(|it| grouped(it as u64));
         let alive = alive.unwrap_or_else(|| "unknown".to_owned());

@@ -183,7 +183,6 @@ impl CanaryArgs {
     }
 }
 
-/// Splits the first jobs off into a separate task.
 fn take_first(task: &mut Task, first: NonZeroUsize) -> Task {
     let all = &mut task.chosen.jobs;
     let rest = all.split_off(first.get().min(all.len()));
@@ -283,7 +282,6 @@ impl CanaryTrial {
         Ok((is_decided || !is_open).then_some(failures))
     }
 
-    /// Whether every canary still waits for a conductor.
     async fn is_untried(&self, board: &dyn Board) -> bool {
         let found = find_everywhere(board, &references(&self.canaries)).await;
         let is_untried =

@@ -76,7 +76,6 @@ impl Trial<'_> {
         })
     }
 
-    /// Two clients claim the same jobs concurrently, and settle each of them concurrently.
     pub(super) async fn one_winner(&self) -> TrialResult {
         let keys = self.post(RACED).await?;
         let (one, other) = (self.claimant("one"), self.claimant("other"));

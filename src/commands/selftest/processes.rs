@@ -67,7 +67,6 @@ impl Trial<'_> {
         Ok(RaceProcess { child, _at_it })
     }
 
-    /// Kills processes in the middle of a claim.
     pub(super) async fn processes_die(&self) -> TrialResult {
         let keys = self.post(KILLS).await?;
         let mut done = 0;

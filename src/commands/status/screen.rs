@@ -31,7 +31,6 @@ pub(super) struct Status {
     pub(super) unseen: Vec<String>,
     pub(super) conductors: Option<u64>,
     pub(super) slots_free: u64,
-    /// The number of silent conductors besides.
     pub(super) silent: u64,
     pub(super) pauses: Vec<Pause>,
     pub(super) names: Vec<ByName>,

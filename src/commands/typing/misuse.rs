@@ -168,7 +168,6 @@ fn guessed(error: &clap::Error, command: &str, words: &[String]) -> Option<Hint>
     }
 }
 
-/// Whether the user typed the output format as `-o`.
 fn is_short_format(argument: &str, words: &[String]) -> bool {
     argument.starts_with("--format") && !words.iter().any(|it| it.starts_with("--format"))
 }

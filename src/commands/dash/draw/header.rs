@@ -91,7 +91,6 @@ fn reached(state: &DashState) -> Pieces {
     pieces
 }
 
-/// Draws the jobs on the board in proportion: claimed, ready, and delayed or paused.
 fn bar(state: &DashState, columns: usize) -> Pieces {
     let counts = state.summary.figures.by_state();
     let tones = [Tone::Active, Tone::Plain, Tone::Faint];

@@ -245,7 +245,6 @@ fn kept<T>(all: impl Iterator<Item = T>, shown: &[bool]) -> Vec<T> {
         .collect()
 }
 
-/// Whether a living conductor renews the claim.
 fn is_renewed(state: &DashState, entry: &Entry) -> bool {
     entry.holding().is_some_and(|holding| {
         let (snapshot, owner) = (&state.picture.snapshot, &holding.owner);
