@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use super::{
     bulk::{
         act::Pace,
-        plan::{Plan, Planned},
+        plan::{Plan, PlannedAction, PlannedMove},
         select::PreviewArgs,
         task::Task,
     },
@@ -62,14 +62,15 @@ pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()
         let trusted = require_ours(path).with_context(trying);
         trusted.map_err(|error| CommandError::of_config(&error))?;
     }
-    let plan = Plan::read(lines).await?;
+    let mut plan = Plan::read(lines).await?;
     plan.require(&*board)?;
-    let mut plan = match plan.into_planned() {
-        Planned::Move(_) if args.rate.is_some() => {
+    let action = match &plan.action {
+        PlannedAction::Move(_) if args.rate.is_some() => {
             let message = "--rate does not apply to a plan of `copy --move`";
             return Err(CommandError::usage(message).into());
         }
-        Planned::Move(planned) => {
+        PlannedAction::Move(action) => {
+            let planned = PlannedMove::new(action.clone(), plan);
             return copy::apply(
                 ctx,
                 planned,
@@ -79,15 +80,15 @@ pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()
             )
             .await;
         }
-        Planned::Bulk(_) if args.to_password_file.is_some() => {
+        PlannedAction::Bulk(_) if args.to_password_file.is_some() => {
             let message = "--to-password-file applies only to a plan of `copy --move`";
             return Err(CommandError::usage(message).into());
         }
-        Planned::Bulk(plan) => plan,
+        PlannedAction::Bulk(action) => action.clone(),
     };
-    let (chosen, skipped) = plan.look_up(ctx, &*board).await?;
+    let (chosen, skipped) = plan.look_up(ctx, &*board, &action).await?;
     let mut task = Task {
-        action: plan.action,
+        action,
         who: plan.who,
         reason: plan.reason,
         chosen,

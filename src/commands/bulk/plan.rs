@@ -120,19 +120,6 @@ impl Expected {
     }
 }
 
-/// A plan, with a variant for each engine that carries out plans.
-pub(crate) enum Planned {
-    Move(PlannedMove),
-    Bulk(PlannedBulk),
-}
-
-pub(crate) struct PlannedBulk {
-    pub(crate) action: Action,
-    pub(crate) who: Owner,
-    pub(crate) reason: Option<String>,
-    items: Vec<PlanItem>,
-}
-
 #[derive(Debug)]
 pub(crate) struct PlannedMove {
     pub(crate) action: MoveAction,
@@ -142,6 +129,16 @@ pub(crate) struct PlannedMove {
 }
 
 impl PlannedMove {
+    pub(crate) fn new(action: MoveAction, plan: Plan) -> Self {
+        let items = plan.items.into_iter().enumerate();
+        let items = items.map(|(place, item)| (JobKey::new(&item.key), (place, item)));
+        Self {
+            action,
+            who: plan.who,
+            items: RefCell::new(items.collect()),
+        }
+    }
+
     /// Whether to move a job; each moves once.
     pub(crate) fn takes(&self, entry: &Entry) -> bool {
         let mut items = self.items.borrow_mut();
@@ -201,7 +198,10 @@ pub(crate) fn write(
 }
 
 pub(crate) struct Plan {
-    header: Header,
+    pub(crate) action: PlannedAction,
+    pub(crate) who: Owner,
+    pub(crate) reason: Option<String>,
+    board: String,
     items: Vec<PlanItem>,
 }
 
@@ -231,30 +231,17 @@ impl Plan {
             let item = serde_json::from_slice(&line?);
             items.push(item.map_err(|_| wrong(format!("line {number} of {source} is damaged")))?);
         }
-        Ok(Self { header, items })
-    }
-
-    pub(crate) fn into_planned(self) -> Planned {
-        let Self { header, items } = self;
-        let (who, reason) = (Owner::from_stored(header.who), header.reason);
-        match header.action {
-            PlannedAction::Move(action) => {
-                let items = items.into_iter().enumerate();
-                let items = items.map(|(place, item)| (JobKey::new(&item.key), (place, item)));
-                let items = RefCell::new(items.collect());
-                Planned::Move(PlannedMove { action, who, items })
-            }
-            PlannedAction::Bulk(action) => Planned::Bulk(PlannedBulk {
-                action,
-                who,
-                reason,
-                items,
-            }),
-        }
+        Ok(Self {
+            action: header.action,
+            who: Owner::from_stored(header.who),
+            reason: header.reason,
+            board: header.board,
+            items,
+        })
     }
 
     pub(crate) fn require(&self, board: &dyn Board) -> anyhow::Result<()> {
-        let (theirs, ours) = (&self.header.board, board.name());
+        let (theirs, ours) = (&self.board, board.name());
         if theirs == ours {
             return Ok(());
         }
@@ -263,14 +250,13 @@ impl Plan {
         let hint = Hint::new("use --board {}", [&[theirs]]);
         Err(CommandError::refused(message).hint(hint).into())
     }
-}
 
-impl PlannedBulk {
     /// Empties the plan. Returns the jobs that have not changed since then, and a result for each of the others.
     pub(crate) async fn look_up(
         &mut self,
         ctx: &Context,
         board: &dyn Board,
+        action: &Action,
     ) -> anyhow::Result<(Chosen, Vec<Done>)> {
         let all = self.items.len();
         let (mut jobs, mut skipped) = (Vec::new(), Vec::new());
@@ -278,7 +264,7 @@ impl PlannedBulk {
         while items.peek().is_some() {
             let batch: Vec<_> = items.by_ref().take(BATCH).collect();
             let expected = batch.iter().map(|it| (JobKey::new(&it.key), &it.expected));
-            let found = unchanged(board, &self.action, expected.collect()).await;
+            let found = unchanged(board, action, expected.collect()).await;
             let found = found.with_context(|| ctx.trying("look up", "the jobs of the plan"))?;
             for (item, entry) in batch.into_iter().zip(found) {
                 match entry {
