@@ -82,8 +82,7 @@ async fn add_load_balancers(ctx: &Context, board: &dyn Board, exposition: &mut E
     let look = reader
         .look(board, Asked::Pending, &mut Examined::default())
         .await;
-    let is_seen = f64::from(u8::from(look.is_some()));
-    exposition.value("jobboard_load_balancers_seen", is_seen);
+    exposition.value("jobboard_load_balancers_seen", f64::from(look.is_some()));
     let Some(look) = look else { return };
     let now = Utc::now();
     let count = |verdict: Verdict, least: i64| {

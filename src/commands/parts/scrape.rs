@@ -47,7 +47,7 @@ pub(crate) async fn scrape(
 ) -> Result<(), BoardError> {
     let start = Instant::now();
     let seen = look(board, expiry).await;
-    exposition.value("jobboard_up", f64::from(u8::from(seen.is_ok())));
+    exposition.value("jobboard_up", f64::from(seen.is_ok()));
     exposition.value(
         "jobboard_scrape_duration_seconds",
         start.elapsed().as_secs_f64(),
@@ -86,27 +86,23 @@ impl BoardReading {
         let version = ("version", env!("CARGO_PKG_VERSION"));
         let info = exposition.family("jobboard_info");
         info.add(&[version, ("server", &self.health.server)], 1.0);
-        self.add_jobs(exposition);
-        for (name, value) in [
-            ("jobboard_jobs_claimable", self.claimable.jobs),
-            ("jobboard_jobs_paused", figures.paused),
-            ("jobboard_jobs_backing_off", figures.backing_off),
-        ] {
-            exposition.value(name, value as f64);
-        }
+        let jobs = exposition.family("jobboard_jobs");
+        let malformed = figures.of(Code::UnreadableRecord);
+        jobs.add(&[("state", "unclaimed")], figures.unclaimed as f64);
+        jobs.add(&[("state", "claimed")], figures.claimed as f64);
+        jobs.add(&[("state", "trashed")], self.health.trashed as f64);
+        jobs.add(&[("state", "malformed")], malformed as f64);
+        exposition.value("jobboard_jobs_claimable", self.claimable.jobs as f64);
+        exposition.value("jobboard_jobs_paused", figures.paused as f64);
+        exposition.value("jobboard_jobs_backing_off", figures.backing_off as f64);
         let older = exposition.family("jobboard_jobs_older_than");
         for (age, count) in AGES.iter().zip(self.claimable.older) {
             older.add(&[("seconds", &age.to_string())], count as f64);
         }
-        for (name, job) in [
-            (
-                "jobboard_oldest_unclaimed_seconds",
-                &figures.oldest_unclaimed,
-            ),
-            ("jobboard_longest_claim_seconds", &figures.longest_held),
-        ] {
-            exposition.value(name, age(job.as_ref(), snapshot.now).as_secs_f64());
-        }
+        let age = |job: &Option<_>| age(job.as_ref(), snapshot.now).as_secs_f64();
+        let [oldest, longest] = [&figures.oldest_unclaimed, &figures.longest_held].map(age);
+        exposition.value("jobboard_oldest_unclaimed_seconds", oldest);
+        exposition.value("jobboard_longest_claim_seconds", longest);
         // The trash is not read.
         let codes = Code::ALL
             .iter()
@@ -115,28 +111,13 @@ impl BoardReading {
         for code in codes.filter(|code| **code != Code::Failed) {
             family.add(&[("code", code.name())], figures.of(*code) as f64);
         }
-        exposition.value(
-            "jobboard_conductors_seen",
-            f64::from(u8::from(snapshot.sees_conductors)),
-        );
+        let is_seen = f64::from(snapshot.sees_conductors);
+        exposition.value("jobboard_conductors_seen", is_seen);
         if snapshot.sees_conductors {
             let family = exposition.family("jobboard_conductors");
             family.add(&[("state", "alive")], snapshot.alive().count() as f64);
             family.add(&[("state", "silent")], self.survey.silent() as f64);
             exposition.value("jobboard_slots_free", snapshot.free_slots() as f64);
-        }
-    }
-
-    fn add_jobs(&self, exposition: &mut Exposition) {
-        let jobs = exposition.family("jobboard_jobs");
-        let figures = &self.survey.figures;
-        for (state, count) in [
-            ("unclaimed", figures.unclaimed),
-            ("claimed", figures.claimed),
-            ("trashed", self.health.trashed),
-            ("malformed", figures.of(Code::UnreadableRecord)),
-        ] {
-            jobs.add(&[("state", state)], count as f64);
         }
     }
 }
