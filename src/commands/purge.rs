@@ -16,7 +16,15 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct PurgeArgs {
     #[command(flatten)]
-    selection: PurgeSelection,
+    selection: Selection,
+
+    /// Purge jobs that have been in the trash for longer than this
+    #[arg(long, value_name = "DURATION", value_parser = trashed_before, conflicts_with = "jobs")]
+    older_than: Option<Filter>,
+
+    /// Purge the whole trash
+    #[arg(long, conflicts_with_all = ["jobs", "filter", "state", "with_name", "older_than"])]
+    all: bool,
 
     #[command(flatten)]
     shared: SharedArgs,
@@ -28,29 +36,10 @@ pub(crate) struct PurgeArgs {
     consent: Consent,
 }
 
-/// The trashed jobs to purge.
-#[derive(Debug, clap::Args)]
-struct PurgeSelection {
-    #[command(flatten)]
-    selection: Selection,
-
-    /// Purge jobs that have been in the trash for longer than this
-    #[arg(long, value_name = "DURATION", value_parser = trashed_before, conflicts_with = "jobs")]
-    older_than: Option<Filter>,
-
-    /// Purge the whole trash
-    #[arg(long, conflicts_with_all = ["jobs", "filter", "state", "with_name", "older_than"])]
-    all: bool,
-}
-
 pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()> {
-    let PurgeSelection {
-        mut selection,
-        older_than,
-        all,
-    } = args.selection;
-    selection.filter.extend(older_than);
-    if !all {
+    let mut selection = args.selection;
+    selection.filter.extend(args.older_than);
+    if !args.all {
         selection.require_by("--state, --name, --filter, --older-than or --all")?;
     }
     let board = selection.preview.board(ctx)?;
