@@ -71,7 +71,7 @@ impl BalancerRepair<'_> {
             );
             ctx.ask(&self.args.consent, &question)?;
         }
-        report.begin();
+        report.done = Some(Vec::new());
         let began = Instant::now();
         // A failover begins with a load balancer that has ended: only another status is its result.
         let mut before = None;
@@ -87,16 +87,16 @@ impl BalancerRepair<'_> {
                 }
                 Step::Wait => {
                     let ended = self.wait(ctx, sources, before.take()).await?;
-                    report.set_status(&ended);
+                    report.status.clone_from(&ended);
                     let took = duration::brief(began.elapsed());
-                    report.add_done(step, &format!("{ended} after {took}"));
+                    report.add_done(step, format!("{ended} after {took}"));
                     return self.judge_end(&ended);
                 }
             };
             ctx.out.note(format!("{}: {done}", step.name()));
-            report.add_done(step, &done);
+            report.add_done(step, done);
             if let Step::SetError(_) = step {
-                report.set_status("ERROR");
+                report.status = "ERROR".to_owned();
             }
         }
         Ok(())

@@ -19,7 +19,7 @@ use crate::{
 pub(super) struct MendReport {
     load_balancer: String,
     name: String,
-    status: String,
+    pub(super) status: String,
     since: Option<String>,
     verdict: Verdict,
     why: String,
@@ -31,7 +31,7 @@ pub(super) struct MendReport {
     plan: Vec<PlannedStep>,
     /// The steps carried out; `None` without --apply.
     #[serde(skip_serializing_if = "Option::is_none")]
-    done: Option<Vec<DoneStep>>,
+    pub(super) done: Option<Vec<DoneStep>>,
     #[serde(skip)]
     advice: Option<&'static str>,
     #[serde(skip)]
@@ -51,7 +51,7 @@ struct PlannedStep {
 }
 
 #[derive(Debug, Serialize)]
-struct DoneStep {
+pub(super) struct DoneStep {
     step: &'static str,
     at: String,
     what: String,
@@ -106,21 +106,13 @@ impl MendReport {
         page.into_text().lines().map(str::to_owned).collect()
     }
 
-    pub(super) fn begin(&mut self) {
-        self.done = Some(Vec::new());
-    }
-
-    pub(super) fn add_done(&mut self, step: &Step, what: &str) {
+    pub(super) fn add_done(&mut self, step: &Step, what: String) {
         let done = DoneStep {
             step: step.name(),
             at: rfc3339(Utc::now()),
-            what: what.to_owned(),
+            what,
         };
         self.done.get_or_insert_default().push(done);
-    }
-
-    pub(super) fn set_status(&mut self, status: &str) {
-        status.clone_into(&mut self.status);
     }
 }
 
