@@ -175,12 +175,11 @@ impl Drill<'_> {
         let drilled = async {
             self.record.listens().await;
             let [killed, stopped] = [conductors.start(SLOTS)?, conductors.start(SLOTS)?];
+            let both = [&*killed.name, &*stopped.name];
             ctx.out
                 .note_at_terminal("two conductors of the drill start");
-            self.await_registered(&[&*killed.name, &*stopped.name])
-                .await?;
+            self.await_registered(&both).await?;
             self.post().await.with_context(trying)?;
-            let both = [&*killed.name, &*stopped.name];
             let have_jobs = || both.iter().all(|it| !self.record.held_by(it).is_empty());
             if !self.record.until(self.deadline(), have_jobs).await {
                 anyhow::bail!(
@@ -190,7 +189,7 @@ impl Drill<'_> {
             self.fail_both(ctx, conductors, &killed, &stopped).await
         };
         tokio::select! {
-            failed = listener => Err(failed).with_context(trying),
+            never = listener => match never.with_context(trying)? {},
             drilled = drilled => drilled,
         }
     }

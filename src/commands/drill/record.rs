@@ -18,7 +18,7 @@ use crate::{
         Board, BoardError, Event, EventKind,
         follow::{News, Start, follow},
     },
-    output::{Page, Report, Tone, count_jobs},
+    output::{Page, Report, Tone, count_jobs, listed},
 };
 
 #[derive(Debug, Clone)]
@@ -44,14 +44,7 @@ pub(super) struct DrillRecord {
 
 impl DrillRecord {
     /// Records events until the subscription fails for good.
-    pub(super) async fn listen(&self, board: &dyn Board) -> BoardError {
-        match self.follow(board).await {
-            Ok(never) => match never {},
-            Err(error) => error,
-        }
-    }
-
-    async fn follow(&self, board: &dyn Board) -> Result<Infallible, BoardError> {
+    pub(super) async fn listen(&self, board: &dyn Board) -> Result<Infallible, BoardError> {
         let mut news = follow(board, Start::Now);
         loop {
             match news.try_next().await? {
@@ -199,7 +192,7 @@ impl DrillReport {
         is_whole && wrong == 0 && self.finished == self.jobs
     }
 
-    fn problems(&self) -> Vec<String> {
+    fn problems(&self) -> impl Iterator<Item = String> {
         let counted = |count: usize, what: &str| {
             (count > 0).then(|| format!("{} {what}", count_jobs(count as u64)))
         };
@@ -218,7 +211,7 @@ impl DrillReport {
                 "not finished in time",
             ),
         ];
-        problems.into_iter().flatten().collect()
+        problems.into_iter().flatten()
     }
 }
 
@@ -260,9 +253,9 @@ impl Report for DrillReport {
             "jobs",
             format!("{} of {} finished", self.finished, self.jobs),
         );
-        let by: Vec<_> = self.took_over.iter().map(String::as_str).collect();
+        let by = listed(self.took_over.iter().map(String::as_str));
         if !by.is_empty() {
-            page.fact("taken by", by.join(", "));
+            page.fact("taken by", by);
         }
         page.fact(
             "events",
@@ -281,7 +274,7 @@ impl Report for DrillReport {
             }
             false => {
                 let line = page.sentence(0).add(Tone::Bad, "failover does not work");
-                line.plain(format!(": {}.", self.problems().join(", ")));
+                line.plain(format!(": {}.", listed(self.problems())));
             }
         }
     }
