@@ -63,10 +63,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
     let scope = Scope::everywhere("explain");
     let (named, unnamed) =
         references_or_names(ctx, &*board, scope, NONE_PREFERRED, &args.jobs).await?;
-    let wanted = match args.about.is_given() {
-        true => args.about.jobs(ctx, &*board).await?,
-        false => named,
-    };
+    let wanted = args.about.jobs_or(named, ctx, &*board).await?;
     let snapshot = surroundings(ctx, &*board).await?;
     let mut explanations = Vec::new();
     for wanted in &wanted {

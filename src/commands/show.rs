@@ -48,10 +48,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
     };
     let scope = Scope::everywhere("show");
     let (named, unnamed) = references_or_names(ctx, &*board, scope, preferred, &args.jobs).await?;
-    let wanted = match args.about.is_given() {
-        true => args.about.jobs(ctx, &*board).await?,
-        false => named,
-    };
+    let wanted = args.about.jobs_or(named, ctx, &*board).await?;
     let found = find_everywhere(&*board, &wanted)
         .await
         .with_context(|| ctx.trying("show", "the jobs"))?;

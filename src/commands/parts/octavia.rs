@@ -77,11 +77,16 @@ impl AboutArgs {
         Ok(filters)
     }
 
-    pub(crate) async fn jobs(
+    /// Returns the jobs of the resource, or the named ones if no resource is given.
+    pub(crate) async fn jobs_or(
         &self,
+        named: Vec<JobRef>,
         ctx: &Context,
         board: &dyn Board,
     ) -> anyhow::Result<Vec<JobRef>> {
+        if !self.is_given() {
+            return Ok(named);
+        }
         let filters = Filters::new(self.filters(ctx).await?);
         let (now, mut jobs) = (Utc::now(), Vec::new());
         for location in Location::LIVE {
