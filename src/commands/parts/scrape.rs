@@ -17,12 +17,6 @@ use crate::{
 /// Age limits of the claimable jobs, in seconds.
 const AGES: [u32; 4] = [60, 600, 3600, 86400];
 
-struct BoardReading {
-    health: Health,
-    survey: Survey,
-    claimable: Claimable,
-}
-
 #[derive(Default)]
 struct Claimable {
     jobs: u64,
@@ -53,11 +47,15 @@ pub(crate) async fn scrape(
         start.elapsed().as_secs_f64(),
     );
     exposition.value("jobboard_scrape_timestamp_seconds", timestamp(Utc::now()));
-    seen?.add_to(exposition);
+    let (health, survey, claimable) = seen?;
+    add(&health, &survey, &claimable, exposition);
     Ok(())
 }
 
-async fn look(board: &dyn Board, expiry: Option<Expiry>) -> Result<BoardReading, BoardError> {
+async fn look(
+    board: &dyn Board,
+    expiry: Option<Expiry>,
+) -> Result<(Health, Survey, Claimable), BoardError> {
     let health = board.health().await?;
     let now = Utc::now();
     let snapshot = Snapshot::read(board, expiry, now).await?;
@@ -73,51 +71,45 @@ async fn look(board: &dyn Board, expiry: Option<Expiry>) -> Result<BoardReading,
     }
     drop(entries);
     let survey = surveyor.finish(board).await?;
-    Ok(BoardReading {
-        health,
-        survey,
-        claimable,
-    })
+    Ok((health, survey, claimable))
 }
 
-impl BoardReading {
-    fn add_to(&self, exposition: &mut Exposition) {
-        let (figures, snapshot) = (&self.survey.figures, &self.survey.snapshot);
-        let version = ("version", env!("CARGO_PKG_VERSION"));
-        let info = exposition.family("jobboard_info");
-        info.add(&[version, ("server", &self.health.server)], 1.0);
-        let jobs = exposition.family("jobboard_jobs");
-        let malformed = figures.of(Code::UnreadableRecord);
-        jobs.add(&[("state", "unclaimed")], figures.unclaimed as f64);
-        jobs.add(&[("state", "claimed")], figures.claimed as f64);
-        jobs.add(&[("state", "trashed")], self.health.trashed as f64);
-        jobs.add(&[("state", "malformed")], malformed as f64);
-        exposition.value("jobboard_jobs_claimable", self.claimable.jobs as f64);
-        exposition.value("jobboard_jobs_paused", figures.paused as f64);
-        exposition.value("jobboard_jobs_backing_off", figures.backing_off as f64);
-        let older = exposition.family("jobboard_jobs_older_than");
-        for (age, count) in AGES.iter().zip(self.claimable.older) {
-            older.add(&[("seconds", &age.to_string())], count as f64);
-        }
-        let age = |job: &Option<_>| age(job.as_ref(), snapshot.now).as_secs_f64();
-        let [oldest, longest] = [&figures.oldest_unclaimed, &figures.longest_held].map(age);
-        exposition.value("jobboard_oldest_unclaimed_seconds", oldest);
-        exposition.value("jobboard_longest_claim_seconds", longest);
-        // The trash is not read.
-        let codes = Code::ALL
-            .iter()
-            .filter(|it| it.is_problem() && it.group() == Group::Jobs);
-        let family = exposition.family("jobboard_jobs_with_problem");
-        for code in codes.filter(|code| **code != Code::Failed) {
-            family.add(&[("code", code.name())], figures.of(*code) as f64);
-        }
-        let is_seen = f64::from(snapshot.sees_conductors);
-        exposition.value("jobboard_conductors_seen", is_seen);
-        if snapshot.sees_conductors {
-            let family = exposition.family("jobboard_conductors");
-            family.add(&[("state", "alive")], snapshot.alive().count() as f64);
-            family.add(&[("state", "silent")], self.survey.silent() as f64);
-            exposition.value("jobboard_slots_free", snapshot.free_slots() as f64);
-        }
+fn add(health: &Health, survey: &Survey, claimable: &Claimable, exposition: &mut Exposition) {
+    let (figures, snapshot) = (&survey.figures, &survey.snapshot);
+    let version = ("version", env!("CARGO_PKG_VERSION"));
+    let info = exposition.family("jobboard_info");
+    info.add(&[version, ("server", &health.server)], 1.0);
+    let jobs = exposition.family("jobboard_jobs");
+    let malformed = figures.of(Code::UnreadableRecord);
+    jobs.add(&[("state", "unclaimed")], figures.unclaimed as f64);
+    jobs.add(&[("state", "claimed")], figures.claimed as f64);
+    jobs.add(&[("state", "trashed")], health.trashed as f64);
+    jobs.add(&[("state", "malformed")], malformed as f64);
+    exposition.value("jobboard_jobs_claimable", claimable.jobs as f64);
+    exposition.value("jobboard_jobs_paused", figures.paused as f64);
+    exposition.value("jobboard_jobs_backing_off", figures.backing_off as f64);
+    let older = exposition.family("jobboard_jobs_older_than");
+    for (age, count) in AGES.iter().zip(claimable.older) {
+        older.add(&[("seconds", &age.to_string())], count as f64);
+    }
+    let age = |job: &Option<_>| age(job.as_ref(), snapshot.now).as_secs_f64();
+    let [oldest, longest] = [&figures.oldest_unclaimed, &figures.longest_held].map(age);
+    exposition.value("jobboard_oldest_unclaimed_seconds", oldest);
+    exposition.value("jobboard_longest_claim_seconds", longest);
+    // The trash is not read.
+    let codes = Code::ALL
+        .iter()
+        .filter(|it| it.is_problem() && it.group() == Group::Jobs);
+    let family = exposition.family("jobboard_jobs_with_problem");
+    for code in codes.filter(|code| **code != Code::Failed) {
+        family.add(&[("code", code.name())], figures.of(*code) as f64);
+    }
+    let is_seen = f64::from(snapshot.sees_conductors);
+    exposition.value("jobboard_conductors_seen", is_seen);
+    if snapshot.sees_conductors {
+        let family = exposition.family("jobboard_conductors");
+        family.add(&[("state", "alive")], snapshot.alive().count() as f64);
+        family.add(&[("state", "silent")], survey.silent() as f64);
+        exposition.value("jobboard_slots_free", snapshot.free_slots() as f64);
     }
 }
