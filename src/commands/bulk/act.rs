@@ -110,7 +110,8 @@ pub(crate) async fn act(
             break Ok(());
         }
         if let Some(signal) = signal_before(next, signals.as_mut()).await {
-            break Err(stopped(ctx, signal, resume, choice, jobs.into_iter()));
+            let rest = remaining(resume, choice, jobs.into_iter());
+            break Err(stopped(ctx, signal, rest));
         }
         next = Instant::now() + pace.interval;
         let batch = next_page(&mut jobs, pace.batch, |named| named.entry.as_ref().ok());
@@ -163,11 +164,8 @@ async fn signal_before(then: Instant, signals: Option<&mut Signals>) -> Option<S
 pub(crate) fn stopped(
     ctx: &Context,
     signal: Signal,
-    resume: Option<Suggestion>,
-    choice: Choice,
-    rest: impl Iterator<Item = Named>,
+    (left, resume): (String, Suggestion),
 ) -> anyhow::Error {
-    let (left, resume) = remaining(resume, choice, rest);
     ctx.out.note(format!(
         "stopped with {left} remaining; to continue: `{resume}`"
     ));

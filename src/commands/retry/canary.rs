@@ -106,9 +106,7 @@ impl CanaryArgs {
                 Ok(failures) => failures,
                 Err(error) => {
                     if !task.chosen.jobs.is_empty() {
-                        let resume = resume_after(task, first);
-                        let Chosen { jobs, choice } = &mut task.chosen;
-                        let (rest, resume) = remaining(resume, *choice, jobs.drain(..));
+                        let (rest, resume) = rest_after(task, first);
                         ctx.out.note(format!(
                             "the canary has no outcome yet; not retried: {rest}; to continue: `{resume}`"
                         ));
@@ -123,11 +121,7 @@ impl CanaryArgs {
                     return Err(error).with_context(|| ctx.trying(verb::TRY_CANARY, "the canary"));
                 }
             },
-            signal = signals.next() => {
-                let resume = resume_after(task, first);
-                let Chosen { jobs, choice } = &mut task.chosen;
-                return Err(stopped(ctx, signal, resume, *choice, jobs.drain(..)));
-            }
+            signal = signals.next() => return Err(stopped(ctx, signal, rest_after(task, first))),
         };
         trial.judge(ctx, &failures, task.chosen.jobs.len())
     }
@@ -198,10 +192,12 @@ fn take_first(task: &mut Task, first: NonZeroUsize) -> Task {
     }
 }
 
-/// Returns the command that retries the remaining jobs, with as many canaries.
-fn resume_after(task: &mut Task, first: NonZeroUsize) -> Option<Suggestion> {
-    let resume = task.resume.take()?;
-    Some(resume.with(["--canary".to_owned(), first.to_string()]))
+/// Returns the number of remaining jobs, and the command that retries them with as many canaries.
+fn rest_after(task: &mut Task, first: NonZeroUsize) -> (String, Suggestion) {
+    let resume = task.resume.take();
+    let resume = resume.map(|it| it.with(["--canary".to_owned(), first.to_string()]));
+    let Chosen { jobs, choice } = &mut task.chosen;
+    remaining(resume, *choice, jobs.drain(..))
 }
 
 fn references(canaries: &[Canary]) -> Vec<JobRef> {
