@@ -5,13 +5,13 @@ use std::iter::zip;
 use chrono::{DateTime, Utc};
 
 use crate::{
-    board::{Board, BoardExt, JobRef, Result},
+    board::{Board, BoardExt, JobRef},
     commands::parts::logbook::LogbookArgs,
     config::Expiry,
     context::Context,
     diagnosis::{Explanation, SKEW, Snapshot, octavia_expiry},
     exit::chain,
-    job::{Entry, Job, Location},
+    job::{Job, Location},
     logbook::{Flow, position},
     problem::{Code, Fix, Problem},
     suggest::Suggestion,
@@ -40,7 +40,10 @@ pub(super) async fn add(
         }
     };
     let pairs = zip(explanations, &found);
-    let with_book = pairs.filter_map(|(it, entry)| Some((it, with_book(entry)?)));
+    let with_book = pairs.filter_map(|(it, entry)| {
+        let job = entry.as_ref().ok()?.job()?;
+        job.book.is_some().then_some((it, job))
+    });
     let (mut explanations, jobs): (Vec<_>, Vec<_>) = with_book.unzip();
     if jobs.is_empty() {
         return Ok(());
@@ -96,10 +99,6 @@ fn unseen(explanations: &mut [&mut Explanation], why: &str) {
     for explanation in explanations {
         explanation.unseen.push(format!("the logbook: {why}"));
     }
-}
-
-fn with_book(entry: &Result<Entry>) -> Option<&Job> {
-    entry.as_ref().ok()?.job().filter(|job| job.book.is_some())
 }
 
 fn add_position(explanation: &mut Explanation, job: &Job, flow: Option<&Flow>, now: DateTime<Utc>) {
