@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use self::outcomes::{BadEnds, EndedJob, outcomes};
+use self::outcomes::{EndedJob, outcomes};
 use super::{
     bulk::{
         references::{Scope, references},
@@ -121,24 +121,22 @@ pub(crate) async fn for_posted(
     let jobs = std::slice::from_ref(&job);
     let limit = timeout.map(Deadline::after);
     let endings = finished(ctx, board, waiter, jobs, limit).await?;
-    let mut bad_ends = BadEnds::default();
-    if let Some(Some(ending)) = endings.first() {
-        let ended = EndedJob {
-            name: name.into(),
-            job: &job,
-            ending: *ending,
+    let Some(Some(ending)) = endings.first() else {
+        return Ok(());
+    };
+    let ended = EndedJob {
+        name: name.into(),
+        job: &job,
+        ending: *ending,
+    };
+    let ends = outcomes(ctx, board, &[ended]).await;
+    let (ends, bad_ends) = ends.with_context(|| ctx.trying("wait for", name))?;
+    if let (true, Some(end), Some(uuid)) = (ctx.out.is_json(), ends.into_iter().next(), &job.uuid) {
+        let done = Done {
+            name: Some(name.to_owned()),
+            ..Done::unnamed(end.word, uuid)
         };
-        let ends = outcomes(ctx, board, &[ended], &mut bad_ends).await;
-        let ends = ends.with_context(|| ctx.trying("wait for", name))?;
-        if let (true, Some(end), Some(uuid)) =
-            (ctx.out.is_json(), ends.into_iter().next(), &job.uuid)
-        {
-            let done = Done {
-                name: Some(name.to_owned()),
-                ..Done::unnamed(end.word, uuid)
-            };
-            ctx.out.report(&end.add_to(done))?;
-        }
+        ctx.out.report(&end.add_to(done))?;
     }
     bad_ends.end()
 }
@@ -234,8 +232,7 @@ async fn for_existing(
         Some((entry, EndedJob { name, job, ending }))
     });
     let (entries, ended): (Vec<_>, Vec<_>) = ended.unzip();
-    let mut bad_ends = BadEnds::default();
-    let ends = outcomes(ctx, board, &ended, &mut bad_ends)
+    let (ends, bad_ends) = outcomes(ctx, board, &ended)
         .await
         .with_context(|| ctx.trying("wait for", "the jobs"))?;
     for (entry, end) in entries.into_iter().zip(ends) {

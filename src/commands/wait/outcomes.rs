@@ -95,7 +95,7 @@ impl AwaitedEnd {
     }
 }
 
-/// Looks up the results of jobs, and notes the bad ones.
+/// Looks up the results of jobs, and collects the bad ones.
 ///
 /// An unknown result is no failure, unless the board does not answer a question about it. A job that vanished is a
 /// failure.
@@ -103,11 +103,10 @@ pub(super) async fn outcomes(
     ctx: &Context,
     board: &dyn Board,
     jobs: &[EndedJob<'_>],
-    bad_ends: &mut BadEnds,
-) -> board::Result<Vec<AwaitedEnd>> {
+) -> board::Result<(Vec<AwaitedEnd>, BadEnds)> {
     let history = ended_entries(ctx, board, Location::History, jobs).await?;
     let trash = ended_entries(ctx, board, Location::Trash, jobs).await?;
-    let (mut ends, mut unknown) = (Vec::new(), Vec::new());
+    let (mut ends, mut bad_ends, mut unknown) = (Vec::new(), BadEnds::default(), Vec::new());
     for EndedJob { name, job, ending } in jobs {
         let mut entries = history.iter().chain(&trash).filter_map(Entry::job);
         let found = entries.find(|it| it.key == job.key && job.is_of(it));
@@ -142,7 +141,7 @@ pub(super) async fn outcomes(
     if !unknown.is_empty() {
         note_unknown(ctx, board, &unknown);
     }
-    Ok(ends)
+    Ok((ends, bad_ends))
 }
 
 fn note_unknown(ctx: &Context, board: &dyn Board, names: &[&str]) {
