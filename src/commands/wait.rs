@@ -132,10 +132,7 @@ pub(crate) async fn for_posted(
     let ends = outcomes(ctx, board, &[ended]).await;
     let (ends, bad_ends) = ends.with_context(|| ctx.trying("wait for", name))?;
     if let (true, Some(end), Some(uuid)) = (ctx.out.is_json(), ends.into_iter().next(), &job.uuid) {
-        let done = Done {
-            name: Some(name.to_owned()),
-            ..Done::unnamed(end.word, uuid)
-        };
+        let done = Done::named(end.word, uuid, name.to_owned());
         ctx.out.report(&end.add_to(done))?;
     }
     bad_ends.end()

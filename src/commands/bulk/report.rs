@@ -34,10 +34,7 @@ pub(crate) struct Done {
 
 impl Done {
     pub(crate) fn of_job(done: &'static str, job: &Job) -> Self {
-        let known = Self {
-            name: Some(shortened(&job.name)),
-            ..Self::unnamed(done, &job.uuid)
-        };
+        let known = Self::named(done, &job.uuid, shortened(&job.name));
         match *job.reference() == job.uuid {
             true => known,
             false => known.with("key", job.key.text()),
@@ -45,13 +42,17 @@ impl Done {
     }
 
     pub(crate) fn skipped(reference: &str, name: String) -> Self {
-        let done = Self {
-            name: Some(name),
-            ..Self::unnamed("skipped", reference)
-        };
+        let done = Self::named("skipped", reference, name);
         match reference.strip_prefix("key:") {
             Some(key) => Self { uuid: None, ..done }.with("key", key),
             None => done,
+        }
+    }
+
+    pub(crate) fn named(done: &'static str, uuid: &str, name: String) -> Self {
+        Self {
+            name: Some(name),
+            ..Self::unnamed(done, uuid)
         }
     }
 
