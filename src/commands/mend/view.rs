@@ -143,28 +143,26 @@ fn on_board(judged: &JudgedBalancer) -> String {
 
 impl PlannedStep {
     fn of(step: &Step, balancer: &LoadBalancer) -> Self {
-        let planned = |what| Self {
+        let what = match step {
+            Step::Release => "release the claim of the dead worker",
+            Step::Restore => "move the job back to the board; a worker resumes it",
+            Step::Repost => "post the job again from its logbook; a worker resumes it",
+            Step::SetError(_) => "set the load balancer to ERROR",
+            Step::FailOver(_) => "fail it over",
+            Step::Delete(_) => "delete it again",
+            Step::Wait if balancer.is_to_be_deleted() => "wait until it is deleted",
+            Step::Wait => "wait until it is ACTIVE",
+        };
+        let (sql, command) = match step {
+            Step::SetError(sql) => (Some(sql.clone()), None),
+            Step::FailOver(command) | Step::Delete(command) => (None, Some(command.clone())),
+            Step::Release | Step::Restore | Step::Repost | Step::Wait => (None, None),
+        };
+        Self {
             step: step.name(),
             what,
-            sql: None,
-            command: None,
-        };
-        let with_command = |what, command: &String| Self {
-            command: Some(command.clone()),
-            ..planned(what)
-        };
-        match step {
-            Step::Release => planned("release the claim of the dead worker"),
-            Step::Restore => planned("move the job back to the board; a worker resumes it"),
-            Step::Repost => planned("post the job again from its logbook; a worker resumes it"),
-            Step::SetError(sql) => Self {
-                sql: Some(sql.clone()),
-                ..planned("set the load balancer to ERROR")
-            },
-            Step::FailOver(command) => with_command("fail it over", command),
-            Step::Delete(command) => with_command("delete it again", command),
-            Step::Wait if balancer.is_to_be_deleted() => planned("wait until it is deleted"),
-            Step::Wait => planned("wait until it is ACTIVE"),
+            sql,
+            command,
         }
     }
 }
