@@ -147,7 +147,17 @@ impl Context {
     }
 
     pub(crate) fn writable_board(&mut self) -> anyhow::Result<Arc<dyn Board>> {
-        self.require_writable()?;
+        self.board_writable_if(true)
+    }
+
+    /// Returns the board; a preview also works on a read-only one.
+    pub(crate) fn board_writable_if(
+        &mut self,
+        makes_changes: bool,
+    ) -> anyhow::Result<Arc<dyn Board>> {
+        if makes_changes {
+            self.require_writable()?;
+        }
         self.board()
     }
 

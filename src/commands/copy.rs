@@ -155,10 +155,7 @@ pub(crate) async fn apply(
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()> {
-    let here = match args.moves_now() || args.resume {
-        true => ctx.writable_board()?,
-        false => ctx.board()?,
-    };
+    let here = ctx.board_writable_if(args.moves_now() || args.resume)?;
     let other = args.to.as_ref().or(args.from.as_ref());
     let other = other.map_or("", String::as_str);
     let password_file = args.to_password_file.as_deref();

@@ -79,11 +79,7 @@ pub(crate) struct LoadArgs {
 pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()> {
     ctx.create_directory(&args.creation);
     let path = source(&ctx.config, &args.file)?;
-    // A dry run also works on a read-only board.
-    let board = match args.dry_run {
-        true => ctx.board()?,
-        false => ctx.writable_board()?,
-    };
+    let board = ctx.board_writable_if(!args.dry_run)?;
     let kind = ctx.config.board.value.url.kind();
     let lines = LineReader::open(path.as_deref(), ctx.config.max_details.value)?;
     let lines = DumpLines::open(lines, kind, &args).await?;

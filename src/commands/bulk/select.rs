@@ -76,10 +76,7 @@ impl PreviewArgs {
 
     /// Opens the board; a preview also works on a read-only board.
     pub(crate) fn board(&self, ctx: &mut Context) -> anyhow::Result<Arc<dyn Board>> {
-        match self.is_preview() {
-            true => ctx.board(),
-            false => ctx.writable_board(),
-        }
+        ctx.board_writable_if(!self.is_preview())
     }
 }
 

@@ -93,10 +93,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()>
     if let Some((problem, hint)) = problem(ctx, &args) {
         return Err(CommandError::usage(problem).hint(hint).into());
     }
-    let board = match args.act {
-        true => ctx.writable_board()?,
-        false => ctx.board()?,
-    };
+    let board = ctx.board_writable_if(args.act)?;
     let choice = &ctx.config.board.value;
     let title = match &choice.name {
         Some(name) => format!("{name} ({})", board.name()),

@@ -42,11 +42,7 @@ pub(crate) async fn run(
     is_dry: bool,
 ) -> anyhow::Result<()> {
     let source = source(&ctx.config, args.from.as_deref().unwrap_or("-"))?;
-    // A dry run also works on a read-only board.
-    let board = match is_dry {
-        true => ctx.board()?,
-        false => ctx.writable_board()?,
-    };
+    let board = ctx.board_writable_if(!is_dry)?;
     let max_details = ctx.config.max_details.value;
     let reader = LineReader::open(source.as_deref(), max_details)?;
     let lines = DraftLines::new(reader, max_details, trace);
