@@ -67,6 +67,9 @@ impl Exposition {
     }
 
     pub(crate) fn family(&mut self, name: &'static str) -> &mut Family {
+        if let Some(at) = self.families.iter().position(|it| it.name == name) {
+            return &mut self.families[at];
+        }
         let mut lines = FAMILIES.lines();
         let known = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         let (kind, help) = known
@@ -161,6 +164,18 @@ mod tests {
         # TYPE jobboard_up gauge
         jobboard_up{board="a\"b\\\\c\\n"} 1
         "##);
+    }
+
+    #[test]
+    fn family_that_is_named_again_has_one_head() {
+        let mut exposition = Exposition::new(&[]);
+        for verdict in ["stuck", "running"] {
+            let family = exposition.family("jobboard_load_balancers_pending");
+            family.add(&[("verdict", verdict)], 1.0);
+            exposition.value("jobboard_up", 1.0);
+        }
+        let text = exposition.into_text();
+        assert_eq!(text.matches("# TYPE").count(), 2, "{text}");
     }
 
     #[test]
