@@ -225,7 +225,7 @@ impl Settler {
                 Some(Err(error)) if error.is_about_the_claim() => {
                     let may_be_ours = item.is_unconfirmed && error.may_come_of(&item.decision);
                     // Otherwise the claim may have expired first.
-                    match may_be_ours && !item.attempt.held.lease.take_expiry() {
+                    match may_be_ours && !item.attempt.held.lease.has_expired() {
                         true => self.done(item),
                         false => self.lose(&item.attempt, &Lost::refused(error, Duration::ZERO)),
                     }

@@ -143,6 +143,8 @@ impl Supervisor {
                     // It ends after all other parts.
                     Ok(()) => Err(Halted::Broken),
                 },
+                // Each further claim would be lost immediately, and claimed again.
+                () = self.keeper.broken() => return Err(Halted::Broken),
                 never = self.shared.tend_guard() => match never {},
                 () = idle(&self.shared) => return Ok(StopReason::Idle),
             }

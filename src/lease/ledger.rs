@@ -5,7 +5,7 @@ use std::{
     future,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -28,6 +28,8 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Ledger {
     entries: Mutex<BTreeMap<u64, LedgerEntry>>,
+    /// Whether the keeper is gone. Changed under the lock of the entries.
+    is_closed: AtomicBool,
     /// The number of the next entry, never reused: an answer may still be in transit.
     next: AtomicU64,
     pub(super) changed: Notify,
@@ -74,6 +76,7 @@ impl Ledger {
         let has_session = board.capabilities().has_session_leases;
         Self {
             entries: Mutex::default(),
+            is_closed: AtomicBool::new(false),
             next: AtomicU64::new(0),
             changed: Notify::new(),
             has_session: has_session && !planted!(CountsFromTheLastConfirmation),
@@ -95,7 +98,9 @@ impl Ledger {
         // The keeper waits for the first renewal, or for the first loss.
         let others: Vec<_> = entries.values().map(moments).collect();
         let is_first = others.iter().all(|it| it[0] > due) || others.iter().all(|it| it[1] > end);
-        entries.insert(id, entry);
+        if !self.is_closed.load(Ordering::Relaxed) {
+            entries.insert(id, entry);
+        }
         drop(entries);
         if is_first {
             self.changed.notify_one();
@@ -107,9 +112,11 @@ impl Ledger {
         self.entries.lock().remove(&id);
     }
 
-    /// Removes all claims. Their holders learn that nothing renews them.
-    pub(super) fn clear(&self) {
-        self.entries.lock().clear();
+    /// Removes all claims, and rejects new ones. Their holders learn that nothing renews them.
+    pub(super) fn close(&self) {
+        let mut entries = self.entries.lock();
+        self.is_closed.store(true, Ordering::Relaxed);
+        entries.clear();
     }
 
     pub(super) fn guarded_command(&self, id: u64, label: Label) -> GuardedCommand {

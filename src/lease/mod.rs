@@ -8,7 +8,10 @@ mod tests;
 use std::{io, pin::pin, sync::Arc, time::Duration};
 
 use thiserror::Error;
-use tokio::{sync::oneshot, task::JoinSet};
+use tokio::{
+    sync::oneshot::{self, error::TryRecvError},
+    task::JoinSet,
+};
 
 use self::ledger::{Ledger, RenewalRound};
 use crate::{
@@ -71,7 +74,7 @@ pub(crate) struct Renewal {
 #[derive(Debug)]
 pub(crate) struct Keeper {
     ledger: Arc<Ledger>,
-    _task: JoinSet<()>,
+    task: JoinSet<()>,
 }
 
 impl Keeper {
@@ -84,17 +87,23 @@ impl Keeper {
         renewed: impl Fn(Renewal) + Send + 'static,
     ) -> Self {
         let ledger = Arc::new(Ledger::of(&*board));
-        let _task = JoinSet::from_iter([part(keep(board, Closing(Arc::clone(&ledger)), renewed))]);
-        Self { ledger, _task }
+        let task = JoinSet::from_iter([part(keep(board, Closing(Arc::clone(&ledger)), renewed))]);
+        Self { ledger, task }
+    }
+
+    /// Returns once nothing renews claims any more, which only a defect can cause.
+    pub(crate) async fn broken(&mut self) {
+        let _ = self.task.join_next().await;
     }
 
     /// Renews a claim that was requested at or after `asked`.
     pub(crate) fn hold(&self, claim: Claim, asked: Boottime) -> KeptLease {
-        let (id, lost) = self.ledger.add(claim, asked);
+        let (id, notice) = self.ledger.add(claim, asked);
         KeptLease {
             id,
             ledger: Arc::clone(&self.ledger),
-            lost,
+            notice: Some(notice),
+            loss: None,
         }
     }
 }
@@ -104,7 +113,10 @@ impl Keeper {
 pub(crate) struct KeptLease {
     id: u64,
     ledger: Arc<Ledger>,
-    lost: oneshot::Receiver<Lost>,
+    /// `None` after the notice.
+    notice: Option<oneshot::Receiver<Lost>>,
+    /// Noticed, and not taken yet.
+    loss: Option<Lost>,
 }
 
 impl KeptLease {
@@ -124,27 +136,49 @@ impl KeptLease {
         Ok(())
     }
 
-    /// Returns while the command can still be ended before the deadline.
+    /// Takes the loss while the command can still be ended before the deadline. Never returns after the loss was taken.
     ///
-    /// It can be cancelled and awaited again, but panics if the loss was already returned.
+    /// It can be cancelled and awaited again.
     pub(crate) async fn lost(&mut self) -> Lost {
-        // The keeper is gone, but the guard's limits still hold.
-        (&mut self.lost).await.unwrap_or_else(|_| Lost::Expired {
-            kill_at: Boottime::now(),
-            last: None,
-        })
+        if let Some(notice) = &mut self.notice {
+            let lost = notice.await.ok();
+            self.notice(lost);
+        }
+        match self.loss.take() {
+            Some(lost) => lost,
+            None => std::future::pending().await,
+        }
     }
 
-    /// Takes the loss; returns whether it is that no renewal reached the board in time.
-    pub(crate) fn take_expiry(&mut self) -> bool {
-        matches!(self.lost_by_now(), Some(Lost::Expired { .. }))
-    }
-
-    /// Takes the loss, if there is one. Checks the clock itself: the keeper may have slept through the expiry, as we
-    /// have.
+    /// Takes the loss, if there is one that was not taken before.
     pub(crate) fn lost_by_now(&mut self) -> Option<Lost> {
+        self.look();
+        self.loss.take()
+    }
+
+    /// Whether the claim may have expired: no renewal reached the board in time. The loss remains to be taken.
+    pub(crate) fn has_expired(&mut self) -> bool {
+        self.look();
+        matches!(self.loss, Some(Lost::Expired { .. }))
+    }
+
+    /// Checks the clock itself: the keeper may have slept through the expiry, as we have.
+    fn look(&mut self) {
         self.ledger.expire(None);
-        self.lost.try_recv().ok()
+        match self.notice.as_mut().map(oneshot::Receiver::try_recv) {
+            None | Some(Err(TryRecvError::Empty)) => {}
+            Some(lost) => self.notice(lost.ok()),
+        }
+    }
+
+    /// Without a keeper, nothing renews the claim, but the guard's limits still hold.
+    fn notice(&mut self, lost: Option<Lost>) {
+        let kill_at = Boottime::now();
+        let unrenewed = Lost::Expired {
+            kill_at,
+            last: None,
+        };
+        (self.notice, self.loss) = (None, Some(lost.unwrap_or(unrenewed)));
     }
 }
 
@@ -159,7 +193,7 @@ struct Closing(Arc<Ledger>);
 
 impl Drop for Closing {
     fn drop(&mut self) {
-        self.0.clear();
+        self.0.close();
     }
 }
 

@@ -276,15 +276,45 @@ async fn claims_can_be_added_and_removed_during_renewals() {
     drop(b);
 }
 
+fn is_unrenewed(lost: &Lost) -> bool {
+    matches!(lost, Lost::Expired { last: None, .. })
+}
+
 #[tokio::test(start_paused = true)]
-async fn claim_without_a_keeper_is_lost() {
+async fn claim_without_a_keeper_is_lost_once() {
     let _machine = simulated().await;
     let board = Renewals::new(true, &[Answer::Grant]);
     let keeper = board.keeper();
-    let mut lease = keeper.hold(claim("a", TERM), Boottime::now());
+    let [mut awaited, mut checked] =
+        ["a", "b"].map(|key| keeper.hold(claim(key, TERM), Boottime::now()));
+    assert!(checked.lost_by_now().is_none());
     drop(keeper);
-    assert!(matches!(
-        soon(lease.lost()).await,
-        Lost::Expired { last: None, .. }
-    ));
+    assert!(is_unrenewed(&soon(awaited.lost()).await));
+    assert!(awaited.lost_by_now().is_none(), "it was taken before");
+    assert!(checked.has_expired());
+    assert!(checked.lost_by_now().is_some_and(|it| is_unrenewed(&it)));
+    assert!(checked.lost_by_now().is_none(), "it was taken before");
+}
+
+#[tokio::test(start_paused = true)]
+async fn claims_are_lost_when_the_keeper_panics() {
+    let _machine = simulated().await;
+    let board = Scripted::renewing(true, |_| panic!("a planted defect"));
+    let mut keeper = Keeper::start(Arc::new(board));
+    let mut held = keeper.hold(claim("a", TERM), Boottime::now());
+    assert!(is_unrenewed(&soon(held.lost()).await));
+    soon(keeper.broken()).await;
+    let mut late = keeper.hold(claim("b", TERM), Boottime::now());
+    assert!(late.lost_by_now().is_some_and(|it| is_unrenewed(&it)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusal_is_no_expiry_and_stays_to_be_taken() {
+    let _machine = simulated().await;
+    let board = Renewals::new(true, &[Answer::Refuse("a")]);
+    let keeper = board.keeper();
+    let mut lease = keeper.hold(claim("a", TERM), Boottime::now());
+    board.asked_times(1).await;
+    assert!(!lease.has_expired());
+    assert!(matches!(lease.lost_by_now(), Some(Lost::Refused { .. })));
 }

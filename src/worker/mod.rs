@@ -154,7 +154,7 @@ pub(crate) async fn settle_leased(
     time::sleep(PAUSE).await;
     let answer = until_answered(since, async || match request().await {
         Err(error) if error.may_come_of(&settlement.decision) => {
-            let is_over = lease.as_mut().is_some_and(|it| it.take_expiry());
+            let is_over = lease.as_mut().is_some_and(|it| it.has_expired());
             Some((!is_over).then(|| Ok(Settled::default())))
         }
         Err(error) if error.is_away() => None,

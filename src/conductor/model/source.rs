@@ -70,7 +70,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "the conductor counts the remaining lease",
         "lease/ledger.rs",
         &["renew_at", "limits", "add", "expire", "confirm", "refuse"],
-        "1eafacd4",
+        "58a93210",
     ),
     (
         "the command ends before its deadline",
@@ -100,7 +100,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a conductor settles",
         "conductor/settler.rs",
         &["settle", "drop_lost"],
-        "5b91b28c",
+        "e43ff124",
     ),
     (
         "possible claims are released",
