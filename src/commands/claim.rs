@@ -34,7 +34,7 @@ use crate::{
     process::{clock::Boottime, signal::Signals},
     retry::RetryPolicy,
     suggest::{Hint, Suggestion},
-    worker::settle_leased,
+    worker::settling::settle_leased,
 };
 
 /// Claim a job

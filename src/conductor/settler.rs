@@ -22,7 +22,7 @@ use crate::{
     board::{BoardError, backlog::Candidate},
     job::{Aftermath, Decision, Failure, Settlement},
     lease::Lost,
-    worker::HeldJob,
+    worker::{HeldJob, settling::Earlier},
 };
 
 const MAX_SETTLEMENTS_PER_BATCH: usize = 256;
@@ -223,11 +223,16 @@ impl Settler {
                     self.done(item);
                 }
                 Some(Err(error)) if error.is_about_the_claim() => {
-                    let may_be_ours = item.is_unconfirmed && error.may_come_of(&item.decision);
-                    // Otherwise the claim may have expired first.
-                    match may_be_ours && !item.attempt.held.lease.has_expired() {
-                        true => self.done(item),
-                        false => self.lose(&item.attempt, &Lost::refused(error, Duration::ZERO)),
+                    let lease = &mut item.attempt.held.lease;
+                    let earlier = match item.is_unconfirmed {
+                        true => Earlier::of(&error, &item.decision, Some(lease)),
+                        false => Earlier::Refused,
+                    };
+                    match earlier {
+                        Earlier::Settled => self.done(item),
+                        Earlier::Unknown | Earlier::Refused => {
+                            self.lose(&item.attempt, &Lost::refused(error, Duration::ZERO));
+                        }
                     }
                 }
                 Some(Err(error)) if is_refusal(&error) => {

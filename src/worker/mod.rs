@@ -1,20 +1,16 @@
 //! Performs a claimed job as a command on this machine: one engine for `run`, `claim -- COMMAND` and `conduct`.
 
 pub(crate) mod foreground;
+pub(crate) mod settling;
 
 use std::{io, sync::Arc};
 
 use rustix::process::Signal;
 use thiserror::Error;
-use tokio::time::{self, Instant};
 
 use crate::{
-    board::{self, Board, BoardError, Settled, ext::the_answer},
-    job::{Fence, Job, Owner, Settlement},
-    lease::{
-        KeptLease, Lost,
-        reply::{PAUSE, until_answered},
-    },
+    job::{Fence, Job, Owner},
+    lease::{KeptLease, Lost},
     process::{
         child::Process,
         clock::Boottime,
@@ -131,74 +127,5 @@ impl Worker {
             Some(lost) => Err(lost.into()),
             None => end,
         }
-    }
-}
-
-/// Settles a job, and repeats without a reply. The request names its claim, so it takes effect at most once.
-///
-/// After the end of the lease, it is unknown whether the settlement came before the expiry.
-pub(crate) async fn settle_leased(
-    board: &dyn Board,
-    settlement: &Settlement,
-    mut lease: Option<&mut KeptLease>,
-) -> board::Result<Settled> {
-    let since = Instant::now();
-    let request = async || {
-        let answers = board.settle(std::slice::from_ref(settlement)).await?;
-        the_answer(board, answers)
-    };
-    let lost = match request().await {
-        Err(error @ BoardError::Unknown { .. }) => error,
-        answer => return answer,
-    };
-    time::sleep(PAUSE).await;
-    let answer = until_answered(since, async || match request().await {
-        Err(error) if error.may_come_of(&settlement.decision) => {
-            let is_over = lease.as_mut().is_some_and(|it| it.has_expired());
-            Some((!is_over).then(|| Ok(Settled::default())))
-        }
-        Err(error) if error.is_away() => None,
-        // Such an answer says nothing about the first request.
-        Err(error) if error.is_about_the_board() => Some(None),
-        answer => Some(Some(answer)),
-    });
-    answer.await.flatten().unwrap_or(Err(lost))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        board::testing::scripted::Scripted,
-        job::{Authority, Decision, JobKey, Owner},
-    };
-
-    fn lost() -> board::Result<Settled> {
-        let (board, source) = ("scripted".to_owned(), "no reply".into());
-        Err(BoardError::Unknown { board, source })
-    }
-
-    fn denied() -> board::Result<Settled> {
-        let (board, source) = ("scripted".to_owned(), "a password is required".into());
-        Err(BoardError::Denied { board, source })
-    }
-
-    async fn settle(answers: Vec<board::Result<Settled>>) -> board::Result<Settled> {
-        let board = Scripted::settling(answers);
-        let authority = Authority::Owner(Owner::new("ada").unwrap());
-        let settlement = Settlement::of(JobKey::new("one"), Decision::Consume, authority);
-        settle_leased(&board, &settlement, None).await
-    }
-
-    #[tokio::test]
-    async fn a_lost_reply_stays_unknown_until_the_board_answers_about_the_job() {
-        let unknown = |end| matches!(end, Err(BoardError::Unknown { .. }));
-        assert!(unknown(settle(vec![lost(), denied()]).await));
-        assert!(!unknown(settle(vec![denied()]).await));
-        let gone = || Err(BoardError::NoSuchJob);
-        assert!(settle(vec![lost(), lost(), gone()]).await.is_ok());
-        assert!(settle(vec![gone()]).await.is_err());
-        let claimed_by_other = settle(vec![lost(), Err(BoardError::Changed)]).await;
-        assert!(matches!(claimed_by_other, Err(BoardError::Changed)));
     }
 }

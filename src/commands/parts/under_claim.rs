@@ -25,7 +25,7 @@ use crate::{
     },
     retry::{AttemptContext, AttemptEnd, RetryPolicy},
     trace::Span,
-    worker::{HeldJob, NotPerformed, Worker, foreground::perform_here, settle_leased},
+    worker::{HeldJob, NotPerformed, Worker, foreground::perform_here, settling::settle_leased},
 };
 
 const EXPIRY: (Duration, Duration) = (

@@ -100,7 +100,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a conductor settles",
         "conductor/settler.rs",
         &["settle", "drop_lost"],
-        "e43ff124",
+        "3c3e18be",
     ),
     (
         "possible claims are released",

@@ -27,7 +27,7 @@ use crate::{
         simulation::{Standing, part_of},
     },
     retry::{AttemptContext, AttemptEnd},
-    worker::{HeldJob, Worker, foreground::perform_here, settle_leased},
+    worker::{HeldJob, Worker, foreground::perform_here, settling::settle_leased},
 };
 
 impl World {
