@@ -34,6 +34,7 @@ mod job;
 mod lease;
 mod logbook;
 mod names;
+mod optional;
 mod output;
 mod printable;
 mod problem;

@@ -13,7 +13,8 @@ use crate::commands::Cli;
 const SRC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 
 /// From the ground up: a module may import only modules before it. `lib.rs` alone imports all.
-const ORDER: [&str; 29] = [
+const ORDER: [&str; 30] = [
+    "optional",
     "watched_fd",
     "printable",
     "duration",

@@ -2,7 +2,7 @@
 
 pub(super) mod capture;
 
-use std::{convert::Infallible, future, io, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, sync::Arc, time::Duration};
 
 use rustix::process::Signal;
 use tokio::{
@@ -19,8 +19,9 @@ use super::{
     slots::{RELEASE_AFTER, Slot},
 };
 use crate::{
-    job::{CapturedOutput, Decision},
+    job::Decision,
     lease::Lost,
+    optional::or_never,
     process::{
         child::{Ended, GRACE, Process},
         clock::{self, Boottime},
@@ -94,11 +95,7 @@ impl JobAttempt {
                 history: &self.held.job.history,
                 max_attempts,
                 conductor: &shared.owner,
-                output: &|| {
-                    capture
-                        .as_ref()
-                        .map_or_else(CapturedOutput::default, Capture::captured)
-                },
+                output: &|| capture.as_ref().map(Capture::captured).unwrap_or_default(),
             };
             retry.judge(&end, context)
         });
@@ -264,22 +261,14 @@ impl JobRun<'_> {
 }
 
 async fn pump(capture: &mut Option<Capture>, shared: &Shared) -> Infallible {
-    match capture {
-        Some(capture) => capture.pump(&shared.status.reporter).await,
-        None => future::pending().await,
-    }
+    let reporter = &shared.status.reporter;
+    or_never(capture.as_mut().map(|it| it.pump(reporter))).await
 }
 
 async fn expired(timeout: Option<Duration>) -> Duration {
     // A timeout beyond the range of the clock never comes.
-    let moment = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    match (moment, timeout) {
-        (Some(moment), Some(limit)) => {
-            time::sleep_until(moment).await;
-            limit
-        }
-        _ => future::pending().await,
-    }
+    or_never(timeout.map(time::sleep)).await;
+    timeout.unwrap_or_default()
 }
 
 async fn turn<'a>(

@@ -21,6 +21,7 @@ use crate::{
     duration,
     job::ConductorReport,
     lease::Keeper,
+    optional::or_never,
     process::{
         child::GRACE,
         clock::{self, Boottime},
@@ -190,12 +191,6 @@ impl Supervisor {
             if !is_picking && self.attempts.is_empty() {
                 return Ok(());
             }
-            let over = async {
-                match hurry {
-                    Some(moment) => clock::sleep_until(moment).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 biased;
                 Some(over) = self.attempts.join_next() => over.map_err(|_| Halted::Broken)?,
@@ -204,7 +199,7 @@ impl Supervisor {
                     let _ = ended?;
                     is_picking = false;
                 }
-                () = over => {
+                () = or_never(hurry.map(clock::sleep_until)) => {
                     hurry = None;
                     self.abort_by(Boottime::now() + GRACE);
                 }

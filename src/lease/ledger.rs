@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    future,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -17,6 +16,7 @@ use super::Lost;
 use crate::{
     board::{self, Board, BoardError},
     job::Claim,
+    optional::or_never,
     process::{
         clock::{self, Boottime},
         group::ProcessGroup,
@@ -141,10 +141,7 @@ impl Ledger {
     pub(super) async fn some_loss(&self) {
         let limits = |entry: &LedgerEntry| entry.limits(self).terminate;
         let first = self.entries.lock().values().map(limits).min();
-        match first {
-            Some(moment) => clock::sleep_until(moment).await,
-            None => future::pending().await,
-        }
+        or_never(first.map(clock::sleep_until)).await;
     }
 
     pub(super) fn claims(&self) -> (Vec<u64>, Vec<Claim>) {

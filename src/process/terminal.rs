@@ -18,6 +18,7 @@ use super::{
     group::{ProcessGroup, Stat},
     signal::Signals,
 };
+use crate::optional::or_never;
 
 #[derive(Debug)]
 pub(crate) struct Terminal {
@@ -69,10 +70,7 @@ impl Terminal {
     }
 
     pub(crate) async fn event(&mut self) -> Signal {
-        match &mut self.events {
-            Some(events) => events.next().await,
-            None => std::future::pending().await,
-        }
+        or_never(self.events.as_mut().map(Signals::next)).await
     }
 
     pub(crate) async fn handle_signal(&mut self, event: Signal, process: &Process) {

@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use super::{HeldJob, NotPerformed, Worker};
 use crate::{
     lease::KeptLease,
+    optional::or_never,
     process::{
         child::{Ended, GRACE, Process},
         clock::Boottime,
@@ -88,7 +89,7 @@ impl ForegroundWatch<'_> {
                         return Ok(ended);
                     }
                 }
-                event = event(&mut self.terminal) => {
+                event = or_never(self.terminal.as_mut().map(|it| it.event())) => {
                     if let Some(terminal) = &mut self.terminal {
                         terminal.handle_signal(event, self.process).await;
                     }
@@ -115,12 +116,5 @@ impl ForegroundWatch<'_> {
         let is_second = (since + ECHO).is_past();
         group.signal(if is_second { Signal::KILL } else { signal });
         Ok(None)
-    }
-}
-
-async fn event(terminal: &mut Option<&mut Terminal>) -> Signal {
-    match terminal {
-        Some(terminal) => terminal.event().await,
-        None => std::future::pending().await,
     }
 }

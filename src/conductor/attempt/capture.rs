@@ -11,6 +11,7 @@ use self::sink::OutputSink;
 use crate::{
     conductor::progress::{LogItem, OutputStream, Reporter, Tag, not_kept},
     job::CapturedOutput,
+    optional::or_never,
     process::spawn::Pipes,
 };
 
@@ -132,10 +133,10 @@ impl Capture {
 
     async fn readable(&self) -> Option<usize> {
         let wait = |at: usize| async move {
-            match self.pipes.get(at).and_then(|pipe| pipe.from.as_ref()) {
-                Some(pipe) => pipe.readable().await.map_or(at, |()| at),
-                None => future::pending().await,
-            }
+            let pipe = self.pipes.get(at).and_then(|pipe| pipe.from.as_ref());
+            // A read returns the error.
+            let _ = or_never(pipe.map(Receiver::readable)).await;
+            at
         };
         if self.pipes.iter().all(|pipe| pipe.from.is_none()) {
             return None;

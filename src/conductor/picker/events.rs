@@ -10,6 +10,7 @@ use super::{EVENT_PAUSE, Picker};
 use crate::{
     board::{BoardError, Event, EventKind, Result, backlog::BacklogChange},
     conductor::slots::Slots,
+    optional::or_never,
     process::clock,
 };
 
@@ -59,8 +60,8 @@ impl Picker<'_> {
                 }
             }
             event = next(&mut self.events) => self.receive(event)?,
-            () = at(ripe) => {}
-            () = at(end_of_pause) => if end_of_pause <= Some(clock::wall()) {
+            () = or_never(ripe.map(at)) => {}
+            () = or_never(end_of_pause.map(at)) => if end_of_pause <= Some(clock::wall()) {
                 self.listed = None;
             },
             () = time::sleep(LOOK_ANYWAY), if self.hears_late => {}
@@ -83,10 +84,8 @@ impl Picker<'_> {
 
     fn receive(&mut self, event: Option<Result<Event>>) -> Result<()> {
         let event = event.unwrap_or_else(|| {
-            Err(BoardError::Unreachable {
-                board: self.shared.board.name().to_owned(),
-                source: "the event stream ended".into(),
-            })
+            let why = "the event stream ended";
+            Err(BoardError::unreachable(self.shared.board.name(), why))
         })?;
         if let Some(subject) = &event.subject {
             // The record may be fixed.
@@ -112,23 +111,15 @@ impl Picker<'_> {
 }
 
 async fn next(events: &mut Option<BoxStream<'_, Result<Event>>>) -> Option<Result<Event>> {
-    match events {
-        Some(events) => events.next().await,
-        None => std::future::pending().await,
-    }
+    or_never(events.as_mut().map(StreamExt::next)).await
 }
 
-async fn at(moment: Option<DateTime<Utc>>) {
-    match moment {
-        None => std::future::pending().await,
-        Some(moment) => {
-            let ahead = (moment - clock::wall()).to_std().unwrap_or_default();
-            // Checked again now and then, since that clock may be set.
-            let pause = match planted!(ReadsTheClockOnce) {
-                true => ahead,
-                false => ahead.min(Duration::from_secs(60)),
-            };
-            time::sleep(pause).await;
-        }
-    }
+async fn at(moment: DateTime<Utc>) {
+    let ahead = (moment - clock::wall()).to_std().unwrap_or_default();
+    // Checked again now and then, since that clock may be set.
+    let pause = match planted!(ReadsTheClockOnce) {
+        true => ahead,
+        false => ahead.min(Duration::from_secs(60)),
+    };
+    time::sleep(pause).await;
 }

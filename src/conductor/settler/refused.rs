@@ -10,6 +10,7 @@ use crate::{
     board::{BoardError, chain},
     conductor::{progress::Note, status::ConductorStatus},
     job::{JobKey, Unsettled},
+    optional::or_never,
 };
 
 /// The shortest and the longest pause before a retry, doubled each time.
@@ -72,10 +73,7 @@ impl RefusedSettlements {
             let end = Some(job.since + SETTLE_TIMEOUT).filter(|end| *end > now);
             [Some(job.again_at), end].into_iter().flatten()
         });
-        match moments.min() {
-            Some(moment) => time::sleep_until(moment).await,
-            None => std::future::pending().await,
-        }
+        or_never(moments.min().map(time::sleep_until)).await;
     }
 
     pub(crate) fn take_due(&mut self) -> Vec<DueSettlement> {

@@ -1,0 +1,9 @@
+//! Awaits a future that may be missing.
+
+/// Waits forever without a future, such as in a branch of `select!`.
+pub(crate) async fn or_never<F: Future>(future: Option<F>) -> F::Output {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}
