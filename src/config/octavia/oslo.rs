@@ -8,9 +8,11 @@ use std::{
     collections::{BTreeMap, HashMap},
     path::Path,
     str::FromStr,
+    sync::LazyLock,
 };
 
 use anyhow::{Context as _, bail, ensure};
+use regex::Regex;
 
 use crate::{
     bounded_read::file_or_pipe,
@@ -26,6 +28,10 @@ const MOST_NAMES: u32 = 10_000;
 const LARGEST: usize = 1 << 20;
 
 const DEFAULT: &str = "DEFAULT";
+
+/// `$$`, `$NAME` or `${NAME}`. Any other `$` stands for itself.
+static REFERENCE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?-u)\$(?:\$|([A-Za-z_][\w.]*)|\{([A-Za-z_][\w.]*)\})").ok());
 
 pub(super) struct Oslo<'a> {
     values: HashMap<(String, String), OsloValue>,
@@ -72,26 +78,13 @@ impl<'a> Oslo<'a> {
 
     /// Merges the text of a file. No error repeats a line, which may hold a password.
     pub(super) fn parse_file(&mut self, path: &Path, text: &str) -> anyhow::Result<()> {
-        let mut group: Option<String> = None;
-        let mut open: Option<Open> = None;
-        let values = &mut self.values;
-        let mut close = |open: &mut Option<Open>, group: &Option<String>| {
-            let Some(Open { key, lines, place }) = open.take() else {
-                return Ok(());
-            };
-            let Some(group) = group else {
-                bail!("{place}: the option comes before any [GROUP]");
-            };
-            let text = lines.join("\n");
-            values.insert((group_key(group), key), OsloValue { text, place });
-            Ok(())
-        };
         ensure!(
             !text.starts_with('\u{feff}'),
             "{}:1: the file begins with a byte order mark, which Octavia cannot read either",
             path.display()
         );
         let text = text.replace("\r\n", "\n");
+        let (mut group, mut open) = (None, None::<&mut OsloValue>);
         for (at, line) in text.split(['\n', '\r']).enumerate() {
             let place = format!("{}:{}", path.display(), at + 1);
             let line = line.trim_end();
@@ -99,31 +92,30 @@ impl<'a> Oslo<'a> {
                 let Some(open) = &mut open else {
                     bail!("{place}: the continuation line follows no option");
                 };
-                open.lines.push(line.trim_start().to_owned());
+                open.text.push('\n');
+                open.text.push_str(line.trim_start());
                 continue;
             }
-            close(&mut open, &group)?;
+            open = None;
             if let Some(rest) = line.strip_prefix('[') {
                 let name = rest.strip_suffix(']').filter(|name| !name.is_empty());
-                let name =
-                    name.with_context(|| format!("{place}: a group has the form [GROUP]"))?;
-                group = Some(name.to_owned());
+                let name = name.with_context(|| format!("{place}: a group has the form [GROUP]"));
+                group = Some(group_key(name?));
             } else if !line.is_empty() && !line.starts_with(['#', ';']) {
                 let (key, value) = line
                     .split_once([':', '='])
                     .with_context(|| format!("{place}: an option has the form KEY = VALUE"))?;
-                ensure!(
-                    !key.trim().is_empty(),
-                    "{place}: the key before `=` is missing"
-                );
-                open = Some(Open {
-                    key: key.trim().to_owned(),
-                    lines: vec![unquoted(value.trim()).to_owned()],
-                    place,
-                });
+                let (key, text) = (key.trim().to_owned(), unquoted(value.trim()).to_owned());
+                ensure!(!key.is_empty(), "{place}: the key before `=` is missing");
+                let Some(group) = group.clone() else {
+                    bail!("{place}: the option comes before any [GROUP]");
+                };
+                let value = OsloValue { text, place };
+                let entry = self.values.entry((group, key)).insert_entry(value);
+                open = Some(entry.into_mut());
             }
         }
-        close(&mut open, &group)
+        Ok(())
     }
 
     pub(super) fn value(&self, group: &str, name: &str) -> anyhow::Result<Option<OsloValue>> {
@@ -170,22 +162,21 @@ impl<'a> Oslo<'a> {
     fn substitute(&self, text: &str, group: &str, depth: usize) -> anyhow::Result<String> {
         ensure!(depth < DEEPEST, "the value refers to itself");
         let text = text.replace("\\$", "$$");
-        let (mut whole, mut rest) = (String::new(), text.as_str());
-        while let Some((before, behind)) = rest.split_once('$') {
-            whole.push_str(before);
-            rest = match reference(behind) {
-                Reference::Dollar(rest) => {
-                    whole.push('$');
-                    rest
-                }
-                Reference::Name(name, rest) => {
-                    whole.push_str(&self.referred(name, group, depth)?);
-                    ensure!(whole.len() <= LARGEST, "the value is too long");
-                    rest
-                }
-            };
+        if !text.contains('$') {
+            return Ok(text);
         }
-        whole.push_str(rest);
+        let (mut whole, mut end) = (String::new(), 0);
+        for found in REFERENCE.iter().flat_map(|it| it.captures_iter(&text)) {
+            let place = found.get_match();
+            whole.push_str(&text[end..place.start()]);
+            end = place.end();
+            match found.get(1).or(found.get(2)) {
+                Some(name) => whole.push_str(&self.referred(name.as_str(), group, depth)?),
+                None => whole.push('$'),
+            }
+            ensure!(whole.len() <= LARGEST, "the value is too long");
+        }
+        whole.push_str(&text[end..]);
         Ok(whole)
     }
 
@@ -215,31 +206,6 @@ impl<'a> Oslo<'a> {
     }
 }
 
-enum Reference<'t> {
-    Dollar(&'t str),
-    Name(&'t str, &'t str),
-}
-
-fn reference(behind: &str) -> Reference<'_> {
-    if let Some(rest) = behind.strip_prefix('$') {
-        return Reference::Dollar(rest);
-    }
-    let inside = behind.strip_prefix('{');
-    let from = inside.unwrap_or(behind);
-    let is_start = |byte: u8| byte == b'_' || byte.is_ascii_alphabetic();
-    let is_part = |byte: &u8| is_start(*byte) || *byte == b'.' || byte.is_ascii_digit();
-    let length = match from.bytes().next() {
-        Some(first) if is_start(first) => from.bytes().take_while(is_part).count(),
-        _ => 0,
-    };
-    let (name, rest) = from.split_at(length);
-    match (name, inside, rest.strip_prefix('}')) {
-        ("", ..) | (_, Some(_), None) => Reference::Dollar(behind),
-        (name, None, _) => Reference::Name(name, rest),
-        (name, Some(_), Some(rest)) => Reference::Name(name, rest),
-    }
-}
-
 /// Group names ignore case, except for the default group.
 fn group_key(group: &str) -> String {
     match group {
@@ -248,20 +214,11 @@ fn group_key(group: &str) -> String {
     }
 }
 
-struct Open {
-    key: String,
-    lines: Vec<String>,
-    place: String,
-}
-
 fn unquoted(value: &str) -> &str {
-    let quote = value
-        .chars()
-        .next()
-        .filter(|first| matches!(first, '"' | '\''));
-    match quote {
-        Some(quote) if value.ends_with(quote) => value.get(1..value.len() - 1).unwrap_or_default(),
-        _ => value,
+    let is_quoted = |quote: &char| value.starts_with(*quote) && value.ends_with(*quote);
+    match ['"', '\''].iter().any(is_quoted) {
+        true => value.get(1..value.len() - 1).unwrap_or_default(),
+        false => value,
     }
 }
 
