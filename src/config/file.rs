@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow, bail, ensure};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use toml::Value;
 
 use super::{Source, Sourced, environment::Environment, limit};
@@ -26,8 +26,11 @@ pub(super) struct ConfigFile {
 #[serde(deny_unknown_fields)]
 struct Content {
     default: Option<String>,
-    op_timeout: Option<Timeout>,
-    max_details: Option<Size>,
+    #[serde(default, deserialize_with = "op_timeout")]
+    op_timeout: Option<Duration>,
+    /// In bytes.
+    #[serde(default, deserialize_with = "max_details")]
+    max_details: Option<u64>,
     #[serde(default)]
     board: BTreeMap<String, BoardTable>,
 }
@@ -100,11 +103,11 @@ impl ConfigFiles {
     }
 
     pub(super) fn op_timeout(&self) -> Option<Sourced<Duration>> {
-        self.first(|content| content.op_timeout.as_ref().map(|timeout| timeout.0))
+        self.first(|content| content.op_timeout)
     }
 
     pub(super) fn max_details(&self) -> Option<Sourced<u64>> {
-        self.first(|content| content.max_details.as_ref().map(|size| size.0))
+        self.first(|content| content.max_details)
     }
 
     fn first<T>(&self, pick: impl Fn(&Content) -> Option<T>) -> Option<Sourced<T>> {
@@ -229,42 +232,30 @@ fn without_value(message: &str) -> String {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(try_from = "Value")]
-struct Timeout(Duration);
-
-impl TryFrom<Value> for Timeout {
-    type Error = String;
-
-    fn try_from(value: Value) -> Result<Self, String> {
-        let Value::String(text) = value else {
-            return Err("op_timeout must be a string such as \"5s\"".to_owned());
-        };
-        let timeout = duration::parse(&text).map_err(|error| format!("op_timeout: {error}"))?;
-        limit::check_op_timeout(timeout)
-            .map(Self)
-            .map_err(|problem| format!("op_timeout: {problem}"))
-    }
+fn op_timeout<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Duration>, D::Error> {
+    let read = match Value::deserialize(reader)? {
+        Value::String(text) => duration::parse(&text).map_err(|error| error.to_string()),
+        _ => {
+            return Err(D::Error::custom(
+                "op_timeout must be a string such as \"5s\"",
+            ));
+        }
+    };
+    let timeout = read.and_then(|it| limit::check_op_timeout(it).map_err(str::to_owned));
+    let timeout = timeout.map_err(|problem| D::Error::custom(format!("op_timeout: {problem}")));
+    timeout.map(Some)
 }
 
-#[derive(Deserialize)]
-#[serde(try_from = "Value")]
-struct Size(u64);
-
-impl TryFrom<Value> for Size {
-    type Error = &'static str;
-
-    fn try_from(value: Value) -> Result<Self, &'static str> {
-        let bytes = match value {
-            Value::Integer(bytes) => u64::try_from(bytes).ok(),
-            Value::String(text) => size::parse(&text),
-            _ => None,
-        };
-        bytes.filter(|bytes| *bytes > 0).map(Self).ok_or(
-            "max_details must be a number of bytes or a string such as \"512KiB\", \"1MiB\" or \
-             \"1GiB\"",
-        )
-    }
+fn max_details<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u64>, D::Error> {
+    let bytes = match Value::deserialize(reader)? {
+        Value::Integer(bytes) => u64::try_from(bytes).ok(),
+        Value::String(text) => size::parse(&text),
+        _ => None,
+    };
+    let wrong = "max_details must be a number of bytes or a string such as \"512KiB\", \"1MiB\" or \
+                 \"1GiB\"";
+    let bytes = bytes.filter(|bytes| *bytes > 0);
+    bytes.map(Some).ok_or_else(|| D::Error::custom(wrong))
 }
 
 /// The `password_command`: a program and its arguments.
