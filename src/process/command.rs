@@ -39,17 +39,12 @@ impl NotRun {
     pub(crate) fn because(program: &Path, source: io::Error) -> Self {
         use io::ErrorKind as Kind;
         let program = program.to_owned();
-        // The standard library has no kind for these.
-        let has_no_room = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
-        match source.kind() {
-            _ if source
-                .raw_os_error()
-                .is_some_and(|it| has_no_room.contains(&it)) =>
-            {
+        match (Errno::from_io_error(&source), source.kind()) {
+            // The standard library has no kind for the first two.
+            (Some(Errno::MFILE | Errno::NFILE), _) | (_, Kind::OutOfMemory | Kind::WouldBlock) => {
                 Self::Failed { program, source }
             }
-            Kind::NotFound | Kind::NotADirectory => Self::NotFound { program },
-            Kind::OutOfMemory | Kind::WouldBlock => Self::Failed { program, source },
+            (_, Kind::NotFound | Kind::NotADirectory) => Self::NotFound { program },
             _ => Self::NotExecutable { program, source },
         }
     }
@@ -98,15 +93,25 @@ impl CommandSpec {
             .map(|directory| Path::new(".").join(directory))
             .collect();
         Ok(Self {
-            program: find(name, &directories)?,
-            argv: argv.to_vec(),
-            env: Vec::new(),
-            cwd: None,
             input: Input::Inherit,
             output: OutputTarget::Inherit,
             errors: OutputTarget::Inherit,
-            details: None,
+            ..Self::quiet(find(name, &directories)?, argv.to_vec())
         })
+    }
+
+    /// A command without input and output.
+    pub(crate) fn quiet(program: PathBuf, argv: Vec<OsString>) -> Self {
+        Self {
+            program,
+            argv,
+            env: Vec::new(),
+            cwd: None,
+            input: Input::Nothing,
+            output: OutputTarget::Discard,
+            errors: OutputTarget::Discard,
+            details: None,
+        }
     }
 
     pub(crate) fn introduce(

@@ -12,7 +12,7 @@ use rustix::fs::{Access, AtFlags, FileType, accessat};
 use super::{ExecutionPolicy, Forbidden, Glob, Programs, Variables, fits};
 use crate::{
     job::{MOST_HANDLERS, PublishedPolicy},
-    trust::{CheckedPath, OtherWriters, Trust, Untrusted, is_absent, kind},
+    trust::{CheckedPath, OtherWriters, Trust, Untrusted, is_absent, kind, unreadable},
 };
 
 /// Directories of programs for all users: never a handler directory.
@@ -80,13 +80,8 @@ pub(crate) struct Directory(PathBuf);
 
 impl Directory {
     pub(crate) fn new(directory: &Path) -> Result<Self, Untrusted> {
-        let handlers =
-            Self(
-                std::path::absolute(directory).map_err(|source| Untrusted::Unseen {
-                    path: directory.to_owned(),
-                    source,
-                })?,
-            );
+        let path = std::path::absolute(directory);
+        let handlers = Self(path.map_err(|source| unreadable(directory, source))?);
         handlers.directory().map(|_| handlers)
     }
 

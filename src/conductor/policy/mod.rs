@@ -29,7 +29,7 @@ pub(crate) use self::{
 };
 use crate::{
     job::{Job, PublishedCommand, PublishedPolicy},
-    process::command::{CommandSpec, Input, NotRun, OutputTarget, details_text, find},
+    process::command::{CommandSpec, Input, NotRun, details_text, find},
     retry::RetryPolicy,
 };
 
@@ -138,7 +138,11 @@ impl ExecutionPolicy {
     /// A handler overrides a command: the operator chose it, not the poster.
     pub(crate) fn plan(&self, job: &Job) -> Result<ExecutionPlan, Forbidden> {
         if let Some(handler) = self.handler(job)? {
-            return handled(handler, job);
+            let limits = job.details.as_ref().map(JobLimits::read).transpose()?;
+            return Ok(ExecutionPlan {
+                command: Ok(handler),
+                limits: limits.unwrap_or_default(),
+            });
         }
         let request = self.request(job)?;
         let found = self.program(&request)?;
@@ -146,15 +150,12 @@ impl ExecutionPolicy {
         let env = request.env.into_iter();
         let env = env.map(|(name, value)| (name.into(), Some(value.into())));
         let stdin = request.stdin.map(String::into_bytes);
+        let argv = request.command.into_iter().map(OsString::from);
         let command = found.map(|program| CommandSpec {
-            program,
-            argv: request.command.into_iter().map(OsString::from).collect(),
             env: env.collect(),
             cwd: request.cwd,
             input: stdin.map_or(Input::Nothing, Input::Text),
-            output: OutputTarget::Discard,
-            errors: OutputTarget::Discard,
-            details: None,
+            ..CommandSpec::quiet(program, argv.collect())
         });
         Ok(ExecutionPlan { command, limits })
     }
@@ -207,8 +208,9 @@ impl ExecutionPolicy {
         }
     }
 
-    fn handler(&self, job: &Job) -> Result<Option<HandlerCommand>, Forbidden> {
-        let program = match &self.handlers {
+    /// Returns the operator's command for a job. It reads the details as its input.
+    fn handler(&self, job: &Job) -> Result<Option<CommandSpec>, Forbidden> {
+        let found = match &self.handlers {
             Some(Handlers::ForEach { .. }) if job.book.is_some() => return Err(Forbidden::Flow),
             Some(Handlers::ForEach {
                 program,
@@ -219,18 +221,20 @@ impl ExecutionPolicy {
                     Some(_) => why_not(program),
                     None => problem.clone(),
                 };
-                let (program, argv) = (program.clone(), argv.clone());
-                return match problem {
-                    Some(problem) => Err(Forbidden::Refused(problem)),
-                    None => Ok(Some(HandlerCommand { program, argv })),
-                };
+                match problem {
+                    Some(problem) => return Err(Forbidden::Refused(problem)),
+                    None => Some((program.clone(), argv.clone())),
+                }
             }
-            Some(handlers) if handlers::is_name(&job.name) => handlers.find(&job.name)?,
+            Some(handlers) if handlers::is_name(&job.name) => {
+                let program = handlers.find(&job.name)?;
+                program.map(|it| (it.clone(), vec![it.into_os_string()]))
+            }
             _ => None,
         };
-        Ok(program.map(|program| {
-            let argv = vec![program.clone().into_os_string()];
-            HandlerCommand { program, argv }
+        Ok(found.map(|(program, argv)| CommandSpec {
+            input: Input::Text(details_text(job.details().as_deref()).into_bytes()),
+            ..CommandSpec::quiet(program, argv)
         }))
     }
 }
@@ -256,30 +260,4 @@ fn fits(globs: &[Glob], text: &OsStr) -> bool {
 fn why_not(program: &Path) -> Option<String> {
     let found = find(program.as_os_str(), &[]);
     found.err().map(|error| error.to_string())
-}
-
-/// The operator's program for a job, and its arguments.
-struct HandlerCommand {
-    program: PathBuf,
-    argv: Vec<OsString>,
-}
-
-fn handled(handler: HandlerCommand, job: &Job) -> Result<ExecutionPlan, Forbidden> {
-    let details = job.details();
-    let details = details.as_deref();
-    Ok(ExecutionPlan {
-        limits: (job.details.as_ref().map(JobLimits::read))
-            .transpose()?
-            .unwrap_or_default(),
-        command: Ok(CommandSpec {
-            program: handler.program,
-            argv: handler.argv,
-            env: Vec::new(),
-            cwd: None,
-            input: Input::Text(details_text(details).into_bytes()),
-            output: OutputTarget::Discard,
-            errors: OutputTarget::Discard,
-            details: None,
-        }),
-    })
 }
