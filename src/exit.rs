@@ -13,18 +13,18 @@ use std::{
 
 use serde::Serialize;
 
+use self::hint::JobHint;
 pub(crate) use self::{
     command_error::{CommandError, MendEnd},
     plugin::{PluginState, without_bars},
     trying::{Trying, verb},
 };
-use self::{hint::JobHint, plugin::PluginFailure};
 pub(crate) use crate::board::chain;
 use crate::{
     board::BoardError,
     lease::Lost,
     logbook::LogbookError,
-    output::{Closed, Output, Tone, answer, complain_json, complain_of},
+    output::{Closed, Output, Tone, complain_json, complain_of},
     suggest::Suggestion,
 };
 
@@ -91,9 +91,7 @@ impl ErrorPrinter {
         }
         if self.command.as_deref() == Some(PLUGIN) {
             let state = PluginState::of(&judge(&error));
-            let failed = PluginFailure::new(state, self.worded(&error));
-            // The exit code matters even if stderr is closed.
-            let _ = answer(&failed.lines(), self.is_json.then_some(&failed));
+            state.report(&self.worded(&error), self.is_json);
             return ExitCode::from(state.code());
         }
         self.print_error(&error);
@@ -213,14 +211,12 @@ fn judge_cause(cause: &(dyn StdError + 'static), trying: Option<&Trying>) -> Opt
         };
         return Some(ErrorClass::new(kind, hint::of_logbook(error, trying)));
     }
-    match cause.downcast_ref::<Lost>() {
-        // Another client may hold the claim by then.
-        Some(Lost::Expired { last: None, .. }) => {
-            let way_out = hint::of_board(&BoardError::Changed, trying);
-            Some(ErrorClass::new((REJECTED, "changed"), way_out))
-        }
-        _ => None,
-    }
+    let Some(Lost::Expired { last: None, .. }) = cause.downcast_ref() else {
+        return None;
+    };
+    // Another client may hold the claim by then.
+    let way_out = hint::of_board(&BoardError::Changed, trying);
+    Some(ErrorClass::new((REJECTED, "changed"), way_out))
 }
 
 fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<ErrorClass> {

@@ -1,10 +1,10 @@
 //! The exit codes and output of a monitoring plugin.
 
 use serde::Serialize;
+use serde_json::json;
 
 use super::{ErrorClass, PrintedError, UNREACHABLE};
-use crate::names::named;
-use crate::suggest::Suggestion;
+use crate::{names::named, output::answer};
 
 named! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -37,34 +37,23 @@ impl PluginState {
             _ => Self::Unknown,
         }
     }
-}
 
-#[derive(Debug, Serialize)]
-pub(super) struct PluginFailure {
-    state: PluginState,
-    code: u8,
-    summary: String,
-    kind: &'static str,
-    hint: Option<String>,
-    commands: Vec<Suggestion>,
-}
-
-impl PluginFailure {
-    pub(super) fn new(state: PluginState, error: PrintedError) -> Self {
-        Self {
-            state,
-            code: state.code(),
-            summary: error.message,
-            kind: error.kind,
-            hint: error.hint,
-            commands: error.commands,
-        }
-    }
-
-    pub(super) fn lines(&self) -> Vec<String> {
-        let first = format!("{} - {}", self.state, self.summary);
-        let lines = [Some(first), self.hint.clone()].into_iter().flatten();
-        lines.map(|line| without_bars(&line)).collect()
+    /// Prints an error in the form of a plugin.
+    pub(super) fn report(self, error: &PrintedError, is_json: bool) {
+        let PrintedError { message, hint, .. } = error;
+        let first = format!("{self} - {message}");
+        let lines = [Some(&first), hint.as_ref()].into_iter().flatten();
+        let lines: Vec<_> = lines.map(|line| without_bars(line)).collect();
+        let object = json!({
+            "state": self,
+            "code": self.code(),
+            "summary": message,
+            "kind": error.kind,
+            "hint": hint,
+            "commands": error.commands,
+        });
+        // The exit code matters even if the output is closed.
+        let _ = answer(&lines, is_json.then_some(&object));
     }
 }
 
