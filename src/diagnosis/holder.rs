@@ -47,18 +47,16 @@ impl Holder {
     /// Only conductors hold claims without expiry under the name of a process. On another machine such an owner is
     /// therefore dead unless it is a running conductor.
     pub(crate) fn of(owner: &Owner, lease: ClaimEnd, runners: &[Runner]) -> Self {
-        let known = || runners.iter().enumerate();
-        let mut known = known().filter(|(_, it)| it.conductor.owner.is(owner));
-        if let Some((first, runner)) = known.next() {
-            let living = [(first, runner)]
-                .into_iter()
-                .chain(known)
-                .find(|(_, it)| !it.is_silent);
-            return match living {
+        let known = runners.iter().enumerate();
+        let mut known = known
+            .filter(|(_, it)| it.conductor.owner.is(owner))
+            .peekable();
+        if let Some((_, first)) = known.peek().copied() {
+            return match known.find(|(_, it)| !it.is_silent) {
                 Some((at, _)) => Self::Conductor(at),
                 None => Self::Dead {
-                    host: runner.conductor.host.clone(),
-                    death: runner.death(),
+                    host: first.conductor.host.clone(),
+                    death: first.death(),
                 },
             };
         }
@@ -134,27 +132,30 @@ struct Suspect {
     pause: Duration,
 }
 
-/// Returns the least time left on a renewed claim, and how long to watch the claim to be sure.
-pub(crate) fn least_left(
+/// Returns how long to watch a claim that should have been renewed by now.
+pub(crate) fn doubt(
     holding: &Holding,
     conductor: Option<&Runner>,
     has_peers: bool,
     octavia: Option<Expiry>,
-) -> Option<(Duration, Duration)> {
+) -> Option<Duration> {
     let is_timed = holding.lease == ClaimEnd::Timed;
     let owner = holding.owner.as_ref().filter(|_| is_timed)?;
-    // `jobboard` numbers its claims.
-    if holding.fence.is_none() {
-        let least = octavia.map_or(LEAST_OF_PEERS, Expiry::quarter);
-        return has_peers.then_some((least, SHORTEST));
-    }
-    if let Some(lease) = conductor.and_then(Runner::lease) {
+    let (left, is_of_peer) = (holding.expires_in?, holding.fence.is_none());
+    let (least, pause) = match conductor.and_then(Runner::lease) {
+        // `jobboard` numbers its claims.
+        _ if is_of_peer && !has_peers => return None,
+        _ if is_of_peer => (octavia.map_or(LEAST_OF_PEERS, Expiry::quarter), SHORTEST),
         // Conductors renew when two thirds are left.
-        return Some((lease / 3, SHORTEST));
-    }
-    // Only processes renew theirs. The lease is unknown, but a claim with this much left is renewed within half of it.
-    let left = holding.expires_in?;
-    process_of(&owner.text()).map(|_| (USUAL_LEASE / 3, left / 2))
+        Some(lease) => (lease / 3, SHORTEST),
+        // Only processes renew theirs. The lease is unknown, but a claim with this much left is renewed within half of
+        // it.
+        None => {
+            process_of(&owner.text())?;
+            (USUAL_LEASE / 3, left / 2)
+        }
+    };
+    (left < least).then_some(pause)
 }
 
 impl Recheck {

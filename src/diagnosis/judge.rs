@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::{
     Cause, CauseSubject, Snapshot,
     causes::{CLAIMED, NO_OWNER, RefusedJob},
-    holder::{Death, Holder, is_copy_of_move, is_move_over, least_left},
+    holder::{Death, Holder, doubt, is_copy_of_move, is_move_over},
     runner::{Runner, RunnerAnswer},
     signature::signature,
 };
@@ -78,9 +78,9 @@ impl Answers {
     fn add(&mut self, runner: &Runner, answer: RunnerAnswer) {
         self.count += 1;
         match answer {
-            RunnerAnswer::Accepts { spent } => {
+            RunnerAnswer::Accepts { is_spent } => {
                 self.takes = true;
-                self.is_fresh |= spent.is_none();
+                self.is_fresh |= !is_spent;
                 self.free += runner.conductor.free();
             }
             RunnerAnswer::Refuses { reason, remedy } if self.refusal.is_none() => {
@@ -91,7 +91,7 @@ impl Answers {
                 });
             }
             RunnerAnswer::Unknown(_) => self.is_unknown = true,
-            RunnerAnswer::Refuses { .. } | RunnerAnswer::Skips(_) | RunnerAnswer::NoCommand(_) => {}
+            RunnerAnswer::Refuses { .. } | RunnerAnswer::Skips(_) => {}
         }
     }
 }
@@ -134,7 +134,10 @@ impl Snapshot {
         let also = on_board.map(|job| self.further_problems(job, &main));
         let pause = entry.holding().filter(|_| main.code == Code::Running);
         Judged {
-            pause: pause.and_then(|holding| self.doubt(holding)),
+            pause: pause.and_then(|holding| {
+                let runner = self.runner_with(holding);
+                doubt(holding, runner, self.peers.is_some(), self.octavia_expiry)
+            }),
             main,
             also: also.unwrap_or_default(),
             will_run,
@@ -195,18 +198,6 @@ impl Snapshot {
             return (Cause::new(Code::OwnerDead, about), lapses);
         }
         (Cause::of(Code::Running), true)
-    }
-
-    /// Returns how long to watch a claim that should have been renewed by now.
-    fn doubt(&self, holding: &Holding) -> Option<Duration> {
-        let (owner, left) = (holding.owner.as_ref()?, holding.expires_in?);
-        let runner = match self.holder(owner, holding.lease) {
-            Holder::Conductor(at) => Some(&self.runners[at]),
-            Holder::Dead { .. } | Holder::Other => None,
-        };
-        let (has_peers, octavia) = (self.peers.is_some(), self.octavia_expiry);
-        let (least, pause) = least_left(holding, runner, has_peers, octavia)?;
-        (left < least).then_some(pause)
     }
 
     fn waiting(&self, entry: &Entry, job: &Job) -> (Cause, bool) {
@@ -295,9 +286,7 @@ impl Snapshot {
         }
         also
     }
-}
 
-impl Snapshot {
     pub(crate) fn blocks_posters(&self, job: &Job) -> Option<Cause> {
         let blocks = |expiry: Expiry| expiry.in_the_way(job.created_on?, self.now);
         self.octavia_expiry.and_then(blocks)?;

@@ -53,12 +53,11 @@ pub(crate) struct Runner {
 
 pub(crate) enum RunnerAnswer {
     Accepts {
-        /// The retry limit, if the conductor would only trash the job because of it.
-        spent: Option<u32>,
+        /// Whether the conductor would only trash the job because of its retry limit.
+        is_spent: bool,
     },
-    /// Its filters exclude the job, or it claims no more.
+    /// It has no command for the job, its filters exclude the job, or it claims no more.
     Skips(String),
-    NoCommand(String),
     Refuses {
         reason: String,
         remedy: String,
@@ -70,10 +69,9 @@ impl RunnerAnswer {
     pub(crate) fn reason(&self) -> Option<&str> {
         match self {
             Self::Accepts { .. } => None,
-            Self::Skips(reason)
-            | Self::NoCommand(reason)
-            | Self::Refuses { reason, .. }
-            | Self::Unknown(reason) => Some(reason),
+            Self::Skips(reason) | Self::Refuses { reason, .. } | Self::Unknown(reason) => {
+                Some(reason)
+            }
         }
     }
 }
@@ -172,7 +170,7 @@ impl Runner {
         let (policy, filters) = match &self.decides_by {
             Ok(decides_by) => decides_by,
             // TaskFlow conductors run jobs that have a logbook.
-            Err(_) if job.book.is_some() => return RunnerAnswer::Accepts { spent: None },
+            Err(_) if job.book.is_some() => return RunnerAnswer::Accepts { is_spent: false },
             Err(unknown) => return RunnerAnswer::Unknown(unknown.clone()),
         };
         if !filters.matches(entry, now) {
@@ -180,7 +178,7 @@ impl Runner {
         }
         match admit(policy, job) {
             Ok(()) => RunnerAnswer::Accepts {
-                spent: self.spent(policy, job),
+                is_spent: self.is_spent(policy, job),
             },
             Err(against) => {
                 let reason = against.to_string();
@@ -189,19 +187,20 @@ impl Runner {
                         reason,
                         remedy: it.remedy(),
                     },
-                    Rejection::Policy(_) => RunnerAnswer::NoCommand(reason),
+                    Rejection::Policy(_) => RunnerAnswer::Skips(reason),
                     Rejection::Record(_) | Rejection::Pause(_) => RunnerAnswer::Unknown(reason),
                 }
             }
         }
     }
 
-    fn spent(&self, policy: &ExecutionPolicy, job: &Job) -> Option<u32> {
-        let takes = self.conductor.report.takes.as_ref()?;
-        let own = policy.plan(job).ok();
-        let own = own.and_then(|plan| plan.limits.max_attempts);
-        let most = retry_limit(own, takes.max_attempts, takes.max_attempts_max);
-        (job.history.attempts >= most).then_some(most)
+    fn is_spent(&self, policy: &ExecutionPolicy, job: &Job) -> bool {
+        self.conductor.report.takes.as_ref().is_some_and(|takes| {
+            let own = policy.plan(job).ok();
+            let own = own.and_then(|plan| plan.limits.max_attempts);
+            let most = retry_limit(own, takes.max_attempts, takes.max_attempts_max);
+            job.history.attempts >= most
+        })
     }
 }
 

@@ -3,13 +3,13 @@
 use super::{
     Cause, CauseSubject, ExplainedJob, Snapshot,
     explain::OCTAVIA,
-    holder::{Death, Holder},
+    holder::Death,
     judge::{time_ahead_of_clock, tried},
     runner::{Runner, RunnerAnswer, is_silent},
 };
 use crate::{
     duration,
-    job::{ClaimEnd, Conductor, Departure, Job, Pause},
+    job::{Conductor, Departure, Job, Pause},
     problem::{Code, no_job_code},
 };
 
@@ -101,11 +101,7 @@ impl Snapshot {
         let Some(owner) = job.owner() else {
             return "the job is claimed".to_owned();
         };
-        let lease = job.holding.as_ref().map_or(ClaimEnd::Timed, |it| it.lease);
-        let runner = match self.holder(owner, lease) {
-            Holder::Conductor(at) => Some(&self.runners[at]),
-            Holder::Dead { .. } | Holder::Other => None,
-        };
+        let runner = job.holding.as_ref().and_then(|it| self.runner_with(it));
         let is_of_octavia = owner.text().starts_with(OCTAVIA);
         match runner.map(|runner| (runner.runs(job).is_some(), &runner.conductor)) {
             Some((_, Conductor { host, pid, .. })) if is_of_octavia => {

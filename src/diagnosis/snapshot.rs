@@ -12,7 +12,7 @@ use super::{
 use crate::{
     board::{Board, BoardError, Capabilities, PeerTraits, chain},
     config::Expiry,
-    job::{ClaimEnd, Conductor, Course, Owner, Pauses},
+    job::{ClaimEnd, Conductor, Course, Holding, Owner, Pauses},
 };
 
 const MOST_OWNERS: usize = 10_000;
@@ -66,19 +66,16 @@ impl Snapshot {
         let mut unseen = Vec::new();
         let pauses = seen(&mut unseen, "the pauses", board.pauses().await)?;
         let conductors = seen(&mut unseen, "the conductors", board.conductors().await)?;
-        let snapshot = Self {
-            sees_conductors: conductors.is_some(),
-            unseen,
-            ..Self::new(board.capabilities(), octavia_expiry, now)
-        };
         let pauses = pauses.unwrap_or_default();
         let unreadable = pauses.iter().filter(|it| it.is_unreadable);
-        let snapshot = Self {
+        Ok(Self {
+            sees_conductors: conductors.is_some(),
+            unseen,
             unreadable_pauses: unreadable.map(|it| it.names.clone()).collect(),
-            ..snapshot
-        };
-        let snapshot = snapshot.with_pauses(Pauses::new(pauses, now));
-        Ok(snapshot.with_conductors(conductors.unwrap_or_default()))
+            pauses: Pauses::new(pauses, now),
+            runners: runners(conductors.unwrap_or_default()).into(),
+            ..Self::new(board.capabilities(), octavia_expiry, now)
+        })
     }
 
     /// Knows the kind of the board only.
@@ -105,6 +102,7 @@ impl Snapshot {
         }
     }
 
+    #[cfg(test)]
     pub(crate) fn with_pauses(self, pauses: Pauses) -> Self {
         Self { pauses, ..self }
     }
@@ -168,6 +166,14 @@ impl Snapshot {
     pub(super) fn runners_staying(&self) -> impl Iterator<Item = &Runner> {
         let runners = self.runners_alive();
         runners.filter(|runner| runner.conductor.report.course != Course::Ending)
+    }
+
+    /// Returns the living conductor that holds a claim.
+    pub(super) fn runner_with(&self, holding: &Holding) -> Option<&Runner> {
+        match self.holder(holding.owner.as_ref()?, holding.lease) {
+            Holder::Conductor(at) => Some(&self.runners[at]),
+            Holder::Dead { .. } | Holder::Other => None,
+        }
     }
 
     /// Looks at each owner's process once.

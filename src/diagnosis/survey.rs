@@ -169,6 +169,27 @@ impl Surveyor {
         survey.has_dropped[1] |= keep_most(&mut self.owners, MOST_OWNERS, |of| of.claims);
     }
 
+    /// Reads the jobs that `take` returns, without those of other boards that share the trash.
+    pub(crate) async fn read(
+        &mut self,
+        board: &dyn Board,
+        (location, detail): (Location, Detail),
+        mut take: impl FnMut(Entry) -> Option<Entry>,
+    ) -> Result<(), BoardError> {
+        let mut entries = board.entries(Query::all(location, detail));
+        while let Some(entry) = entries.try_next().await? {
+            if matches!(entry.origin(), Origin::Beside(_)) {
+                continue;
+            }
+            // An unreadable record in the trash is out of the way.
+            let is_here = |it: &Entry| location == Location::Board || it.job().is_some();
+            if let Some(entry) = take(entry).filter(is_here) {
+                self.add(&entry);
+            }
+        }
+        Ok(())
+    }
+
     /// Looks again at the claims that may not be renewed, and finishes the counts.
     pub(crate) async fn finish(mut self, board: &dyn Board) -> Result<Survey, BoardError> {
         for entry in std::mem::take(&mut self.recheck)
@@ -240,29 +261,6 @@ impl Survey {
             surveyor.read(board, source, Some).await?;
         }
         surveyor.finish(board).await
-    }
-}
-
-impl Surveyor {
-    /// Reads the jobs that `take` returns, without those of other boards that share the trash.
-    pub(crate) async fn read(
-        &mut self,
-        board: &dyn Board,
-        (location, detail): (Location, Detail),
-        mut take: impl FnMut(Entry) -> Option<Entry>,
-    ) -> Result<(), BoardError> {
-        let mut entries = board.entries(Query::all(location, detail));
-        while let Some(entry) = entries.try_next().await? {
-            if matches!(entry.origin(), Origin::Beside(_)) {
-                continue;
-            }
-            // An unreadable record in the trash is out of the way.
-            let is_here = |it: &Entry| location == Location::Board || it.job().is_some();
-            if let Some(entry) = take(entry).filter(is_here) {
-                self.add(&entry);
-            }
-        }
-        Ok(())
     }
 }
 

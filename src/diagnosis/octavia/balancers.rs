@@ -13,7 +13,7 @@ use crate::{
     board::{Board, BoardError, examine::Examined},
     config::{Config, Expiry, Octavia, Sourced},
     diagnosis::{
-        holder::{Recheck, least_left},
+        holder::{Recheck, doubt},
         snapshot::Snapshot,
     },
     job::{Book, ClaimEnd, Entry, JobKey, Location},
@@ -281,12 +281,9 @@ impl OctaviaReader {
             .iter()
             .flat_map(|id| jobs.about(id, Location::Board));
         for entry in jobs {
-            let Some(holding) = entry.holding() else {
-                continue;
-            };
-            if let Some((least, pause)) = least_left(holding, None, peers, Some(self.expiry))
-                && holding.expires_in.is_some_and(|left| left < least)
-            {
+            let holding = entry.holding();
+            let pause = holding.and_then(|it| doubt(it, None, peers, Some(self.expiry)));
+            if let Some(pause) = pause {
                 recheck.add(entry, pause);
             }
         }
