@@ -9,7 +9,7 @@ use super::{
     command::{CommandSpec, NotRun},
     group::{ProcessEnd, ProcessGroup},
     guard::Guard,
-    spawn::{ChildLifetime, Pipes, Spawned, Spawner},
+    spawn::{ChildLifetime, Pipes, Spawner},
 };
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, waitid};
 use tokio::time;
@@ -76,21 +76,11 @@ impl Process {
     ) -> Result<Self, NotRun> {
         #[cfg(test)]
         if let Some((group, end)) = simulation::start(command, lifetime) {
-            return Ok(Self {
-                group,
-                pipes: Pipes::default(),
-                end,
-                is_reaped: false,
-            });
+            return Ok(Self::of(group, end, Pipes::default()));
         }
-        let Spawned { leader, pipes } = spawner.start(command, lifetime)?;
+        let (leader, pipes) = spawner.start(command, lifetime)?;
         match Self::watched(leader) {
-            Ok((group, end)) => Ok(Self {
-                group,
-                pipes,
-                end,
-                is_reaped: false,
-            }),
+            Ok((group, end)) => Ok(Self::of(group, end, pipes)),
             Err(source) => {
                 // A new process leads its group alone, or takes its own children down with it.
                 let ended = kill_process(leader, Signal::KILL);
@@ -98,6 +88,15 @@ impl Process {
                 let program = command.program.clone();
                 Err(NotRun::Failed { program, source })
             }
+        }
+    }
+
+    fn of(group: ProcessGroup, end: ProcessEnd, pipes: Pipes) -> Self {
+        Self {
+            group,
+            pipes,
+            end,
+            is_reaped: false,
         }
     }
 

@@ -102,19 +102,14 @@ pub(super) fn set_of(signals: impl IntoIterator<Item = Signal>) -> SigSet {
 ///
 /// Otherwise the default stays, and no signal interrupts us.
 pub(crate) fn keep_ended_children() -> io::Result<()> {
-    match Ignored::now().has(Signal::CHILD) {
-        true => catch_for_good(SignalKind::child()),
-        false => Ok(()),
+    if !Ignored::now().has(Signal::CHILD) {
+        return Ok(());
     }
-}
-
-/// Catches a signal for the rest of this process, without a runtime.
-fn catch_for_good(signal: SignalKind) -> io::Result<()> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_io().build()?;
     let _inside = runtime.enter();
     // The signal stays caught after the drop.
-    unix::signal(signal).map(drop)
+    unix::signal(SignalKind::child()).map(drop)
 }
 
 /// Returns our exit code for a child that ended with this code or signal.

@@ -38,11 +38,6 @@ pub(crate) struct Spawner {
 
 pub(crate) type Pipes = [Option<OwnedFd>; 2];
 
-pub(crate) struct Spawned {
-    pub(crate) leader: Pid,
-    pub(crate) pipes: Pipes,
-}
-
 /// A standard stream of a command.
 enum Stream<'a> {
     Inherited,
@@ -104,11 +99,12 @@ impl Spawner {
         Ok(())
     }
 
+    /// Returns the leader of the command's group, and our ends of its pipes.
     pub(crate) fn start(
         &self,
         command: &CommandSpec,
         lifetime: Option<ChildLifetime>,
-    ) -> Result<Spawned, NotRun> {
+    ) -> Result<(Pid, Pipes), NotRun> {
         let failed = |source| {
             let program = command.program.clone();
             NotRun::Failed { program, source }
@@ -135,7 +131,7 @@ impl Spawner {
             .start()
         };
         let leader = setup().map_err(|source| NotRun::because(&command.program, source))?;
-        Ok(Spawned { leader, pipes })
+        Ok((leader, pipes))
     }
 
     fn streams(&self, command: &CommandSpec) -> io::Result<([Stream<'_>; 3], Pipes)> {

@@ -221,12 +221,13 @@ impl WatchedCommands {
         }
     }
 
+    fn schedules(&self) -> impl Iterator<Item = KillSchedule> {
+        let groups = self.groups.values().map(|watched| watched.schedule);
+        groups.chain(self.starting)
+    }
+
     fn next_due(&self) -> Option<Boottime> {
-        let schedules = self.groups.values().map(|watched| watched.schedule);
-        schedules
-            .chain(self.starting)
-            .filter_map(KillSchedule::due)
-            .min()
+        self.schedules().filter_map(KillSchedule::due).min()
     }
 
     /// Ends the groups of the commands that are due, and returns the other steps that are due.
@@ -285,11 +286,9 @@ impl WatchedCommands {
 
     fn conductor_children(&self) -> ConductorChildren {
         let leaders = self.groups.keys().map(|group| group.leader());
-        let schedules = self.groups.values().map(|watched| watched.schedule);
-        let schedules = schedules.chain(self.starting);
         ConductorChildren {
             own: leaders.chain([getpid()]).collect(),
-            labels: schedules.map(|schedule| schedule.command.label).collect(),
+            labels: self.schedules().map(|it| it.command.label).collect(),
         }
     }
 
@@ -329,14 +328,9 @@ impl WatchedCommands {
     }
 
     fn kill_at(&self, label: Label) -> Boottime {
-        let schedules = self.groups.values().map(|watched| watched.schedule);
-        let mut commands = schedules
-            .chain(self.starting)
-            .map(|schedule| schedule.command);
+        let mut commands = self.schedules().map(|schedule| schedule.command);
         let command = commands.find(|command| command.label == label);
-        command.map_or(Boottime::from_nanos(u64::MAX), |command| {
-            command.limits.kill
-        })
+        command.map_or(Boottime::from_nanos(u64::MAX), |it| it.limits.kill)
     }
 }
 
