@@ -218,15 +218,12 @@ impl JobRun<'_> {
 
     fn start_note(&self, held: &HeldJob, process: &Process) -> Note {
         let pid = process.group().leader().as_raw_nonzero().get();
-        let note = Note::new("running_start")
+        Note::new("running_start")
             .of(self.tag)
             .with("attempt", held.job.history.attempts)
             .with("fence", held.fence.0.as_str())
-            .with("pid", pid);
-        match self.span {
-            Some(span) => note.with("trace_id", span.trace()),
-            None => note,
-        }
+            .with("pid", pid)
+            .with_any("trace_id", self.span.map(Span::trace))
     }
 
     /// Ends the command because the conductor ends. A success meanwhile still counts.

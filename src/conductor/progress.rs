@@ -8,7 +8,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
 };
@@ -85,8 +85,12 @@ impl Note {
         facts.find_map(|(fact, value)| (*fact == name).then_some(value))
     }
 
-    pub(crate) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        self.facts.push((name, value.into()));
+    pub(crate) fn with(self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.with_any(name, Some(value))
+    }
+
+    pub(super) fn with_any(mut self, name: &'static str, value: Option<impl Into<Value>>) -> Self {
+        self.facts.extend(value.map(|value| (name, value.into())));
         self
     }
 }
@@ -112,11 +116,11 @@ impl Log {
 
     /// Appends to the file. After the first failure it returns a note, and appends nothing more.
     pub(crate) fn write(&self, bytes: &[u8]) -> Option<Note> {
-        if self.has_failed.load(Ordering::Relaxed) {
+        if self.has_failed.load(Relaxed) {
             return None;
         }
         let error = (&self.file).write_all(bytes).err()?;
-        self.has_failed.store(true, Ordering::Relaxed);
+        self.has_failed.store(true, Relaxed);
         let reason = format!("{}: {error}", self.path.display());
         Some(not_kept(self.job.as_ref(), reason))
     }
@@ -124,10 +128,8 @@ impl Log {
 
 pub(super) fn not_kept(job: Option<&Arc<Tag>>, reason: String) -> Note {
     let note = Note::new("output_not_kept").with("reason", reason);
-    match job {
-        Some(job) => note.of(job),
-        None => note,
-    }
+    let job = job.cloned();
+    Note { job, ..note }
 }
 
 #[derive(Debug)]
@@ -152,7 +154,7 @@ pub(crate) struct Reporter {
     sender: mpsc::Sender<LogItem>,
     /// Whether notes are wanted besides the output of commands.
     has_notes: bool,
-    missed: Arc<std::sync::atomic::AtomicU64>,
+    missed: Arc<AtomicU64>,
 }
 
 impl Reporter {
@@ -173,7 +175,6 @@ impl Reporter {
 
     /// Sends a note. Without room it counts the note, and reports the count later.
     pub(crate) fn report(&self, note: Note) {
-        use std::sync::atomic::Ordering::Relaxed;
         if !self.has_notes {
             return;
         }
@@ -197,7 +198,7 @@ impl Reporter {
     pub(super) async fn write(&self, file: &Arc<Log>, bytes: Vec<u8>) {
         let handed = self.send(LogItem::Bytes(Arc::clone(file), bytes));
         if time::timeout(REPORT_TIMEOUT, handed).await.is_err() {
-            self.missed.fetch_add(1, Ordering::Relaxed);
+            self.missed.fetch_add(1, Relaxed);
         }
     }
 

@@ -9,7 +9,6 @@ use super::{
     policy::ExecutionPolicy,
     progress::Note,
     shared::{Shared, Shutdown},
-    status::ConductorStatus,
 };
 use crate::{
     board::{Board, BoardError, Result},
@@ -103,7 +102,7 @@ pub(super) async fn register(
     loop {
         let entered = async {
             // First of all: the entry may share the session that keeps the claims.
-            lease_term.ask(board, &shared.status).await?;
+            lease_term.ask(shared).await?;
             board.register(conductor).await
         };
         match entered.await {
@@ -156,17 +155,13 @@ impl LeaseTerm {
         }
     }
 
-    pub(super) async fn ask(
-        &mut self,
-        board: &dyn Board,
-        status: &ConductorStatus,
-    ) -> Result<Duration> {
-        let granted = board.lease_term(self.wanted).await?;
+    pub(super) async fn ask(&mut self, shared: &Shared) -> Result<Duration> {
+        let granted = shared.board.lease_term(self.wanted).await?;
         if std::mem::replace(&mut self.granted, granted) != granted {
             let note = Note::new("lease_granted")
                 .with("wanted", duration::exact(self.wanted))
                 .with("granted", duration::exact(granted));
-            status.log(note);
+            shared.status.log(note);
         }
         Ok(granted)
     }

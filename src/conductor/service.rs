@@ -123,13 +123,8 @@ impl<'a> Service<'a> {
             Err(reason) => Note::new("not_reloaded").with("reason", reason.as_str()),
         };
         self.shared.status.log(note);
-        self.not_reloaded = match read {
-            Ok(read) => {
-                self.shared.policy.send_replace(Arc::new(read.policy));
-                None
-            }
-            Err(reason) => Some(reason),
-        };
+        let policy = read.map(|read| self.shared.policy.send_replace(Arc::new(read.policy)));
+        self.not_reloaded = policy.err();
     }
 
     pub(super) fn leave(&mut self) {

@@ -136,13 +136,11 @@ impl Settler {
             Ok(decision) => decision,
         };
         if let Some(took) = attempt.seconds() {
-            let mut note = Note::new("running_end")
+            let failure = decision.failure().map(Failure::headline);
+            let note = Note::new("running_end")
                 .of(&attempt.tag)
                 .with("seconds", took);
-            if let Some(failure) = decision.failure() {
-                note = note.with("failure", failure.headline());
-            }
-            self.shared.status.log(note);
+            self.shared.status.log(note.with_any("failure", failure));
         }
         Some(DueSettlement {
             attempt,
@@ -272,10 +270,8 @@ impl Settler {
             Decision::Abandon(_) => "job_abandoned",
         };
         self.shared.status.settled(key, &attempt.tag, &decision);
-        let mut note = Note::new(event).of(&attempt.tag);
-        if let Some(took) = attempt.seconds() {
-            note = note.with("seconds", took);
-        }
+        let note = Note::new(event).of(&attempt.tag);
+        let mut note = note.with_any("seconds", attempt.seconds());
         let failure = decision.failure();
         if let Some(failure) = failure {
             note = note.with("attempt", attempt.held.job.history.attempts);
@@ -287,13 +283,9 @@ impl Settler {
             let lines = failure.into_iter().flat_map(Failure::last_lines);
             note = lines.fold(note, |note, (stream, text)| note.with(stream, text));
         }
-        if let Some(time) = decision.not_before() {
-            note = note.with(
-                "not_before",
-                time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
-            );
-        }
-        self.shared.status.log(note);
+        let time = decision.not_before();
+        let time = time.map(|it| it.to_rfc3339_opts(chrono::SecondsFormat::Millis, true));
+        self.shared.status.log(note.with_any("not_before", time));
         match decision {
             Decision::Abandon(_) => self.offer_again(&attempt, decision.not_before()),
             _ => self.shared.in_flight.remove(key),

@@ -108,14 +108,12 @@ impl SkipReason {
     /// Describes the reason with its new names, or with the first name if none is new.
     fn note(&self, text: &str, news: &[&String]) -> Note {
         let example = news.first().map_or(self.example(), |name| name.as_str());
-        let note = Note::new("skipped")
+        let names = (news.len() > 1).then(|| serde_json::json!(news));
+        Note::new("skipped")
             .with("jobs", self.jobs)
             .with("example", example)
-            .with("reason", text);
-        match news.len() {
-            0 | 1 => note,
-            _ => note.with("names", serde_json::json!(news)),
-        }
+            .with("reason", text)
+            .with_any("names", names)
     }
 }
 

@@ -1,12 +1,7 @@
 //! Exports attempts for tracing: one line of OTLP each, in one file.
 
 use std::{
-    fs::{File, OpenOptions},
-    io,
-    os::unix::fs::OpenOptionsExt,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
+    fs::OpenOptions, io, os::unix::fs::OpenOptionsExt, path::Path, sync::Arc, time::Duration,
 };
 
 use chrono::{DateTime, Utc};
@@ -21,10 +16,7 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(crate) struct SpanFile {
-    path: PathBuf,
-    file: File,
-}
+pub(crate) struct SpanFile(Log);
 
 impl SpanFile {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
@@ -32,8 +24,7 @@ impl SpanFile {
         // A pipe without a reader fails immediately.
         options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
         let file = options.append(true).create(true).mode(0o600).open(path)?;
-        let path = path.to_owned();
-        Ok(Self { path, file })
+        Ok(Self(Log::new(None, path.to_owned(), file)))
     }
 }
 
@@ -47,7 +38,7 @@ pub(super) struct Spans {
 impl Spans {
     pub(super) fn new(file: SpanFile, board: &str, conductor: &Conductor) -> Self {
         Self {
-            file: Arc::new(Log::new(None, file.path, file.file)),
+            file: Arc::new(file.0),
             board: board.to_owned(),
             conductor: conductor.name.clone(),
         }

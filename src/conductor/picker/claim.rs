@@ -40,11 +40,7 @@ impl Picker<'_> {
             at_once: slots.at_once(),
             respects_not_before: true,
         };
-        let term = match self
-            .lease_term
-            .ask(&*self.shared.board, &self.shared.status)
-            .await
-        {
+        let term = match self.lease_term.ask(self.shared).await {
             Ok(term) => term,
             Err(error) => return ClaimedBatch::none(error),
         };
@@ -55,10 +51,7 @@ impl Picker<'_> {
         };
         let heard = Boottime::now();
         // The server may have restarted with another lease term.
-        let later = self
-            .lease_term
-            .ask(&*self.shared.board, &self.shared.status)
-            .await;
+        let later = self.lease_term.ask(self.shared).await;
         let term = later.map_or(term, |later| term.min(later));
         let (mut batch, mut missed) = (ClaimedBatch::default(), 0);
         for (key, answer) in keys.into_iter().zip(answers) {
