@@ -25,19 +25,18 @@ impl Details {
 
     /// Decodes stored details on every call.
     pub(crate) fn value(&self) -> Cow<'_, Value> {
-        match self {
-            Self::Decoded(value) => Cow::Borrowed(value),
-            Self::Stored(bytes, decode) => Cow::Owned(decode(bytes, None).unwrap_or_default()),
-        }
+        self.decoded(None)
     }
 
     /// Decodes these members if present.
     pub(crate) fn members(&self, names: &[&str]) -> Cow<'_, Value> {
+        self.decoded(Some(names))
+    }
+
+    fn decoded(&self, names: Option<&[&str]>) -> Cow<'_, Value> {
         match self {
             Self::Decoded(value) => Cow::Borrowed(value),
-            Self::Stored(bytes, decode) => {
-                Cow::Owned(decode(bytes, Some(names)).unwrap_or_default())
-            }
+            Self::Stored(bytes, decode) => Cow::Owned(decode(bytes, names).unwrap_or_default()),
         }
     }
 

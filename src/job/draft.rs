@@ -22,7 +22,7 @@ pub(crate) struct Draft {
 }
 
 /// The state on the source board, which the job keeps.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Former {
     /// Where it belongs: on the board, or in the trash.
     pub(crate) location: Location,

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash},
 };
 
 use futures_util::TryStreamExt;
@@ -55,19 +55,13 @@ impl Loaded {
 
 /// Hashes the fields that are the same on any board; location and history are not.
 pub(crate) fn fingerprint(job: &Job) -> u64 {
-    let mut hasher = DefaultHasher::new();
     let book = job.book.as_ref().map(|book| (&book.name, &book.uuid));
-    (&job.name, job.priority, book, job.details()).hash(&mut hasher);
-    if job.details.is_none() {
-        job.raw.hash(&mut hasher);
-    }
-    hasher.finish()
+    let raw = job.details.is_none().then_some(&job.raw);
+    hash_of((&job.name, job.priority, book, job.details(), raw))
 }
 
-fn hash_of(raw: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    raw.hash(&mut hasher);
-    hasher.finish()
+fn hash_of(value: impl Hash) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::new().hash_one(value)
 }
 
 pub(crate) struct Loader<'a> {

@@ -232,10 +232,7 @@ fn malformed(line: ListedJob, location: Location, raw: Vec<u8>) -> (Entry, Draft
         location,
         raw: raw.clone(),
         malformed: Some(key.clone()),
-        sequence: None,
-        created_on: None,
-        trashed_on: None,
-        history: History::default(),
+        ..Former::default()
     };
     let draft = Draft {
         former: Some(Box::new(former)),

@@ -15,8 +15,7 @@ use uuid::Uuid;
 
 use super::lines::LineReader;
 use crate::{
-    atomic_file::AtomicFile,
-    atomic_file::on_file,
+    atomic_file::{AtomicFile, on_file},
     exit::CommandError,
     job::{Entry, State},
     output::{Output, Page, Report, json_line},
@@ -31,7 +30,7 @@ pub(crate) enum SealedKind {
 /// The last line: the number of records, and a hash of everything before it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Trailer {
-    #[serde(default, serialize_with = "always")]
+    #[serde(default)]
     pub(crate) end: bool,
     pub(crate) jobs: u64,
     pub(crate) trash: u64,
@@ -51,10 +50,6 @@ impl Trailer {
     pub(crate) fn total(&self) -> u64 {
         self.jobs + self.trash + self.malformed
     }
-}
-
-fn always<S: serde::Serializer>(_: &bool, writer: S) -> Result<S::Ok, S::Error> {
-    writer.serialize_bool(true)
 }
 
 impl fmt::Display for Trailer {
@@ -135,7 +130,7 @@ impl SealedWriter {
         done: &'static str,
         mut trailer: Trailer,
     ) -> anyhow::Result<()> {
-        trailer.sha256 = hex(self.hash.clone());
+        (trailer.end, trailer.sha256) = (true, hex(self.hash.clone()));
         self.line(out, &trailer)?;
         let Some(file) = self.file else {
             out.flush()?;

@@ -171,7 +171,8 @@ impl Reader<'_> {
             let problem = "Octavia does not use its board until this is True";
             self.note("jobboard_enabled", problem);
         }
-        let logbook = self.logbook()?;
+        let logbook = self.secret(LOGBOOK)?;
+        let logbook = logbook.filter(|it| it.value.expose() != IN_MEMORY);
         if logbook.is_none() {
             let problem = "logbooks stay in the memory of each process, so no other process can \
                            resume a flow";
@@ -187,11 +188,6 @@ impl Reader<'_> {
             expiry: Expiry(Duration::from_secs(expiry)),
             settings: self.settings()?,
         })
-    }
-
-    fn logbook(&self) -> anyhow::Result<Option<Sourced<Secret>>> {
-        let logbook = self.secret(LOGBOOK)?;
-        Ok(logbook.filter(|it| it.value.expose() != IN_MEMORY))
     }
 
     fn settings(&self) -> anyhow::Result<Vec<Setting>> {
