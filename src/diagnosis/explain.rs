@@ -81,21 +81,17 @@ impl Snapshot {
         let reference = explained.entry.reference();
         let target = FixTarget::Job(&reference, explained.location);
         let problem = match explained.entry {
-            Entry::Malformed(record) => Problem::new(
-                cause.code,
-                format!("the record cannot be read: {}", record.problem),
-            )
-            .seen("size", format!("{} bytes", record.size))
-            .seen_if(
-                explained.location == Location::Trash,
-                "place",
-                "in the trash, where it does no harm",
-            )
-            .seen_if(
-                self.peers.is_some() && explained.location == Location::Board,
-                "Python",
-                "services fail on the record or delete it",
-            ),
+            Entry::Malformed(record) => {
+                let is_in_trash = explained.location == Location::Trash;
+                let is_listed = self.peers.is_some() && explained.location == Location::Board;
+                let place = is_in_trash.then_some("in the trash, where it does no harm");
+                let harm = is_listed.then_some("services fail on the record or delete it");
+                let summary = format!("the record cannot be read: {}", record.problem);
+                Problem::new(cause.code, summary)
+                    .seen("size", format!("{} bytes", record.size))
+                    .seen_any("place", place)
+                    .seen_any("Python", harm)
+            }
             Entry::Job(job) => {
                 let problem = Problem::new(cause.code, self.sentence(explained, job, cause));
                 self.with_evidence(problem, explained, job)
@@ -150,10 +146,8 @@ impl Snapshot {
                 | Code::Failed
                 | Code::InvalidCommand
         );
-        let problem = match names_command.then(|| shown_command(job)).flatten() {
-            Some(command) => problem.seen("command", command),
-            None => problem,
-        };
+        let command = names_command.then(|| shown_command(job)).flatten();
+        let problem = problem.seen_any("command", command);
         let problem = match &job.holding {
             Some(holding) => self.with_claim(problem, job, holding),
             None if job.location == Location::Trash => {
@@ -167,21 +161,17 @@ impl Snapshot {
                     .at("posted", job.created_on, self.now)
             }
         };
-        let problem = match &job.history.audit {
-            Some(audit) if job.location != Location::Board => problem.seen("by", &audit.by),
-            _ => problem,
-        };
-        self.with_attempts(problem, job)
+        let audit = job.history.audit.as_ref();
+        let audit = audit.filter(|_| job.location != Location::Board);
+        self.with_attempts(problem.seen_any("by", audit.map(|it| &it.by)), job)
     }
 
     fn with_claim(&self, problem: Problem, job: &Job, holding: &Holding) -> Problem {
         let owner = holding.owner.as_ref();
         let owner = owner.map_or_else(|| "?".into(), |it| it.text());
-        let report = self
-            .conductors()
-            .filter(|it| Some(&it.owner) == holding.owner.as_ref());
-        let mut runs = report.flat_map(|it| &it.report.runs);
-        let run = runs.find(|run| *run.uuid == *job.reference());
+        let runners = self.runners.iter();
+        let mut runners = runners.filter(|it| Some(&it.conductor.owner) == holding.owner.as_ref());
+        let run = runners.find_map(|it| it.runs(job));
         let problem = problem
             .seen("owner", owner)
             .at("claimed", job.held_since(), self.now);
@@ -234,28 +224,20 @@ impl Snapshot {
             return problem;
         }
         let problem = problem.seen("attempts", job.history.attempts);
-        match job.history.failures.last() {
-            Some(last) => {
-                let ago = duration::from_now(last.time, self.now);
-                let (what, how) = match last.is_release() {
-                    true => {
-                        let audit = job.history.audit.as_ref();
-                        let audit = audit.filter(|it| it.is_of("abandoned"));
-                        let by = audit.map_or("an operator", |it| &it.by);
-                        (
-                            "released",
-                            format!("the claim of {}, by {by}", last.conductor),
-                        )
-                    }
-                    false => (
-                        "failed",
-                        format!("{}, by {}", last.headline(), last.conductor),
-                    ),
-                };
-                problem.seen_at(what, format!("{how}, {ago}"), last.time)
+        let Some(last) = job.history.failures.last() else {
+            return problem;
+        };
+        let (ago, by) = (duration::from_now(last.time, self.now), &last.conductor);
+        let (what, how) = match last.is_release() {
+            true => {
+                let audit = job.history.audit.as_ref();
+                let audit = audit.filter(|it| it.is_of("abandoned"));
+                let operator = audit.map_or("an operator", |it| &it.by);
+                ("released", format!("the claim of {by}, by {operator}"))
             }
-            None => problem,
-        }
+            false => ("failed", format!("{}, by {by}", last.headline())),
+        };
+        problem.seen_at(what, format!("{how}, {ago}"), last.time)
     }
 
     /// Returns the conductor whose name holds the claim.

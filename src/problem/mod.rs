@@ -166,10 +166,10 @@ impl Problem {
         self
     }
 
-    pub(crate) fn seen_if(self, is_so: bool, what: &str, value: &str) -> Self {
-        match is_so {
-            true => self.seen(what, value),
-            false => self,
+    pub(crate) fn seen_any(self, what: &str, value: Option<impl ToString>) -> Self {
+        match value {
+            Some(value) => self.seen(what, value),
+            None => self,
         }
     }
 
