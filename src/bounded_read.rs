@@ -53,9 +53,7 @@ pub(crate) fn output(options: &mut OpenOptions, path: &Path) -> io::Result<File>
                 fcntl_setfl(&file, OFlags::empty())?;
                 return Ok(file);
             }
-            Err(error) if error.raw_os_error() != Some(Errno::NXIO.raw_os_error()) => {
-                return Err(error);
-            }
+            Err(error) if Errno::from_io_error(&error) != Some(Errno::NXIO) => return Err(error),
             Err(_) if start.elapsed() > OTHER_END => return Err(no_other_end("reads")),
             Err(_) => thread::sleep(Duration::from_millis(20)),
         }

@@ -97,7 +97,6 @@ impl Note {
 
 #[derive(Debug)]
 pub(crate) struct Log {
-    /// The job, if the file is for one job.
     job: Option<Arc<Tag>>,
     path: PathBuf,
     file: File,

@@ -134,10 +134,9 @@ async fn taken(board: &dyn Board, name: &str) -> Note {
     let note = Note::new("name_taken").with("conductor", name);
     let conductors = board.conductors().await.unwrap_or_default();
     let mut registered = conductors.into_iter().filter(|other| !other.has_left);
-    let note = match registered.find(|other| other.name == name) {
-        Some(other) => note.with("host", other.host).with("pid", other.pid),
-        None => note,
-    };
+    let other = registered.find(|other| other.name == name);
+    let (host, pid) = other.map(|other| (other.host, other.pid)).unzip();
+    let note = note.with_any("host", host).with_any("pid", pid);
     note.with("waiting", duration::exact(NAME_TIMEOUT))
 }
 

@@ -170,15 +170,9 @@ impl ConductorStatus {
     }
 
     pub(crate) fn measured(&self) -> (Measurements, usize) {
-        let (measured, running) = self.work(|work| (work.measured.clone(), work.runs.len()));
-        let reconnects = self.contact.regained();
-        (
-            Measurements {
-                reconnects,
-                ..measured
-            },
-            running,
-        )
+        let (mut measured, running) = self.work(|work| (work.measured.clone(), work.runs.len()));
+        measured.reconnects = self.contact.regained();
+        (measured, running)
     }
 
     pub(super) fn publish_in(&self, entry: &mut ConductorReport) {

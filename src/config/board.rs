@@ -84,15 +84,14 @@ impl<'a> ChosenTable<'a> {
         });
         let same: Vec<_> = same.collect();
         let protected = same.iter().find(|(_, _, protected)| protected.value);
-        let protected = protected.map(|(name, _, protected)| (name, protected.clone()));
         let read_only = same.iter().find(|it| it.1.table.read_only == Some(true));
         let board = BoardChoice {
-            name: protected.as_ref().map(|(name, _)| (**name).to_owned()),
+            name: protected.map(|(name, ..)| (*name).to_owned()),
             url: value,
             is_protected: protected.is_some(),
             octavia: None,
             url_source: source.clone(),
-            protected_source: protected.map_or(Source::Default, |(_, it)| it.source),
+            protected_source: protected.map_or(Source::Default, |(.., it)| it.source.clone()),
         };
         Self {
             board: Sourced::new(board, source),

@@ -147,17 +147,12 @@ impl ConfigFile {
                 path.display()
             );
         }
-        if content
-            .default
-            .as_ref()
-            .is_some_and(|name| name.contains(':'))
-        {
-            bail!(
-                "{}: `default` must be the name of a board, not a URL; put the URL into a \
-                 [board.NAME] table",
-                path.display()
-            );
-        }
+        ensure!(
+            content.default.iter().all(|name| !name.contains(':')),
+            "{}: `default` must be the name of a board, not a URL; put the URL into a [board.NAME] \
+             table",
+            path.display()
+        );
         Ok(Self { path, content })
     }
 
@@ -258,7 +253,6 @@ fn max_details<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u64>, D::E
     bytes.map(Some).ok_or_else(|| D::Error::custom(wrong))
 }
 
-/// The `password_command`: a program and its arguments.
 #[derive(Clone, Deserialize)]
 #[serde(try_from = "Value")]
 pub(super) struct Program {

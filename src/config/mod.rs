@@ -322,12 +322,10 @@ fn read_only(
         truth(env, "JOBBOARD_READ_ONLY")?,
         of_board,
     ];
-    let given = given.into_iter().flatten().collect::<Vec<_>>();
-    let first = given.iter().position(|given| given.value).unwrap_or(0);
-    Ok(given
-        .into_iter()
-        .nth(first)
-        .unwrap_or(Sourced::default(false)))
+    // Of equal ones, `max_by_key` returns the last.
+    let given = given.into_iter().rev().flatten();
+    let first = given.max_by_key(|given| given.value);
+    Ok(first.unwrap_or(Sourced::default(false)))
 }
 
 fn logbook(

@@ -49,7 +49,6 @@ pub(crate) struct RefusedJob {
     pub(super) remedy: String,
 }
 
-/// The cause of a lock that names no owner.
 pub(super) const NO_OWNER: &str = "no owner";
 
 /// The cause of an unreadable record with an owner.

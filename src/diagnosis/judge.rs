@@ -262,10 +262,9 @@ impl Snapshot {
         let mut also = Vec::new();
         let is_reported =
             job.is_unfit || job.is_blocked || (job.holding.is_some() && job.owner().is_none());
-        if let Some(problem) = job
-            .problem
-            .as_ref()
-            .filter(|_| self.peers.is_some() && !is_reported)
+        if let Some(problem) = &job.problem
+            && self.peers.is_some()
+            && !is_reported
         {
             also.push(Cause::text(Code::BreaksPeers, problem));
         }

@@ -5,7 +5,7 @@ use super::{
     explain::OCTAVIA,
     holder::Death,
     judge::{time_ahead_of_clock, tried},
-    runner::{Runner, RunnerAnswer, is_silent},
+    runner::{Runner, is_silent},
 };
 use crate::{
     duration,
@@ -84,10 +84,8 @@ impl Snapshot {
 
     fn backs_off(&self, explained: &ExplainedJob<'_>, job: &Job) -> String {
         let until = job.history.not_before.unwrap_or(self.now);
-        let (left, names) = (
-            duration::between(self.now, until),
-            self.willing(explained, job),
-        );
+        let left = duration::between(self.now, until);
+        let names = self.willing(explained, job);
         format!("backing off for {left} more; {names} accepts the job after that")
     }
 
@@ -142,12 +140,7 @@ impl Snapshot {
     }
 
     fn willing(&self, explained: &ExplainedJob<'_>, job: &Job) -> String {
-        let takes = |runner: &&Runner| {
-            matches!(
-                runner.answer(explained.entry, job, self.now),
-                RunnerAnswer::Accepts { .. }
-            )
-        };
+        let takes = |it: &&Runner| it.answer(explained.entry, job, self.now).reason().is_none();
         let names = self.runners_alive().filter(takes);
         let names: Vec<_> = names.map(|it| it.conductor.name.as_str()).collect();
         match names.as_slice() {

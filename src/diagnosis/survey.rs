@@ -192,10 +192,8 @@ impl Surveyor {
 
     /// Looks again at the claims that may not be renewed, and finishes the counts.
     pub(crate) async fn finish(mut self, board: &dyn Board) -> Result<Survey, BoardError> {
-        for entry in std::mem::take(&mut self.recheck)
-            .not_renewed(board, RECHECK_TIMEOUT)
-            .await?
-        {
+        let recheck = std::mem::take(&mut self.recheck);
+        for entry in recheck.not_renewed(board, RECHECK_TIMEOUT).await? {
             let cause = Cause::not_renewed(&entry);
             self.survey.note(&cause, &entry);
         }

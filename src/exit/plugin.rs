@@ -38,7 +38,6 @@ impl PluginState {
         }
     }
 
-    /// Prints an error in the form of a plugin.
     pub(super) fn report(self, error: &PrintedError, is_json: bool) {
         let PrintedError { message, hint, .. } = error;
         let first = format!("{self} - {message}");

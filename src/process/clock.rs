@@ -31,12 +31,9 @@ impl Boottime {
         if let Some(now) = simulation::uptime() {
             return Self(now);
         }
-        let now = clock_gettime(ClockId::Boottime);
-        // Both parts of this clock are within range: it starts at zero, with a normal fraction.
-        Self(Duration::new(
-            now.tv_sec.unsigned_abs(),
-            u32::try_from(now.tv_nsec).unwrap_or(0),
-        ))
+        // This clock starts at zero, so it is in the range of a duration.
+        let now = Duration::try_from(clock_gettime(ClockId::Boottime));
+        Self(now.unwrap_or_default())
     }
 
     pub(crate) fn since(self, other: Self) -> Duration {

@@ -192,18 +192,14 @@ pub(crate) fn is_stopped(host: &str, pid: u32, process: Option<&str>) -> bool {
 
 /// Returns the process if it has not ended; `None` if it is not visible from here.
 fn found(host: &str, pid: u32, process: Option<&str>) -> Option<Option<Stat>> {
-    let started = match process {
+    let (is_visible, started) = match process {
         Some(process) => {
             let (space, started) = process.rsplit_once(' ')?;
-            (Some(space) == self::space().as_deref()).then_some(())?;
-            Some(started)
+            (self::space().as_deref() == Some(space), Some(started))
         }
-        None => {
-            let here = host_name() == host;
-            here.then_some(None)?
-        }
+        None => (host_name() == host, None),
     };
-    let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+    let pid = Pid::from_raw(i32::try_from(pid).ok()?).filter(|_| is_visible)?;
     let found = Stat::of(pid);
     // Other users' processes may be hidden from us.
     if found.is_none() && test_kill_process(pid) != Err(Errno::SRCH) {

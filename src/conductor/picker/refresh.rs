@@ -129,16 +129,12 @@ impl Picker<'_> {
     }
 
     pub(super) async fn verify(&mut self, candidates: Vec<Candidate>) -> Result<Vec<JobKey>> {
-        let new: Vec<JobKey> = candidates
-            .iter()
-            .filter(|candidate| !candidate.is_verified)
-            .map(|candidate| candidate.key.clone())
-            .collect();
-        if !new.is_empty() {
-            let wanted: Vec<_> = new.iter().cloned().map(JobRef::Key).collect();
+        let new = || candidates.iter().filter(|candidate| !candidate.is_verified);
+        let wanted: Vec<_> = new().map(|it| JobRef::Key(it.key.clone())).collect();
+        if !wanted.is_empty() {
             let found = self.shared.board.find(Location::Board, &wanted).await?;
-            for (key, mut found) in new.iter().zip(found) {
-                self.verify_one(key, found.pop());
+            for (candidate, mut found) in new().zip(found) {
+                self.verify_one(&candidate.key, found.pop());
             }
         }
         let is_left =

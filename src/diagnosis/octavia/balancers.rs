@@ -26,7 +26,6 @@ const MAX_BALANCERS: usize = 500;
 
 const NO_LOGBOOKS: &str = "the logbooks cannot be read";
 
-/// Which load balancers to look at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Asked<'a> {
     Pending,
@@ -34,7 +33,6 @@ pub(crate) enum Asked<'a> {
     Like(&'a str),
 }
 
-/// A load balancer with its verdict and the facts behind it.
 #[derive(Debug, Clone)]
 pub(crate) struct JudgedBalancer {
     pub(crate) balancer: LoadBalancer,
@@ -171,20 +169,16 @@ impl OctaviaReader {
         }
         let flows = flows.unwrap_or_default();
         let now = Utc::now();
-        let snapshot = match Snapshot::read(board, None, now).await {
-            Ok(snapshot) => snapshot,
-            Err(error) => {
-                seen.unseen("the workers", error);
-                Snapshot::new(board.capabilities(), None, now).unread()
-            }
-        };
-        let late = match self.not_renewed(board, &ids, &jobs).await {
-            Ok(late) => late,
-            Err(error) => {
-                seen.unseen("the claims", error);
-                Vec::new()
-            }
-        };
+        let snapshot = Snapshot::read(board, None, now).await;
+        let snapshot = snapshot.unwrap_or_else(|error| {
+            seen.unseen("the workers", error);
+            Snapshot::new(board.capabilities(), None, now).unread()
+        });
+        let late = self.not_renewed(board, &ids, &jobs).await;
+        let late = late.unwrap_or_else(|error| {
+            seen.unseen("the claims", error);
+            Vec::new()
+        });
         let mut balancers = Vec::new();
         for balancer in rows {
             let flow = flows.get(&balancer.id);

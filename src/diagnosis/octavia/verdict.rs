@@ -116,13 +116,10 @@ impl<'a> Facts<'a> {
             let why = format!("its job is in the trash, and its logbook {logbook}");
             return (Verdict::Trashed, Some(entry), why);
         }
+        let ends = ["SUCCESS", "REVERTED", "FAILURE"];
+        let is_over = |flow: &Flow| flow.state.as_deref().is_some_and(|it| ends.contains(&it));
         let (verdict, why) = match (self.flow, self.balancer.since) {
-            (Some(flow), _)
-                if matches!(
-                    flow.state.as_deref(),
-                    Some("SUCCESS" | "REVERTED" | "FAILURE")
-                ) =>
-            {
+            (Some(flow), _) if is_over(flow) => {
                 let position = position(flow, self.now);
                 let why = format!("{position}, but the load balancer is still pending");
                 (Verdict::Inconsistent, why)
