@@ -43,7 +43,8 @@ pub(super) struct BoardTable {
     pub(super) read_only: Option<bool>,
     pub(super) protected: Option<bool>,
     pub(super) password_file: Option<PathBuf>,
-    pub(super) password_command: Option<Program>,
+    #[serde(default, deserialize_with = "password_command")]
+    pub(super) password_command: Option<Vec<String>>,
     pub(super) history: Option<u32>,
     /// May hold a password.
     pub(super) logbook: Option<String>,
@@ -253,36 +254,21 @@ fn max_details<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u64>, D::E
     bytes.map(Some).ok_or_else(|| D::Error::custom(wrong))
 }
 
-#[derive(Clone, Deserialize)]
-#[serde(try_from = "Value")]
-pub(super) struct Program {
-    pub(super) name: String,
-    pub(super) arguments: Vec<String>,
-}
-
-impl TryFrom<Value> for Program {
-    type Error = &'static str;
-
-    fn try_from(value: Value) -> Result<Self, &'static str> {
-        let Value::Array(words) = value else {
-            return Err(
-                "password_command must be an array such as [\"pass\", \"show\", \"redis\"]; no \
-                 shell splits a string",
-            );
-        };
-        let words: Option<Vec<String>> = words
-            .into_iter()
-            .map(|word| word.as_str().map(str::to_owned))
-            .collect();
-        let mut words = words
-            .ok_or("password_command must contain only strings")?
-            .into_iter();
-        let name = words.next().filter(|name| !name.is_empty());
-        Ok(Self {
-            name: name.ok_or("password_command must begin with a program")?,
-            arguments: words.collect(),
-        })
-    }
+/// Reads the words of a command, the program first.
+fn password_command<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Vec<String>>, D::Error> {
+    let Value::Array(words) = Value::deserialize(reader)? else {
+        return Err(D::Error::custom(
+            "password_command must be an array such as [\"pass\", \"show\", \"redis\"]; no shell \
+             splits a string",
+        ));
+    };
+    let words = words.iter().map(|word| Some(word.as_str()?.to_owned()));
+    let problem = match words.collect::<Option<Vec<_>>>() {
+        None => "password_command must contain only strings",
+        Some(words) if words.first().is_some_and(|it| !it.is_empty()) => return Ok(Some(words)),
+        Some(_) => "password_command must begin with a program",
+    };
+    Err(D::Error::custom(problem))
 }
 
 #[cfg(test)]

@@ -12,11 +12,7 @@ use std::{
 use anyhow::{Context as _, ensure};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
-use super::{
-    BoardChoice, Flags, Source, Sourced,
-    environment::Environment,
-    file::{BoardTable, FoundTable, Program},
-};
+use super::{BoardChoice, Flags, Source, Sourced, environment::Environment, file::FoundTable};
 use crate::{
     bounded_read::{wait_for, within},
     process::{group::ProcessGroup, service_manager},
@@ -82,19 +78,19 @@ fn file(path: OsString) -> Password {
 /// A relative path starts at the directory of the configuration file: any user may own the current directory.
 fn of_table(found: FoundTable<'_>) -> Option<Sourced<Password>> {
     let directory = found.file.directory();
-    let command = |Program { name, arguments }: Program| Password::Command {
-        program: if name.contains('/') {
-            directory.join(name)
-        } else {
-            name.into()
+    found.value(
+        |table| match (&table.password_file, table.password_command.as_deref()) {
+            (Some(file), _) => Some(Password::File(directory.join(file))),
+            (None, Some([name, arguments @ ..])) => Some(Password::Command {
+                program: match name.contains('/') {
+                    true => directory.join(name),
+                    false => name.into(),
+                },
+                arguments: arguments.to_vec(),
+            }),
+            _ => None,
         },
-        arguments,
-    };
-    let file = |table: &BoardTable| Some(directory.join(table.password_file.as_ref()?));
-    found.value(|table| {
-        let file = file(table).map(Password::File);
-        file.or_else(|| table.password_command.clone().map(command))
-    })
+    )
 }
 
 impl Password {
