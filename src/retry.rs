@@ -113,11 +113,8 @@ impl RetryPolicy {
             AttemptEnd::Ended(ended) => self.fail(ended.to_string(), Some(*ended), attempt),
             AttemptEnd::TimedOut(limit) => {
                 let limit = duration::exact(*limit);
-                self.fail(
-                    format!("the command took longer than {limit}"),
-                    None,
-                    attempt,
-                )
+                let reason = format!("the command took longer than {limit}");
+                self.fail(reason, None, attempt)
             }
             AttemptEnd::NotRun(error) => self.fail(chain(error), None, attempt),
             AttemptEnd::Spent => {

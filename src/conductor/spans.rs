@@ -59,6 +59,7 @@ impl Spans {
             Some(_) => failure.map(|failure| failure.reason.as_str()),
             None => Some("the claim was lost"),
         };
+        let outcome = decision.map_or(AttemptResult::Lost, AttemptResult::from);
         let mut attributes = vec![
             text("messaging.system", "jobboard"),
             text("messaging.destination.name", &self.board),
@@ -66,12 +67,7 @@ impl Spans {
             text("messaging.message.id", &job.uuid),
             text("jobboard.job.name", &job.name),
             number("jobboard.attempt", i64::from(job.history.attempts)),
-            text(
-                "jobboard.outcome",
-                decision
-                    .map_or(AttemptResult::Lost, AttemptResult::from)
-                    .name(),
-            ),
+            text("jobboard.outcome", outcome.name()),
         ];
         let exit_code = failure.and_then(|failure| failure.exit_code);
         let is_done = decision == Some(&Decision::Consume);

@@ -357,23 +357,17 @@ fn op_timeout(
     env: &Environment,
     files: &ConfigFiles,
 ) -> anyhow::Result<Sourced<Duration>> {
-    let given = match flags.op_timeout {
-        Some(timeout) => Some(Sourced::new(timeout, Source::Flag("--op-timeout"))),
-        None => env
-            .text("JOBBOARD_OP_TIMEOUT")?
-            .map(read_op_timeout)
-            .transpose()?,
-    };
-    let Some(Sourced { value, source }) = given else {
+    let (timeout, source) = if let Some(timeout) = flags.op_timeout {
+        (timeout, Source::Flag("--op-timeout"))
+    } else if let Some(Sourced { value, source }) = env.text("JOBBOARD_OP_TIMEOUT")? {
+        let timeout = duration::parse(&value).with_context(|| source.to_string())?;
+        (timeout, source)
+    } else {
         let of_files = files.op_timeout();
         return Ok(of_files.unwrap_or(Sourced::default(limit::OP_TIMEOUT)));
     };
-    let value = limit::check_op_timeout(value).map_err(|problem| anyhow!("{source}: {problem}"))?;
-    Ok(Sourced::new(value, source))
-}
-
-fn read_op_timeout(given: Sourced<String>) -> anyhow::Result<Sourced<Duration>> {
-    let Sourced { value, source } = given;
-    let timeout = duration::parse(&value).with_context(|| source.to_string())?;
-    Ok(Sourced::new(timeout, source))
+    match limit::check_op_timeout(timeout) {
+        Ok(timeout) => Ok(Sourced::new(timeout, source)),
+        Err(problem) => bail!("{source}: {problem}"),
+    }
 }

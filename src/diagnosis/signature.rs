@@ -141,20 +141,18 @@ impl Signatures {
     }
 
     fn note(&mut self, signature: String, job: &Job, failure: &Failure, is_first: bool) {
-        let of = self
-            .all
-            .entry(signature)
-            .or_insert_with_key(|signature| FailureGroup {
-                signature: signature.clone(),
-                failures: 0,
-                at_least: false,
-                jobs: 0,
-                names: BTreeSet::new(),
-                more_names: false,
-                first: failure.time,
-                last: failure.time,
-                sample: Sample::of(job, failure),
-            });
+        let group = self.all.entry(signature);
+        let of = group.or_insert_with_key(|signature| FailureGroup {
+            signature: signature.clone(),
+            failures: 0,
+            at_least: false,
+            jobs: 0,
+            names: BTreeSet::new(),
+            more_names: false,
+            first: failure.time,
+            last: failure.time,
+            sample: Sample::of(job, failure),
+        });
         of.failures += 1;
         let kept = job.history.failures.len();
         of.at_least |= kept >= History::FAILURES && job.failed_attempts() as usize > kept;

@@ -173,11 +173,8 @@ impl Atom {
 
 impl Flow {
     pub(crate) fn at_work(&self) -> Vec<&Atom> {
-        let mut atoms: Vec<_> = self
-            .atoms
-            .iter()
-            .filter(|it| it.state.is_at_work())
-            .collect();
+        let atoms = self.atoms.iter().filter(|it| it.state.is_at_work());
+        let mut atoms: Vec<_> = atoms.collect();
         atoms.sort_by_key(|atom| atom.since);
         atoms
     }
@@ -210,12 +207,9 @@ impl Flow {
         let goes_back = self.atoms.iter().any(is_undone) && !self.atoms.iter().any(is_retried);
         // An atom that never started needs no reverting.
         let counts = |atom: &&Atom| !goes_back || atom.state != AtomState::Pending;
+        let done = self.atoms.iter().filter(|it| it.is_behind(goes_back));
         FlowProgress {
-            done: self
-                .atoms
-                .iter()
-                .filter(|it| it.is_behind(goes_back))
-                .count(),
+            done: done.count(),
             all: self.atoms.iter().filter(counts).count(),
             reverting: goes_back,
         }

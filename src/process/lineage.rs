@@ -120,11 +120,8 @@ impl Processes {
 
     fn has(&self, pid: Pid) -> bool {
         let now = Stat::of(pid).filter(|it| !it.has_ended());
-        now.is_some_and(|now| {
-            self.all
-                .get(&pid)
-                .is_some_and(|it| it.started == now.started)
-        })
+        let known = self.all.get(&pid).zip(now);
+        known.is_some_and(|(known, now)| known.started == now.started)
     }
 
     fn of(all: HashMap<Pid, Stat>) -> Self {

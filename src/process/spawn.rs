@@ -9,6 +9,7 @@ use std::{
         fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
         unix::ffi::{OsStrExt, OsStringExt},
     },
+    path::Path,
 };
 
 use rustix::{
@@ -114,15 +115,12 @@ impl Spawner {
         let (streams, pipes) = self.streams(command).map_err(failed)?;
         let setup = || {
             let argv = command.argv.iter().map(|it| text(it.as_bytes()));
-            let directory = command
-                .cwd
-                .as_ref()
-                .map(|it| text(it.as_os_str().as_bytes()));
+            let path = |it: &Path| text(it.as_os_str().as_bytes());
             ChildSetup {
-                program: text(command.program.as_os_str().as_bytes())?,
+                program: path(&command.program)?,
                 argv: argv.collect::<io::Result<_>>()?,
                 environment: self.environment(&command.env, details.as_ref())?,
-                directory: directory.transpose()?,
+                directory: command.cwd.as_deref().map(path).transpose()?,
                 streams: streams.each_ref().map(Stream::descriptor),
                 kept: details.as_ref().map(AsFd::as_fd),
                 lifetime,

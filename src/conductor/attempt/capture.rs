@@ -156,13 +156,9 @@ impl Capture {
         let pipe = &mut self.pipes[at];
         let mut buffer = [0; 8192];
         let bytes = match read(pipe.from.as_ref()?, &mut buffer) {
-            Ok(0) => {
-                pipe.from = None;
-                return None;
-            }
-            Ok(length) => &buffer[..length],
+            Ok(length @ 1..) => &buffer[..length],
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
-            Err(_) => {
+            Ok(0) | Err(_) => {
                 pipe.from = None;
                 return None;
             }

@@ -175,10 +175,9 @@ impl Picker<'_> {
     }
 
     pub(super) async fn remaining_work(&mut self) -> Result<RemainingWork> {
-        let mut entries = self
-            .shared
-            .board
-            .entries(Query::all(Location::Board, Detail::Whole));
+        let query = Query::all(Location::Board, Detail::Whole);
+        let mut entries = self.shared.board.entries(query);
+        let in_flight = &self.shared.in_flight;
         let start = Instant::now();
         let policy = self.shared.policy();
         let mut left = RemainingWork::Nothing;
@@ -187,14 +186,12 @@ impl Picker<'_> {
         let now = clock::wall();
         while let Some(entry) = entries.try_next().await? {
             if self.is_left_over(&entry) {
-                self.shared
-                    .in_flight
-                    .mark_unreleased(entry.key(), Aftermath::None);
+                in_flight.mark_unreleased(entry.key(), Aftermath::None);
                 left = left.max(RemainingWork::Held);
                 continue;
             }
             // The unsettled job is reported already, and may stay so forever.
-            if self.shared.in_flight.is_set_aside(entry.key()) {
+            if in_flight.is_set_aside(entry.key()) {
                 continue;
             }
             let Entry::Job(mut job) = entry else { continue };

@@ -281,12 +281,9 @@ fn find_files(named: &str, directory: &Path, env: &Environment) -> anyhow::Resul
     let named = match named {
         "" => {
             let directory = env.etc.join("octavia");
-            let snippets = directory.join("octavia.conf.d");
-            let snippets = snippets.is_dir().then_some(snippets);
-            [directory.join("octavia.conf")]
-                .into_iter()
-                .chain(snippets)
-                .collect()
+            let mut named = vec![directory.join("octavia.conf")];
+            named.extend(Some(directory.join("octavia.conf.d")).filter(|it| it.is_dir()));
+            named
         }
         named => {
             let files = named.split(',').filter(|file| !file.is_empty());

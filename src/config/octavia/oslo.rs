@@ -152,10 +152,10 @@ impl<'a> Oslo<'a> {
                 text,
                 place: variable,
             }),
-            None => self
-                .values
-                .get(&(group_key(group), name.to_owned()))
-                .cloned(),
+            None => {
+                let key = (group_key(group), name.to_owned());
+                self.values.get(&key).cloned()
+            }
         }
     }
 

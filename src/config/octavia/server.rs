@@ -24,10 +24,8 @@ impl Reader<'_> {
     pub(super) fn redis(&mut self) -> anyhow::Result<(BoardUrl, Option<Sourced<Secret>>)> {
         let master = self.given("jobboard_redis_sentinel")?;
         let mut servers = self.servers(master.is_some())?;
-        let sentinel = match master {
-            Some(master) => Some(self.sentinel(master, servers.clone())?),
-            None => None,
-        };
+        let sentinel = master.map(|it| self.sentinel(it, servers.clone()));
+        let sentinel = sentinel.transpose()?;
         if sentinel.is_none() && servers.len() > 1 {
             let first = servers.first().map(Server::to_string).unwrap_or_default();
             let problem = format!(
