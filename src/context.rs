@@ -227,21 +227,19 @@ impl Context {
         if is_protected || consent.yes || self.config.yes.value {
             return Ok(());
         }
-        match self.out.ask(question, "[y/N]") {
-            Some(answer) if matches!(answer.as_str(), "y" | "Y" | "yes") => Ok(()),
-            Some(_) => {
-                let message = "not confirmed; nothing changed";
-                Err(CommandError::refused(message)
-                    .hint("answer y to confirm")
-                    .into())
-            }
+        let (message, hint) = match self.out.ask(question, "[y/N]") {
+            Some(answer) if matches!(answer.as_str(), "y" | "Y" | "yes") => return Ok(()),
+            Some(_) => (
+                "not confirmed; nothing changed".to_owned(),
+                "answer y to confirm",
+            ),
             None => {
                 let why = "confirmation is required, but there is no terminal";
                 let message = format!("{}: {why}", self.cannot(question));
-                let hint = "add `--yes` to confirm in advance";
-                Err(CommandError::refused(message).hint(hint).into())
+                (message, "add `--yes` to confirm in advance")
             }
-        }
+        };
+        Err(CommandError::refused(message).hint(hint).into())
     }
 
     pub(crate) fn confirm_protected(
@@ -266,20 +264,12 @@ impl Context {
             }
             let url = &choice.url;
             let asked = format!("{question} {url} is protected;");
-            match (self.out).ask(asked, "type the name of the board to continue:") {
-                Some(typed) if typed == name => {}
-                Some(_) => {
-                    return Err(refusal(
-                        "the typed name is not the name of the board",
-                        Some(name),
-                    ));
-                }
-                None => {
-                    let message =
-                        format!("{}: the board `{name}` is protected", self.cannot(question));
-                    return Err(refusal(&message, Some(name)));
-                }
-            }
+            let message = match (self.out).ask(asked, "type the name of the board to continue:") {
+                Some(typed) if typed == name => continue,
+                Some(_) => "the typed name is not the name of the board".to_owned(),
+                None => format!("{}: the board `{name}` is protected", self.cannot(question)),
+            };
+            return Err(refusal(&message, Some(name)));
         }
         Ok(())
     }
@@ -341,13 +331,9 @@ fn require_writable(config: &Config) -> anyhow::Result<()> {
 }
 
 fn refusal(message: &str, name: Option<&str>) -> anyhow::Error {
-    let refused = CommandError::refused(message);
-    match name {
-        Some(name) => refused
-            .hint(Hint::new("to confirm, add `--confirm {}`", [&[name]]))
-            .into(),
-        None => refused
-            .hint("`jobboard config` shows the board in use")
-            .into(),
-    }
+    let hint = match name {
+        Some(name) => Hint::new("to confirm, add `--confirm {}`", [&[name]]),
+        None => "`jobboard config` shows the board in use".into(),
+    };
+    CommandError::refused(message).hint(hint).into()
 }

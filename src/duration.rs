@@ -49,7 +49,10 @@ pub(crate) fn parse(text: &str) -> Result<Duration, InvalidDuration> {
     let mut millis = 0_u64;
     let mut rest = text;
     while !rest.is_empty() {
-        let (number, unit, behind) = split_part(rest);
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, behind) = rest.split_at(digits);
+        let end = behind.find(|char: char| char.is_ascii_digit());
+        let (unit, behind) = behind.split_at(end.unwrap_or(behind.len()));
         check_part(text, number, unit)?;
         // The search continues after the previous unit, so that no unit is late or repeated.
         let (_, length) = units
@@ -76,14 +79,6 @@ pub(crate) fn within(
         it if (shortest..=longest).contains(&it) => Ok(it),
         _ => Err(refusal.to_owned()),
     }
-}
-
-fn split_part(text: &str) -> (&str, &str, &str) {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, rest) = text.split_at(digits);
-    let behind = rest.find(|char: char| char.is_ascii_digit());
-    let (unit, rest) = rest.split_at(behind.unwrap_or(rest.len()));
-    (number, unit, rest)
 }
 
 fn check_part(text: &str, number: &str, unit: &str) -> Result<(), InvalidDuration> {
@@ -136,10 +131,9 @@ pub(crate) fn exact(duration: Duration) -> String {
         .filter(|(number, _)| *number > 0)
         .map(|(number, unit)| format!("{number}{unit}"))
         .collect();
-    if text.is_empty() {
-        ZERO.to_owned()
-    } else {
-        text
+    match text.is_empty() {
+        true => ZERO.to_owned(),
+        false => text,
     }
 }
 

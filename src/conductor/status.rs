@@ -95,10 +95,9 @@ impl ConductorStatus {
             contact: Arc::new(Contact::new(reporter)),
             skipped: SkippedJobs::new(reporter),
             registered: watch::Sender::new(false),
-            most_failing: if until.has_end() {
-                usize::MAX
-            } else {
-                MOST_FAILING
+            most_failing: match until.has_end() {
+                true => usize::MAX,
+                false => MOST_FAILING,
             },
             work: Mutex::default(),
             reporter: reporter.clone(),

@@ -18,7 +18,6 @@ use crate::{
     board::{
         Board, BoardError, Health,
         examine::{Examined, Part},
-        net::cause::BoardErrorKind,
     },
     config::{Config, Expiry},
     exit::{Trying, chain},
@@ -141,7 +140,7 @@ async fn look(
             None if OF_JOBS.into_iter().any(wants) => {
                 let late = |_| {
                     let why = format!("no answer within {}s", WHOLE.as_secs());
-                    Err(BoardErrorKind::Failed.error("read", board.name(), why.into()))
+                    Err(BoardError::failed("read", board.name(), why))
                 };
                 Some(time::timeout(WHOLE, take).await.unwrap_or_else(late))
             }

@@ -176,10 +176,9 @@ impl Settlement {
         Self {
             job: decision.is_end().then(|| Identity::from(job)),
             audit: given_up.map(|failure| {
-                let action = if decision.is_trash() {
-                    "trashed"
-                } else {
-                    "consumed"
+                let action = match decision.is_trash() {
+                    true => "trashed",
+                    false => "consumed",
                 };
                 AuditEntry::now(action, &owner.text(), Some(&failure.reason))
             }),

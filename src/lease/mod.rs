@@ -18,6 +18,7 @@ use crate::{
     backoff::Backoff,
     board::{Board, BoardError},
     job::Claim,
+    optional::or_never,
     process::{
         clock::{self, Boottime},
         group::ProcessGroup,
@@ -144,10 +145,7 @@ impl KeptLease {
             let lost = notice.await.ok();
             self.notice(lost);
         }
-        match self.loss.take() {
-            Some(lost) => lost,
-            None => std::future::pending().await,
-        }
+        or_never(self.loss.take().map(std::future::ready)).await
     }
 
     /// Takes the loss, if there is one that was not taken before.

@@ -127,13 +127,10 @@ fn server(kind: &ServerKind, rest: &str) -> Result<DatabaseServer, InvalidLogboo
     };
     let keys = UrlKeys::read(query)?;
     let socket = keys.get(kind.socket).filter(|path| path.starts_with('/'));
-    let port = match port {
-        "" => kind.port,
-        port => port
-            .parse()
-            .ok()
-            .filter(|it| *it > 0)
-            .ok_or(InvalidLogbookUrl::Port)?,
+    let port = match (port, port.parse()) {
+        ("", _) => kind.port,
+        (_, Ok(port @ 1..)) => port,
+        _ => return Err(InvalidLogbookUrl::Port),
     };
     if database.is_empty() {
         return Err(form());

@@ -15,7 +15,7 @@ use rustix::{
     process::{getegid, geteuid},
 };
 
-use super::ownership::{Trust, Untrusted, check, kind, unreadable};
+use super::{Trust, Untrusted, check, kind, unreadable};
 
 /// The kernel's own limit.
 const MOST_LINKS: u32 = 40;
