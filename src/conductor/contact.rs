@@ -121,35 +121,32 @@ impl Contact {
         }
     }
 
-    /// Records a success. Reports it, and returns true, if a failure was reported before.
-    pub(super) fn make(&self) -> bool {
+    /// Records a success, and reports it after a reported failure.
+    pub(super) fn make(&self) {
         let mut state = self.state.lock();
         state.made = Some(Instant::now());
         state.unpublished = None;
-        let is_back = state.lost.take().is_some();
-        state.regained += u64::from(is_back);
-        if is_back {
+        if state.lost.take().is_some() {
+            state.regained += 1;
             self.reporter.report(Note::new("board_reached"));
         }
-        is_back
     }
 
-    /// Records a failure. Reports it, and returns true, unless one is reported already.
-    pub(super) fn lose(&self, error: &BoardError) -> bool {
+    /// Records a failure, and reports it unless one is reported already.
+    pub(super) fn lose(&self, error: &BoardError) {
         let lost = &mut self.state.lock().lost;
-        let is_news = lost.is_none();
-        if is_news {
-            *lost = Some(failure(error));
-            let (event, reason) = match (error.is_away(), error.source()) {
-                (true, Some(source)) => ("board_unreachable", chain(source)),
-                (true, None) => ("board_unreachable", chain(error)),
-                // The board answers with an error.
-                (false, _) => ("board_failed", chain(error)),
-            };
-            self.reporter
-                .report(Note::new(event).with("reason", reason));
+        if lost.is_some() {
+            return;
         }
-        is_news
+        *lost = Some(failure(error));
+        let (event, reason) = match (error.is_away(), error.source()) {
+            (true, Some(source)) => ("board_unreachable", chain(source)),
+            (true, None) => ("board_unreachable", chain(error)),
+            // The board answers with an error.
+            (false, _) => ("board_failed", chain(error)),
+        };
+        self.reporter
+            .report(Note::new(event).with("reason", reason));
     }
 
     pub(super) fn count(&self, waits: bool) {
@@ -161,16 +158,16 @@ impl Contact {
     }
 
     /// Records the registry's answer. A success does not help a part that waits for another request.
-    pub(super) fn published<T>(&self, answer: &Result<T, BoardError>) -> bool {
+    pub(super) fn published<T>(&self, answer: &Result<T, BoardError>) {
         let mut state = self.state.lock();
-        if let Err(error) = answer {
-            state.unpublished.get_or_insert_with(|| failure(error));
-            return false;
+        match answer {
+            Err(error) => _ = state.unpublished.get_or_insert_with(|| failure(error)),
+            Ok(_) if state.waiting > 0 => state.unpublished = None,
+            Ok(_) => {
+                drop(state);
+                self.make();
+            }
         }
-        state.unpublished = None;
-        let is_whole = state.waiting == 0;
-        drop(state);
-        is_whole && self.make()
     }
 
     pub(super) fn last(&self) -> Option<Instant> {
@@ -201,6 +198,7 @@ fn failure(error: &BoardError) -> ContactFailure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conductor::progress::LogItem;
 
     #[tokio::test(start_paused = true)]
     async fn stopping_conductor_does_not_outwait_its_deadline() {
@@ -223,29 +221,50 @@ mod tests {
         }
     }
 
+    /// A contact, and the events that it has reported since the last call.
+    fn contact() -> (Contact, impl FnMut() -> Vec<&'static str>) {
+        let (reporter, mut log) = Reporter::new();
+        let event = |item| match item {
+            LogItem::Note(note) => note.event,
+            other => panic!("{other:?}"),
+        };
+        let events = move || {
+            let items = std::iter::from_fn(|| log.try_recv().ok());
+            items.map(event).collect()
+        };
+        (Contact::new(&reporter), events)
+    }
+
     #[test]
     fn registry_reply_does_not_end_an_outage() {
-        let contact = Contact::new(&Reporter::new().0);
-        assert!(!contact.make());
+        let (contact, mut events) = contact();
+        contact.make();
         let first = contact.last();
-        assert!(contact.lose(&away()) && !contact.lose(&away()));
+        contact.lose(&away());
+        contact.lose(&away());
+        assert_eq!(events(), ["board_unreachable"]);
         contact.count(true);
-        assert!(!contact.published(&Ok(())));
+        contact.published(&Ok(()));
         assert!(contact.last() == first && contact.problem().is_some());
         contact.count(false);
-        assert!(contact.published(&Ok(())) && !contact.published(&Ok(())));
+        assert!(events().is_empty());
+        contact.published(&Ok(()));
+        contact.published(&Ok(()));
+        assert_eq!((events(), contact.regained()), (vec!["board_reached"], 1));
         assert!(contact.last() > first && contact.problem().is_none());
     }
 
     #[test]
     fn failed_registry_request_counts_as_an_outage_without_a_note() {
-        let contact = Contact::new(&Reporter::new().0);
-        assert!(!contact.published::<()>(&Err(away())) && contact.last().is_none());
+        let (contact, mut events) = contact();
+        contact.published::<()>(&Err(away()));
+        assert!(contact.last().is_none());
         assert!(
             contact
                 .problem()
                 .is_some_and(|it| it.contains("has been unreachable for"))
         );
-        assert!(!contact.published(&Ok(())) && contact.problem().is_none());
+        contact.published(&Ok(()));
+        assert!(events().is_empty() && contact.problem().is_none());
     }
 }

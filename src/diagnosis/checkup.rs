@@ -65,12 +65,9 @@ pub(crate) async fn examine(
     let trying = || trying("examine", board);
     let (health, round_trip) = health(board).await.with_context(trying)?;
     let (parts, survey) = look(config, board, groups, surveyed).await;
-    let is_survey = |is_seen: bool| survey.as_ref().is_some_and(|it| it.is_ok() == is_seen);
-    let is_any = |is_seen: bool| parts.iter().any(|(.., it)| it.is_ok() == is_seen);
-    let (is_seen, is_denied) = (
-        is_any(true) || is_survey(true),
-        is_any(false) || is_survey(false),
-    );
+    let seen = parts.iter().map(|(.., it)| it.is_ok());
+    let seen: Vec<_> = seen.chain(survey.as_ref().map(Result::is_ok)).collect();
+    let (is_seen, is_denied) = (seen.contains(&true), seen.contains(&false));
     // The connection may have been lost since.
     if is_denied
         && let Err(error) = board.health().await
