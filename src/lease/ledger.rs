@@ -146,10 +146,8 @@ impl Ledger {
 
     pub(super) fn claims(&self) -> (Vec<u64>, Vec<Claim>) {
         let entries = self.entries.lock();
-        entries
-            .iter()
-            .map(|(&id, entry)| (id, entry.claim.clone()))
-            .unzip()
+        let claims = entries.iter().map(|(&id, entry)| (id, entry.claim.clone()));
+        claims.unzip()
     }
 
     pub(super) fn expire(&self, last: Option<&Arc<BoardError>>) {

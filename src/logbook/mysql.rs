@@ -22,10 +22,7 @@ impl Mysql {
         patience: Duration,
         access: Access,
     ) -> LogbookResult<Self> {
-        let socket = server
-            .socket
-            .as_ref()
-            .map(|path| path.display().to_string());
+        let socket = server.socket.as_ref().map(|it| it.display().to_string());
         let password = server.password.as_ref().map(|it| it.expose().to_owned());
         let ssl = server.tls.as_ref();
         let ssl = ssl.map(|files| tls(server, files)).transpose()?;

@@ -71,21 +71,13 @@ impl Postgres {
         question: &str,
         values: &[&str],
     ) -> LogbookResult<Vec<TextRow>> {
-        let values: Vec<&(dyn ToSql + Sync)> = values
-            .iter()
-            .map(|value| value as &(dyn ToSql + Sync))
-            .collect();
-        let rows = self
-            .client
-            .query(&numbered(question), &values)
-            .await
-            .map_err(problem)?;
+        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|it| it as _).collect();
+        let rows = self.client.query(&numbered(question), &values).await;
         let texts = |row: &tokio_postgres::Row| {
-            (0..row.len())
-                .map(|at| row.try_get(at).map_err(problem))
-                .collect()
+            let texts = (0..row.len()).map(|at| row.try_get(at));
+            texts.collect::<Result<_, _>>().map_err(problem)
         };
-        rows.iter().map(texts).collect()
+        rows.map_err(problem)?.iter().map(texts).collect()
     }
 }
 

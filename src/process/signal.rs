@@ -49,11 +49,8 @@ impl Signals {
             set_of([signal]).thread_unblock()?;
             Ok((signal, stream))
         };
-        signals
-            .iter()
-            .map(catch)
-            .collect::<io::Result<_>>()
-            .map(Self)
+        let caught: io::Result<_> = signals.iter().map(catch).collect();
+        caught.map(Self)
     }
 
     /// Turns a write beyond the file size limit into an error instead of our end. The limit still ends our commands.

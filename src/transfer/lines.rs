@@ -126,11 +126,8 @@ impl LineReader {
         let (mut line, mut length, mut is_any) = (Vec::new(), 0_u64, false);
         let longest = self.max_details.saturating_mul(LINE_LIMIT.0) + LINE_LIMIT.1;
         loop {
-            let chunk = self
-                .reader
-                .fill_buf()
-                .await
-                .with_context(|| format!("cannot read {}", self.source))?;
+            let chunk = self.reader.fill_buf().await;
+            let chunk = chunk.with_context(|| format!("cannot read {}", self.source))?;
             if chunk.is_empty() {
                 break;
             }

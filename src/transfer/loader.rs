@@ -175,10 +175,7 @@ impl<'a> Loader<'a> {
     ) -> board::Result<()> {
         let is_new = |at: &usize| known[*at].is_none() && jobs[*at].0.job().is_some();
         let new: Vec<_> = (0..jobs.len()).filter(is_new).collect();
-        let wanted = new
-            .iter()
-            .map(|at| JobRef::Uuid(jobs[*at].1.uuid.to_string()));
-        let wanted: Vec<_> = wanted.collect();
+        let wanted: Vec<_> = new.iter().map(|at| reference(jobs[*at].1)).collect();
         if wanted.is_empty() {
             return Ok(());
         }
@@ -209,10 +206,8 @@ impl<'a> Loader<'a> {
         };
         for ((entry, _), known) in jobs.iter().zip(&mut known) {
             if let Entry::Malformed(record) = entry {
-                *known = self
-                    .has_malformed(&record.raw)
-                    .await?
-                    .then_some(Loaded::Exists);
+                let is_there = self.has_malformed(&record.raw).await?;
+                *known = is_there.then_some(Loaded::Exists);
             }
         }
         Ok(known)
@@ -222,10 +217,7 @@ impl<'a> Loader<'a> {
         if jobs.is_empty() {
             return Ok(Vec::new());
         }
-        let wanted: Vec<_> = jobs
-            .iter()
-            .map(|(_, draft)| JobRef::Uuid(draft.uuid.to_string()))
-            .collect();
+        let wanted: Vec<_> = jobs.iter().map(|(_, draft)| reference(draft)).collect();
         let found = self.board.resolve_on(&Location::LIVE, &wanted).await?;
         let stored = found.into_iter().map(|found| match found {
             Ok(Entry::Job(job)) => Ok(Some((fingerprint(&job), job.location))),
@@ -251,15 +243,12 @@ impl<'a> Loader<'a> {
             Some(index) => index
                 .get(&draft.uuid)
                 .map(|(_, key)| JobRef::Key(key.clone())),
-            None => Some(JobRef::Uuid(draft.uuid.to_string())),
+            None => Some(reference(draft)),
         };
         let keys: Vec<_> = drafts.iter().map(|draft| key(draft)).collect();
         let wanted: Vec<_> = keys.iter().flatten().cloned().collect();
-        let mut found = self
-            .board
-            .resolve_on(&Location::LIVE, &wanted)
-            .await?
-            .into_iter();
+        let found = self.board.resolve_on(&Location::LIVE, &wanted).await?;
+        let mut found = found.into_iter();
         let found = keys.iter().map(|key| {
             let found = key.as_ref().and_then(|_| found.next());
             found.unwrap_or(Err(BoardError::NoSuchJob))
@@ -282,6 +271,10 @@ impl<'a> Loader<'a> {
         let count = count.and_then(|it| it.get_mut(&hash_of(raw)).filter(|it| **it > 0));
         Ok(count.map(|count| *count -= 1).is_some())
     }
+}
+
+fn reference(draft: &Draft) -> JobRef {
+    JobRef::Uuid(draft.uuid.to_string())
 }
 
 fn compared((entry, draft): (&Entry, &Draft), there: Option<StoredJob>) -> Option<Loaded> {

@@ -120,10 +120,9 @@ fn typed(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
         let before = std::mem::take(&mut field.before);
         let has_narrowed = field.is_filter && state.picture.filters.texts() != before.texts();
         state.overlay = Overlay::None;
-        return if has_narrowed {
-            filter(state, before)
-        } else {
-            Vec::new()
+        return match has_narrowed {
+            true => filter(state, before),
+            false => Vec::new(),
         };
     }
     field.press(key);
