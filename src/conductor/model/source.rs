@@ -10,7 +10,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim is served",
         "board/redis/write/scripts/claim.lua",
         &[],
-        "ff9b4e5f",
+        "6b70d302",
     ),
     (
         "a renewal is served",

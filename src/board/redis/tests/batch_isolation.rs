@@ -5,6 +5,7 @@ use crate::{
     board::{
         Settled,
         redis::testing::{Proxy, ProxyMode, redis_url},
+        wire::sidecar::{MEMBERS, Sidecar},
     },
     job::Claimed,
 };
@@ -59,6 +60,84 @@ const READABLE: [&str; 9] = [
     r#"{"v":1,"failures":[{"exit_code":1,"signal":null,"reason":"r","stderr":"","conductor":"c",
         "time":"2020-02-29T23:59:59.123456789Z"}]}"#,
 ];
+
+/// Values of each type, and at the limits of numbers and times.
+const VALUES: [&str; 39] = [
+    "null",
+    "true",
+    "-1",
+    "0",
+    "1",
+    "2",
+    "1.5",
+    "2147483647",
+    "2147483648",
+    "4294967295",
+    "4294967296",
+    "99999999999999",
+    "100000000000000",
+    r#""""#,
+    r#""x""#,
+    r#""\ud800""#,
+    "[]",
+    "[1]",
+    "[{}]",
+    "{}",
+    r#"{"by":"ada"}"#,
+    r#""2020-02-29T23:59:59Z""#,
+    r#""2021-02-29T23:59:59Z""#,
+    r#""2020-02-29T24:00:00Z""#,
+    r#""2020-02-29T23:60:00Z""#,
+    r#""2020-02-29T23:59:60Z""#,
+    r#""2020-00-29T23:59:59Z""#,
+    r#""2020-02-00T23:59:59Z""#,
+    r#""0000-02-29T23:59:59Z""#,
+    r#""2020-02-29T23:59:59z""#,
+    r#""2020-02-29t23:59:59Z""#,
+    r#""2020-02-29 23:59:59Z""#,
+    r#""2020-02-29T23:59:59+00:00""#,
+    r#""2020-02-29T23:59:59""#,
+    r#""2020-02-29T23:59:59.Z""#,
+    r#""2020-02-29T23:59:59.1Z""#,
+    r#""2020-02-29T23:59:59.123456Z""#,
+    r#""2020-02-29T23:59:59.123456789Z""#,
+    r#""2020-02-29T23:59:59.1234567890Z""#,
+];
+
+/// Returns sidecars with each value for each member, of failures and audit entries too.
+fn all_sidecars() -> Vec<String> {
+    let failure = r#"{"reason":"","stderr":"","conductor":"","time":"2020-01-01T00:00:00Z"}"#;
+    let with = |object: &str, member: &str, value: &str| {
+        let mut members: serde_json::Map<_, _> = serde_json::from_str(object).unwrap();
+        members.remove(member);
+        let others = serde_json::Value::Object(members).to_string();
+        let end = if others == "{}" { "" } else { "," };
+        format!("{{\"{member}\":{value}{end}{}", &others[1..])
+    };
+    let mut sides = Vec::new();
+    for value in VALUES {
+        for member in MEMBERS {
+            sides.push(with(r#"{"v":1}"#, member, value));
+        }
+        for member in [
+            "exit_code",
+            "signal",
+            "reason",
+            "stdout",
+            "stderr",
+            "conductor",
+            "time",
+        ] {
+            let failures = format!("[{failure},{}]", with(failure, member, value));
+            sides.push(with(r#"{"v":1}"#, "failures", &failures));
+        }
+        for member in ["by", "action", "on", "reason"] {
+            let audit = with(r#"{"by":"ada"}"#, member, value);
+            sides.push(with(r#"{"v":1}"#, "remark", &audit));
+        }
+    }
+    sides
+}
 
 fn side(key: &JobKey) -> String {
     format!("taskflow:{key}.jobboard")
@@ -120,6 +199,43 @@ async fn scripts_read_every_sidecar_that_the_program_reads() {
         let again = jobs(&board).await.remove(0);
         assert_eq!(again.problem, None, "{text}");
         server.run::<()>(&["FLUSHALL"]);
+    }
+}
+
+#[tokio::test]
+async fn scripts_and_program_read_the_same_sidecars() {
+    need!((board, server) = open());
+    let sides = all_sidecars();
+    let drafts: Vec<_> = sides.iter().map(|_| draft("resize")).collect();
+    let posted = board.post(&drafts, None).await;
+    let keys: Vec<_> = (posted.unwrap().into_iter())
+        .map(|posted| posted.unwrap().key)
+        .collect();
+    for (key, text) in keys.iter().zip(&sides) {
+        server.run::<()>(&["SET", &side(key), text]);
+    }
+    claim_all(&board, &keys, ATTEMPT).await;
+    let mut refused = 0;
+    for (key, text) in keys.iter().zip(&sides) {
+        let left: String = server.run(&["GET", &side(key)]);
+        let (_, problem) = Sidecar::read(Some(text.as_bytes()));
+        // The script writes the claim into each sidecar that it reads.
+        assert_eq!(left == *text, problem.is_some(), "{text}: {problem:?}");
+        refused += usize::from(problem.is_some());
+    }
+    assert!(refused > 200 && sides.len() - refused > 200, "{refused}");
+}
+
+#[tokio::test]
+async fn delays_of_any_precision_end_in_time() {
+    need!((board, server) = open());
+    for form in ["%FT%TZ", "%FT%T%.3fZ"] {
+        let key = post_one(&board, "resize").await;
+        let ended = Utc::now().format(form);
+        let text = format!(r#"{{"v":1,"not_before":"{ended}"}}"#);
+        server.run::<()>(&["SET", &side(&key), &text]);
+        let answers = claim_all(&board, from_ref(&key), ATTEMPT).await;
+        assert!(matches!(answers[..], [Ok(_)]), "{text}: {answers:?}");
     }
 }
 

@@ -29,7 +29,7 @@ return for_each_job(function()
   if holder then return { "already-claimed", holder } end
   local side, raw = read_side()
   if not side and needs_side == "1" then return { "unreadable", raw } end
-  if respects_not_before == "1" and side and side.not_before and side.not_before > time then
+  if respects_not_before == "1" and side and is_delayed(side) then
     return { "postponed", side.not_before }
   end
   local is_ahead = is_attempt == "1" and won >= tonumber(at_once)

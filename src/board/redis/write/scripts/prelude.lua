@@ -129,6 +129,11 @@ local function remember(side)
   return type(added) == "table" and added.err or ""
 end
 
+-- Returns whether the delay of the job lasts. Without their Z, times of any precision compare as text.
+local function is_delayed(side)
+  return side.not_before and side.not_before:sub(1, -2) > time:sub(1, -2)
+end
+
 local events = {}
 
 -- Records an event of the job. Names and owners need not be text, hence msgpack.

@@ -18,7 +18,7 @@ local function refusal(side, raw, posting)
   if holder then return { "already-claimed", holder } end
   if wanted ~= "" then return posting ~= seen and { "changed" } or nil end
   if not side then return { "unreadable", raw } end
-  if side.not_before and side.not_before > time then return nil end
+  if is_delayed(side) then return nil end
   local count = (side.attempts or 0) + (side.postponed or 0)
   if keeps_attempts == "1" or count == 0 then return { "not-delayed" } end
 end
