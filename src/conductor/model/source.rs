@@ -22,7 +22,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/redis/write/scripts/settle.lua",
         &[],
-        "8cee8d99",
+        "0e269b35",
     ),
     (
         "owner and claim of the job",

@@ -21,14 +21,12 @@ local ENDED = { consume = "consumed", ["give-up"] = "failed" }
 
 -- Returns the refusal if the authority does not cover the job as it is.
 local function refusal()
-  if authority == "owner" then return refusal_of(owner, fence) end
-  local holder = holder_now()
   if authority == "free" then
-    if holder then return { "changed" } end
+    if holder_now() then return { "changed" } end
     return outcome == "abandon" and { "not-claimed" } or nil
   end
-  if holder ~= owner then return { "changed" } end
-  if fence ~= "" and fence_of(owner) ~= fence then return { "changed" } end
+  local refused = refusal_of(owner, fence)
+  return refused and authority == "seen" and { "changed" } or refused
 end
 
 -- Returns the changed count, within the bounds that `is_count` accepts.
