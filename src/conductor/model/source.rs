@@ -10,7 +10,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim is served",
         "board/redis/write/scripts/claim.lua",
         &[],
-        "6b70d302",
+        "e5e934fa",
     ),
     (
         "a renewal is served",
@@ -22,7 +22,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/redis/write/scripts/settle.lua",
         &[],
-        "0e269b35",
+        "03956d78",
     ),
     (
         "owner and claim of the job",

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs};
 
 use super::*;
-use crate::job::Entry;
+use crate::job::{Entry, MoveRecord};
 
 /// One change for each way to run a script.
 #[derive(Debug, Clone, Copy)]
@@ -14,11 +14,13 @@ enum Change {
     Renew,
     Settle(&'static str),
     Force(&'static str),
+    /// Consumes a job that was moved to another board.
+    Move,
     Restore,
     Purge,
 }
 
-const CHANGES: [Change; 12] = [
+const CHANGES: [Change; 13] = [
     Change::Post,
     Change::PostClaimed,
     Change::Claim,
@@ -29,6 +31,7 @@ const CHANGES: [Change; 12] = [
     Change::Force("abandon"),
     Change::Force("consume"),
     Change::Force("trash"),
+    Change::Move,
     Change::Restore,
     Change::Purge,
 ];
@@ -100,6 +103,14 @@ impl PreparedJobs {
                 };
                 let settlement = self.settlement(verb, Authority::Override(seen));
                 all(board.settle(&[settlement]).await)
+            }
+            Change::Move => {
+                let owner = ada().owner;
+                let moved = Settlement {
+                    commit: Some(MoveRecord::commit(&owner, &self.claimed.text())),
+                    ..self.settlement("consume", by_name("ada"))
+                };
+                all(board.settle(&[moved]).await)
             }
             Change::Restore => all(board
                 .restore(&[crate::job::Restore::from_trash(self.trashed.clone(), None)])
@@ -176,6 +187,55 @@ async fn change_without_one_command_is_refused_completely() {
         // At least its reads, its changes, and the scripts themselves.
         assert!(denied >= 3, "{change:?}: {denied}");
     }
+}
+
+/// Commands, and the keys of one kind that they change or read.
+const COMMANDS_ON_KEYS: [(&[&str], &[&str]); 3] = [
+    (
+        &["hget", "hset", "hexists", "hdel"],
+        &["listings", "trash", "moves"],
+    ),
+    (
+        &["get", "set", "del", "pexpire"],
+        &["*.owned", "*.last_modified", "*.jobboard"],
+    ),
+    (&["get", "set", "incrby"], &["sequence", "fence"]),
+];
+
+#[tokio::test]
+async fn change_without_a_command_on_one_kind_of_key_is_refused_completely() {
+    need!((board, server) = open());
+    let kinds = COMMANDS_ON_KEYS.iter().flat_map(|(_, kinds)| *kinds);
+    let kinds: Vec<_> = kinds.collect();
+    let mut denied = 0;
+    for (commands, denied_kinds) in COMMANDS_ON_KEYS {
+        for (command, kind) in commands
+            .iter()
+            .flat_map(|command| denied_kinds.iter().map(move |kind| (command, kind)))
+        {
+            let others = kinds.iter().filter(|it| **it != kind);
+            let others: String = others.map(|it| format!(" ~taskflow:{it}")).collect();
+            let (rule, elsewhere) = (format!("-{command}"), format!("(+{command}{others})"));
+            let_in(
+                &server,
+                &["allkeys", "allchannels", "+@all", &rule, &elsewhere],
+            );
+            for change in CHANGES {
+                server.run::<()>(&["FLUSHALL"]);
+                let jobs = PreparedJobs::set(&board).await;
+                let before = everything(&server);
+                let limited = board_of(&server, Some("eve"));
+                let Err(error) = jobs.change(&limited, change).await else {
+                    continue;
+                };
+                denied += 1;
+                let context = format!("{change:?} without {command} on {kind}: {error:?}");
+                assert!(matches!(error, BoardError::Denied { .. }), "{context}");
+                assert_eq!(everything(&server), before, "{context}");
+            }
+        }
+    }
+    assert!(denied > 100, "{denied}");
 }
 
 #[tokio::test]

@@ -9,12 +9,10 @@
 --            failed
 local MOST_BYTES = 4 * 1024 * 1024
 permit({ "HGET" }, listings, "field")
-permit({ "TIME" })
-permit({ "INCRBY" }, fences, "1")
 turn_to(1)
 permit({ "GET" }, owned)
-permit({ "SET" }, fences, "1")
-permit({ "SET" }, owned, owner)
+permit({ "GET" }, sidecar)
+permit_claim()
 
 -- If the key holds another type, no job can be claimed.
 redis.call("HGET", listings, "")

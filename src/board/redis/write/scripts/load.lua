@@ -12,12 +12,7 @@ permit({ "INCRBY" }, sequence, "1")
 turn_to(1)
 permit({ "DEL" }, owned, modified, sidecar)
 permit({ "SET" }, sidecar, "value")
-if owner ~= "" then
-  permit({ "TIME" })
-  permit({ "INCRBY", "SET" }, fences, "1")
-  permit({ "SET" }, owned, owner)
-  permit({ "SET" }, modified, now)
-end
+if owner ~= "" then permit_claim() end
 
 -- Returns the number that a job is to have; nothing and an error, if no more can be given out.
 local function next_number()

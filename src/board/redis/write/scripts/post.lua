@@ -7,12 +7,7 @@ permit({ "HSET", "HEXISTS" }, listings, "field", "value")
 permit({ "INCRBY" }, sequence, "1")
 turn_to(1)
 permit({ "DEL" }, owned, modified, sidecar)
-if owner ~= "" then
-  permit({ "TIME" })
-  permit({ "INCRBY" }, fences, "1")
-  permit({ "SET" }, fences, "1")
-  permit({ "SET" }, owned, owner)
-end
+if owner ~= "" then permit_claim() end
 
 local free, count = {}, 0
 for job = 1, jobs do

@@ -31,8 +31,9 @@
 -- Before Redis 7, replicas may run the script again unless told to copy its effects; this script reads the clock.
 if redis.replicate_commands then redis.replicate_commands() end
 
--- Fails before any change if the user lacks a right that the script may need. The server itself checks only whether the
--- user may use the declared keys. Redis before 7 cannot tell; a denied command then fails when the script reaches it.
+-- Fails before any change if the user lacks a right that the script may need, for the keys of its first job. The server
+-- itself checks only whether the user may use the declared keys, not with which commands. Redis before 7 cannot tell; a
+-- denied command then fails when the script reaches it.
 local function permit(commands, ...)
   if not redis.acl_check_cmd then return end
   for _, command in ipairs(commands) do
@@ -40,6 +41,13 @@ local function permit(commands, ...)
       error(redis.error_reply("NOPERM this user has no permissions to run the '" .. command:lower() .. "' command"))
     end
   end
+end
+
+-- Checks the rights that last_fence and give_to need.
+local function permit_claim()
+  permit({ "TIME" })
+  permit({ "INCRBY", "SET" }, fences, "1")
+  for _, key in ipairs({ owned, modified, sidecar }) do permit({ "SET" }, key, "value") end
 end
 
 local function digits(number) return string.format("%.0f", number) end

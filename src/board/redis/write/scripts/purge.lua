@@ -5,7 +5,8 @@
 permit({ "HEXISTS" }, listings, "field")
 permit({ "HGET", "HDEL" }, trash, "field")
 turn_to(1)
-permit({ "DEL" }, modified)
+permit({ "GET" }, sidecar)
+permit({ "DEL" }, modified, sidecar)
 
 return for_each_job(function()
   local posting = redis.call("HGET", trash, field)

@@ -8,7 +8,7 @@ permit({ "HGET", "HDEL" }, trash, "field")
 permit({ "HGET", "HSET", "HEXISTS" }, listings, "field", "value")
 turn_to(1)
 if wanted ~= "" and is_trashed == "1" then permit({ "HSET" }, trash, "field", "value") end
-permit({ "GET" }, sidecar)
+permit({ "GET", "SET" }, sidecar, "value")
 permit({ "GET", "DEL" }, owned)
 permit({ "SET" }, modified, "value")
 

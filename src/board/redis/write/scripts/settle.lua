@@ -12,8 +12,9 @@ permit({ "HGET", "HDEL" }, listings, "field")
 permit({ "HSET", "HEXISTS" }, trash, "field", "value")
 turn_to(1)
 permit({ "GET" }, owned)
-permit({ "DEL" }, owned)
+permit({ "GET", "SET" }, sidecar, "value")
 permit({ "SET" }, modified, "value")
+permit({ "DEL" }, owned, modified, sidecar)
 if commit ~= "" then permit({ "HSET" }, moves, "field", "value") end
 
 local EVENT_OF = { abandon = "abandoned", consume = "consumed", ["give-up"] = "consumed", trash = "trashed" }
@@ -66,6 +67,7 @@ return for_each_job(function()
   }
   if ENDED[outcome] then
     local side = remembered ~= "" and stored_text()
+    -- First: before Redis 7, only this command shows whether the user may use moves, which is no declared key.
     if commit ~= "" then redis.call("HSET", moves, commit, "") end
     redis.call("DEL", owned, modified, sidecar)
     redis.call("HDEL", listings, field)
