@@ -36,11 +36,8 @@ pub(super) fn crowded(known: Vec<Conductor>, entries: usize) -> Result<Vec<Condu
 
 #[async_trait]
 pub(super) trait ConductorEntry: Send + Sync + 'static {
-    /// Sets the status for the next write.
-    fn set_report(&self, report: &ConductorReport);
-
-    /// Writes the entry, also after it expired, unless another process owns it now.
-    async fn keep(&self) -> Result<()>;
+    /// Writes the entry with this status, also after it expired, unless another process owns it now.
+    async fn publish(&self, report: &ConductorReport) -> Result<()>;
 
     /// Removes the entry, if this process still owns it.
     async fn remove(&self) -> Result<()>;
@@ -56,9 +53,10 @@ impl OwnEntry {
 
     pub(super) async fn publish(&self, report: &ConductorReport) -> Result<()> {
         let entry = self.0.lock().as_ref().map(Arc::clone);
-        let Some(entry) = entry else { return Ok(()) };
-        entry.set_report(report);
-        entry.keep().await
+        match entry {
+            Some(entry) => entry.publish(report).await,
+            None => Ok(()),
+        }
     }
 
     pub(super) async fn leave(&self) {

@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use parking_lot::Mutex;
 use rusqlite::{Row, params, types::ValueRef};
 use uuid::Uuid;
 
@@ -24,7 +23,7 @@ use crate::{
 
 pub(super) struct ConductorRow {
     file: Arc<BoardFile>,
-    conductor: Mutex<Conductor>,
+    conductor: Conductor,
     token: String,
 }
 
@@ -38,7 +37,7 @@ impl ConductorRow {
         }
         Ok(Self {
             file,
-            conductor: Mutex::new(conductor),
+            conductor,
             token,
         })
     }
@@ -46,12 +45,11 @@ impl ConductorRow {
 
 #[async_trait]
 impl ConductorEntry for ConductorRow {
-    fn set_report(&self, report: &ConductorReport) {
-        self.conductor.lock().report = report.clone();
-    }
-
-    async fn keep(&self) -> Result<()> {
-        let conductor = self.conductor.lock().clone();
+    async fn publish(&self, report: &ConductorReport) -> Result<()> {
+        let conductor = Conductor {
+            report: report.clone(),
+            ..self.conductor.clone()
+        };
         let kept = self
             .file
             .write(|change| change.put_conductor(&conductor, &self.token));
@@ -59,10 +57,10 @@ impl ConductorEntry for ConductorRow {
     }
 
     async fn remove(&self) -> Result<()> {
-        let name = self.conductor.lock().name.clone();
+        let (name, token) = (&self.conductor.name, &self.token);
         let removed = self
             .file
-            .write(|change| change.delete_conductor(&name, &self.token));
+            .write(|change| change.delete_conductor(name, token));
         removed.await.map(drop)
     }
 }

@@ -9,7 +9,6 @@ use std::{
 
 use async_trait::async_trait;
 use futures_util::TryStreamExt;
-use parking_lot::Mutex;
 use redis::{Pipeline, Value, cmd};
 use uuid::Uuid;
 
@@ -38,7 +37,6 @@ pub(super) struct RedisEntry {
     client: Arc<RedisClient>,
     keys: Keys,
     entry: EntryRecord,
-    report: Mutex<ConductorReport>,
 }
 
 impl RedisEntry {
@@ -59,9 +57,8 @@ impl RedisEntry {
             client,
             keys,
             entry,
-            report: Mutex::new(conductor.report.clone()),
         };
-        if entry.put().await? {
+        if entry.put(&conductor.report).await? {
             return Ok(entry);
         }
         let name = conductor.name.clone();
@@ -69,17 +66,17 @@ impl RedisEntry {
     }
 
     /// Sends a heartbeat, also after the entry expired; false if another process owns the entry.
-    async fn put(&self) -> Result<bool> {
-        let answer = self.register(&as_json(&self.entry)).await?;
+    async fn put(&self, report: &ConductorReport) -> Result<bool> {
+        let answer = self.register(&as_json(&self.entry), report).await?;
         if answer == "entered" {
-            self.publish(EventKind::ConductorJoined).await;
+            self.announce(EventKind::ConductorJoined).await;
         }
         Ok(answer != "other")
     }
 
     /// Keeps or removes the entry in one step, by its token.
-    async fn register(&self, text: &str) -> Result<String> {
-        let (name, report) = (&self.entry.name, self.report.lock().clone());
+    async fn register(&self, text: &str, report: &ConductorReport) -> Result<String> {
+        let name = &self.entry.name;
         let mut call = Call::of(Script::Register);
         call.key("entry", self.keys.conductor(name))
             .key("copy", self.keys.conductor_seen(name))
@@ -88,14 +85,14 @@ impl RedisEntry {
             .arg("text", text)
             .arg("entry_life", LIFE.as_millis().to_string())
             .arg("report", report.write())
-            .arg("copy_life", kept(&report).as_millis().to_string());
+            .arg("copy_life", kept(report).as_millis().to_string());
         match call.answer(&self.client, DOING).await? {
             Value::BulkString(word) => Ok(String::from_utf8_lossy(&word).into_owned()),
             _ => Err(self.client.error(DOING, ServerCause::UnexpectedReply)),
         }
     }
 
-    async fn publish(&self, kind: EventKind) {
+    async fn announce(&self, kind: EventKind) {
         let Some(publish) = announcement(&self.keys, kind, ("owner", &self.entry.name), None)
         else {
             return;
@@ -107,17 +104,13 @@ impl RedisEntry {
 
 #[async_trait]
 impl ConductorEntry for RedisEntry {
-    fn set_report(&self, report: &ConductorReport) {
-        *self.report.lock() = report.clone();
-    }
-
-    async fn keep(&self) -> Result<()> {
-        self.put().await.map(drop)
+    async fn publish(&self, report: &ConductorReport) -> Result<()> {
+        self.put(report).await.map(drop)
     }
 
     async fn remove(&self) -> Result<()> {
-        if self.register("").await? == "removed" {
-            self.publish(EventKind::ConductorLeft).await;
+        if self.register("", &ConductorReport::default()).await? == "removed" {
+            self.announce(EventKind::ConductorLeft).await;
         }
         Ok(())
     }
@@ -298,10 +291,10 @@ mod tests {
         let entry = entry.unwrap();
         for _ in 0..2 {
             assert_eq!(report().await, EventKind::ConductorJoined);
-            assert!(entry.put().await.unwrap());
+            assert!(entry.put(&night().report).await.unwrap());
             server.run::<()>(&["DEL", "taskflow:conductor.night"]);
             assert_eq!(report().await, EventKind::ConductorLeft);
-            assert!(entry.put().await.unwrap());
+            assert!(entry.put(&night().report).await.unwrap());
         }
     }
 
