@@ -5,11 +5,7 @@ use std::pin::pin;
 use futures_util::TryStreamExt;
 use redis::{Cmd, Pipeline, Value};
 
-use super::{
-    Redis,
-    keys::{KeyPart, field_of},
-    link::READ,
-};
+use super::{Redis, keys::field_of, link::READ};
 use crate::{
     board::{
         Result,
@@ -298,14 +294,7 @@ impl Redis {
 
     async fn without_a_job(&self, names: &[Vec<u8>]) -> Result<Vec<String>> {
         let of_jobs = names.iter().filter_map(|name| {
-            let field = match self.keys.part(name)? {
-                KeyPart::Owner(key) | KeyPart::Modified(key) | KeyPart::Sidecar(key) => {
-                    field_of(&key)
-                }
-                KeyPart::Postings | KeyPart::Trash | KeyPart::Sequence | KeyPart::Conductor(_) => {
-                    return None;
-                }
-            };
+            let field = field_of(self.keys.part(name)?.job()?);
             // Anything else may be of another board, whose namespace begins like ours.
             standard_uuid(&field).is_some().then_some((name, field))
         });

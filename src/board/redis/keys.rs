@@ -35,6 +35,15 @@ pub(super) enum KeyPart {
     Conductor(String),
 }
 
+impl KeyPart {
+    pub(super) fn job(&self) -> Option<&JobKey> {
+        match self {
+            Self::Owner(key) | Self::Modified(key) | Self::Sidecar(key) => Some(key),
+            Self::Postings | Self::Trash | Self::Sequence | Self::Conductor(_) => None,
+        }
+    }
+}
+
 /// Declares the keys that each board has once, by the names that TaskFlow and other clients use.
 macro_rules! names {
     ($($name:ident)*) => {

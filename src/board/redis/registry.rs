@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::{
     Redis,
     events::message::announcement,
-    keys::{KeyPart, Keys},
+    keys::Keys,
     link::{READ, RedisClient, RequestKind},
     write::scripts::{Call, Script},
 };
@@ -151,13 +151,7 @@ impl Redis {
     /// Returns the keys of unreadable registrations, and of unreadable copies of ended ones, among these keys.
     pub(super) async fn unreadable_entries(&self, keys: &[Vec<u8>]) -> Result<Vec<String>> {
         let prefixes = [self.keys.conductor(""), self.keys.conductor_seen("")];
-        let is_of_job = |key: &[u8]| {
-            use KeyPart::{Modified, Owner, Sidecar};
-            matches!(
-                self.keys.part(key),
-                Some(Owner(_) | Modified(_) | Sidecar(_))
-            )
-        };
+        let is_of_job = |key: &[u8]| (self.keys.part(key)).is_some_and(|part| part.job().is_some());
         let is_entry = |key: &&Vec<u8>| {
             prefixes.iter().any(|it| key.starts_with(it.as_bytes())) && !is_of_job(key)
         };

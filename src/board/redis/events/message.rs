@@ -11,7 +11,7 @@ use crate::{
         event::Subject,
         wire::message::{self, Message},
     },
-    job::{AuditEntry, Fence, JobKey, Owner, Priority, Rank, from_json, shortened},
+    job::{AuditEntry, Fence, Owner, Priority, Rank, from_json, shortened},
 };
 
 /// Reads a channel message; a foreign one means a resync.
@@ -91,15 +91,6 @@ pub(super) fn touched(keys: &Keys, data: Vec<Value>) -> Touched {
         _ => None,
     });
     Touched::Parts(parts.collect())
-}
-
-impl KeyPart {
-    pub(super) fn job(&self) -> Option<&JobKey> {
-        match self {
-            Self::Owner(key) | Self::Modified(key) | Self::Sidecar(key) => Some(key),
-            Self::Postings | Self::Trash | Self::Sequence | Self::Conductor(_) => None,
-        }
-    }
 }
 
 #[cfg(test)]

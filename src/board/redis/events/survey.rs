@@ -1,12 +1,11 @@
 //! Decides where to look when the server reports only that a hash has changed.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use redis::{Pipeline, Value, from_redis_value};
 use tokio::time::{Duration, Instant};
 
 use super::super::keys::Keys;
-use crate::job::JobKey;
 
 /// How long after taking its number a job may still be posted.
 const LATE: Duration = Duration::from_secs(2);
@@ -124,13 +123,6 @@ impl AnnouncedNumbers {
     pub(super) fn ask(&mut self) {
         self.ghosts = (self.ghosts.0 || self.ghosts.1, false);
     }
-}
-
-pub(super) fn missing<'a>(
-    known: impl Iterator<Item = &'a JobKey>,
-    found: &HashSet<JobKey>,
-) -> Vec<JobKey> {
-    known.filter(|key| !found.contains(*key)).cloned().collect()
 }
 
 #[cfg(test)]

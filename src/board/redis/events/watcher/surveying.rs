@@ -15,7 +15,7 @@ use crate::{
                 DOING,
                 picture::{JobPlaces, Traces},
                 recheck::Urgency,
-                survey::{Counts, missing},
+                survey::Counts,
             },
             keys::{field_of, key_of},
             read::scan::Scan,
@@ -109,8 +109,11 @@ impl RedisWatcher<'_> {
             }
         };
         if !self.has_lost {
-            for key in missing(self.picture.keys(location), &present) {
-                self.recheck.add(key, Urgency::Noted, Traces::default());
+            for key in self.picture.keys(location) {
+                if !present.contains(key) {
+                    self.recheck
+                        .add(key.clone(), Urgency::Noted, Traces::default());
+                }
             }
         }
         Ok(())
