@@ -95,7 +95,7 @@ impl Redis {
         Ok(read)
     }
 
-    fn reading(&self, query: Query) -> Reading {
+    pub(crate) fn reading(&self, query: Query) -> Reading {
         Reading {
             location: query.location,
             detail: query.detail,

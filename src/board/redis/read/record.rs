@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     board::{
-        BoardError, Detail, Result,
+        Detail,
         redis::{keys::key_of, link::bounded::size_unread},
         wire::{
             msgpack,
@@ -12,7 +12,7 @@ use crate::{
             sidecar::Sidecar,
         },
     },
-    job::{ClaimEnd, Entry, Fence, Holding, Job, Location, Malformed, Owner},
+    job::{ClaimEnd, Entry, Holding, Job, Location, Malformed, Owner},
 };
 
 /// The values that Redis stores beside a posting.
@@ -135,29 +135,6 @@ fn complete_job(job: &mut Job, companions: CompanionValues) {
         modified_problem,
         side_problem,
     ]);
-}
-
-pub(crate) fn just_claimed(
-    field: &[u8],
-    posting: &[u8],
-    companions: CompanionValues,
-    fence: &Fence,
-    limit: Limit,
-) -> Result<Job> {
-    let reading = Reading {
-        location: Location::Board,
-        detail: Detail::Whole,
-        limit,
-    };
-    match read(reading, field, posting, companions) {
-        Entry::Job(mut job) => {
-            if let Some(holding) = &mut job.holding {
-                holding.fence = Some(fence.clone());
-            }
-            Ok(*job)
-        }
-        Entry::Malformed(record) => Err(BoardError::from(&record)),
-    }
 }
 
 #[cfg(test)]

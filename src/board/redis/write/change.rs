@@ -7,19 +7,19 @@ use chrono::{DateTime, Utc};
 use super::scripts::{Call, Reply, Script};
 use crate::{
     board::{
-        BoardError, ClaimRules, NOT_AHEAD, Result, Settled,
+        BoardError, ClaimRules, Detail, NOT_AHEAD, Query, Result, Settled,
         redis::{
             Redis,
             keys::{field_of, key_of},
             link::RequestFailure,
-            read::record::{self, CompanionValues},
+            read::record::{CompanionValues, read},
         },
         rules::won_at_most,
         wire::{as_json, history::HistoryRecord, msgpack, sidecar::text_of},
     },
     job::{
-        Aftermath, AuditEntry, Authority, Claim, Claimant, Claimed, Decision, ExpectedState, Fence,
-        JobChange, JobKey, Location, MoveRecord, Owner, Purge, Restore, Settlement, Term,
+        Aftermath, AuditEntry, Authority, Claim, Claimant, Claimed, Decision, Entry, ExpectedState,
+        Fence, JobChange, JobKey, Location, MoveRecord, Owner, Purge, Restore, Settlement, Term,
     },
 };
 
@@ -80,11 +80,8 @@ impl Redis {
         let now = Utc::now();
         let fields: Vec<_> = keys.iter().map(field_of).collect();
         let mut call = self.call(Script::Claim);
-        call.key("fences", self.keys.fence())
-            .arg("owner", by.owner.as_bytes())
-            .arg("life", life(by.term))
-            .arg("now", msgpack::time(now))
-            .arg("time", text_of(now))
+        self.add_claimant(&mut call, Some(by), now);
+        call.arg("time", text_of(now))
             .arg("wanted", most.to_string())
             .arg("is_attempt", flag(rules.is_attempt))
             .arg("respects_not_before", flag(rules.respects_not_before))
@@ -96,7 +93,6 @@ impl Redis {
         }
         let replies = self.run(&call).await?;
         let (mut answers, mut released) = (Vec::with_capacity(replies.len()), 0);
-        let needs_all = rules.need_record(by.term);
         for (field, reply) in fields.iter().zip(replies) {
             let reply = match reply.done(&self.client, &key_of(field), None) {
                 Ok(reply) => reply,
@@ -105,23 +101,20 @@ impl Redis {
                     continue;
                 }
             };
-            let answer = match self.claimed(field, &reply, by, now).await {
-                Ok(claimed) if needs_all && claimed.job.is_unfit => {
-                    self.refuse_unfit(claimed, by).await
-                }
-                answer => answer,
-            };
+            let answer = self.claimed(field, &reply, by, rules, now).await;
             released += usize::from(answer.is_err());
             answers.push(answer);
         }
         Ok((answers, released))
     }
 
+    /// Returns a claimed job; a malformed or unreadable one is released.
     async fn claimed(
         &self,
         field: &[u8],
         reply: &Reply,
         by: &Claimant,
+        rules: ClaimRules,
         now: DateTime<Utc>,
     ) -> Result<Claimed> {
         let fence = Fence(reply.text(0));
@@ -134,25 +127,27 @@ impl Redis {
             last_modified: Some(msgpack::time(now)),
             side: Some(reply.fact(2).to_vec()).filter(|side| !side.is_empty()),
         };
-        match record::just_claimed(field, reply.fact(1), companions, &fence, self.client.limit) {
-            Ok(job) => Ok(Claimed {
-                is_first: job.is_claimed_first(),
-                job,
-                fence,
-            }),
-            // A malformed job cannot be claimed.
-            Err(malformed) => {
-                self.release(key_of(field), by, fence).await?;
-                Err(malformed)
+        let reading = self.reading(Query::all(Location::Board, Detail::Whole));
+        let refused = match read(reading, field, reply.fact(1), companions) {
+            Entry::Job(job) if job.is_unfit && rules.need_record(by.term) => {
+                BoardError::Unclaimable {
+                    problem: job.problem.unwrap_or_default(),
+                }
             }
-        }
-    }
-
-    async fn refuse_unfit(&self, claimed: Claimed, by: &Claimant) -> Result<Claimed> {
-        self.release(claimed.job.key, by, claimed.fence).await?;
-        Err(BoardError::Unclaimable {
-            problem: claimed.job.problem.unwrap_or_default(),
-        })
+            Entry::Job(mut job) => {
+                if let Some(holding) = &mut job.holding {
+                    holding.fence = Some(fence.clone());
+                }
+                return Ok(Claimed {
+                    is_first: job.is_claimed_first(),
+                    job: *job,
+                    fence,
+                });
+            }
+            Entry::Malformed(record) => BoardError::from(&record),
+        };
+        self.release(key_of(field), by, fence).await?;
+        Err(refused)
     }
 
     /// Ends a claim just made; an error means that it may still exist.
