@@ -46,7 +46,7 @@ impl MarkerRecord {
 pub(crate) struct Mark {
     uuid: Uuid,
     version: i32,
-    pub(crate) on_board: Option<JobKey>,
+    pub(crate) on_board: Option<Namesake>,
     pub(crate) in_trash: Option<Namesake>,
 }
 
@@ -65,7 +65,8 @@ impl Mark {
                 transaction.delete(NodeKind::Sidecar, &namesake.key, version);
             }
         }
-        self.set(transaction, (self.on_board.as_ref(), Some(key)));
+        let on_board = self.on_board.as_ref().map(|namesake| &namesake.key);
+        self.set(transaction, (on_board, Some(key)));
     }
 
     pub(crate) fn move_to_board(&self, transaction: &mut Transaction<'_>, key: &JobKey) {
@@ -98,26 +99,15 @@ impl BoardSession<'_> {
             return Err(self.session.refusal(READING, &Error::NoAuth));
         }
         let locations = MarkerRecord::read(&node.data);
-        let other = |location| locations.on(location).filter(|key| *key != record.key);
-        let (on_board, in_trash) = (other(Location::Board), other(Location::Trash));
+        let namesake = async |location| match locations.on(location) {
+            Some(key) if key != record.key => self.job_with_uuid(location, &key, uuid).await,
+            Some(_) | None => Ok(None),
+        };
         Ok(Some(Mark {
             uuid,
             version: node.stat.version,
-            on_board: match on_board {
-                Some(key)
-                    if self
-                        .job_with_uuid(Location::Board, &key, uuid)
-                        .await?
-                        .is_some() =>
-                {
-                    Some(key)
-                }
-                Some(_) | None => None,
-            },
-            in_trash: match in_trash {
-                Some(key) => self.job_with_uuid(Location::Trash, &key, uuid).await?,
-                None => None,
-            },
+            on_board: namesake(Location::Board).await?,
+            in_trash: namesake(Location::Trash).await?,
         }))
     }
 
