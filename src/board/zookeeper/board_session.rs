@@ -9,16 +9,13 @@ use super::{
     JOBS_PER_BATCH,
     link::{
         ZooKeeperClient,
-        nodes::READING,
+        nodes::{Node, READING, ReadLimit},
         session::Session,
         transaction::{RefusedStep, Transaction, WRITING},
     },
-    paths::Paths,
+    paths::{NodeKind, Paths},
 };
-use crate::{
-    board::{BoardError, Result, net::failure::RequestFailure},
-    job::Location,
-};
+use crate::board::{BoardError, Result, net::failure::RequestFailure};
 
 #[derive(Clone)]
 pub(super) struct Root {
@@ -75,21 +72,48 @@ impl BoardSession<'_> {
 
     pub(super) async fn make_board(&self) -> Result<()> {
         self.session.ensure_chroot(WRITING).await?;
-        self.make_directory(&self.paths.board).await?;
-        self.make_directory(&self.paths.directory(Location::Trash))
-            .await
+        self.make_directory(NodeKind::Job).await?;
+        self.make_directory(NodeKind::TrashedJob).await
     }
 
-    pub(super) async fn make_directory(&self, path: &str) -> Result<()> {
+    /// Creates the parent of the nodes of a kind.
+    pub(super) async fn make_directory(&self, kind: NodeKind) -> Result<()> {
+        let path = self.paths.directory(kind);
         let options = CreateMode::Persistent.with_acls(self.client.acls());
-        let made = self.session.client.mkdir(path, &options);
+        let made = self.session.client.mkdir(&path, &options);
         match self.session.ask(WRITING, made).await? {
             Ok(()) | Err(Error::NodeExists) => Ok(()),
             Err(error) => Err(self.session.refusal(WRITING, &error)),
         }
     }
 
-    pub(super) async fn put(&self, path: &str, data: &[u8]) -> Result<()> {
+    /// Returns the names of the nodes of a kind.
+    pub(super) async fn children(&self, kind: NodeKind) -> Result<Vec<String>> {
+        self.session.children(&self.paths.directory(kind)).await
+    }
+
+    /// Reads the nodes of a kind, at most this many, by name and node. Also returns how many there are.
+    pub(super) async fn read_below<T>(
+        &self,
+        kind: NodeKind,
+        most: usize,
+        mut of: impl FnMut(&str, Node) -> Option<T>,
+    ) -> Result<(Vec<T>, usize)> {
+        let directory = self.paths.directory(kind);
+        let children = self.session.children(&directory).await?;
+        let first = children.iter().take(most);
+        let paths: Vec<_> = first.map(|child| format!("{directory}/{child}")).collect();
+        let read = |path: &str, node: Option<Node>| of(path.rsplit('/').next()?, node?);
+        let found = self
+            .session
+            .read_as(&paths, &mut ReadLimit::default(), read)
+            .await?;
+        Ok((found.into_iter().flatten().collect(), children.len()))
+    }
+
+    pub(super) async fn put(&self, kind: NodeKind, name: &str, text: &str) -> Result<()> {
+        self.make_directory(kind).await?;
+        let (path, data) = (&self.paths.node(kind, name), text.as_bytes());
         let options = CreateMode::Persistent.with_acls(self.client.acls());
         let created = self.session.client.create(path, data, &options);
         match self.session.ask(WRITING, created).await? {

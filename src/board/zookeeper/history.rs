@@ -58,10 +58,7 @@ impl BoardSession<'_> {
         refused: &RefusedStep,
     ) -> Result<Option<String>> {
         let refusal = match refused.error {
-            Error::NoNode => match self
-                .make_directory(&self.paths.directory(NodeKind::History))
-                .await
-            {
+            Error::NoNode => match self.make_directory(NodeKind::History).await {
                 Ok(()) => return Ok(None),
                 Err(error) if error.is_retryable() => return Err(error),
                 Err(error) => error,

@@ -29,7 +29,7 @@ use self::{
     board_session::{BoardSession, Root},
     history::HistoryTrimmer,
     link::{ZooKeeperClient, nodes::READING, transaction::WRITING},
-    paths::Paths,
+    paths::{NodeKind, Paths},
     read::look::PageReader,
     registry::{HeldEntry, SWEEP},
 };
@@ -230,7 +230,7 @@ impl Board for ZooKeeper {
         let path = &board.paths.board;
         let (stat, children, (trashed, trashed_by_siblings)) = tokio::try_join!(
             board.session.stat(path),
-            board.session.children(path),
+            board.children(NodeKind::Job),
             board.count_trashed(),
         )?;
         let jobs = children.iter();

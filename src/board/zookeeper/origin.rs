@@ -9,7 +9,7 @@ use super::{
     JOBS_PER_BATCH,
     board_session::BoardSession,
     link::nodes::{Node, ReadLimit},
-    paths::Paths,
+    paths::{NodeKind, Paths},
     read::record::JobNodes,
 };
 use crate::{
@@ -45,10 +45,7 @@ impl BoardSession<'_> {
     }
 
     pub(super) async fn count_trashed(&self) -> Result<(u64, u64)> {
-        let children = self
-            .session
-            .children(&self.paths.directory(Location::Trash))
-            .await?;
+        let children = self.children(NodeKind::TrashedJob).await?;
         let keys = children.iter();
         let keys: Vec<_> = keys
             .filter_map(|child| self.paths.key_of(Location::Trash, child))

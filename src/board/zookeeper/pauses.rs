@@ -14,10 +14,8 @@ use crate::{
 
 impl BoardSession<'_> {
     pub(super) async fn pause(&self, pause: &Pause) -> Result<()> {
-        self.make_directory(&self.paths.directory(NodeKind::Pause))
-            .await?;
-        let path = self.paths.node(NodeKind::Pause, &pause.names);
-        self.put(&path, pause.write().as_bytes()).await
+        self.put(NodeKind::Pause, &pause.names, &pause.write())
+            .await
     }
 
     pub(super) async fn resume(&self, names: &str) -> Result<bool> {
@@ -37,7 +35,6 @@ impl BoardSession<'_> {
     }
 
     pub(super) async fn pauses(&self) -> Result<Vec<Pause>> {
-        let directory = self.paths.directory(NodeKind::Pause);
         let read = |child: &str, node: Node| {
             let names = unescape(child);
             let is_unreadable = escape(&names) != child;
@@ -47,30 +44,20 @@ impl BoardSession<'_> {
                 ..pause
             })
         };
-        let (found, all) = self
-            .session
-            .read_below(&directory, MOST_PAUSES, read)
-            .await?;
+        let (found, all) = self.read_below(NodeKind::Pause, MOST_PAUSES, read).await?;
         Ok(Pause::bounded(found, all))
     }
 
     pub(super) async fn begin_move(&self, record: &MoveRecord) -> Result<()> {
-        self.make_directory(&self.paths.directory(NodeKind::Move))
-            .await?;
-        let path = self.paths.node(NodeKind::Move, record.key());
-        self.put(&path, record.value().as_bytes()).await
+        self.put(NodeKind::Move, &record.key(), &record.value())
+            .await
     }
 
     pub(super) async fn moves(&self) -> Result<Vec<MoveRecord>> {
-        let directory = self.paths.directory(NodeKind::Move);
         let read = |child: &str, node: Node| {
             MoveRecord::read(&unescape(child), &String::from_utf8_lossy(&node.data))
         };
-        let found = self
-            .session
-            .read_below(&directory, MOST_RECORDS, read)
-            .await?;
-        Ok(found.0)
+        Ok(self.read_below(NodeKind::Move, MOST_RECORDS, read).await?.0)
     }
 
     pub(super) async fn end_moves(&self, records: &[MoveRecord]) -> Result<()> {

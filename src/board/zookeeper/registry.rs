@@ -144,7 +144,7 @@ impl BoardSession<'_> {
             pid: conductor.pid,
         };
         for kind in [NodeKind::Entity, NodeKind::ConductorName] {
-            self.make_directory(&self.paths.directory(kind)).await?;
+            self.make_directory(kind).await?;
         }
         let mut transaction = self.transaction();
         // Two processes of the same name may come at the same time.
@@ -174,9 +174,8 @@ impl BoardSession<'_> {
     }
 
     pub(super) async fn conductors(&self) -> Result<Vec<Conductor>> {
-        let directory = self.paths.directory(NodeKind::Entity);
         let read = |_: &str, node: Node| conductor(&node);
-        let found = self.session.read_below(&directory, MOST_CONDUCTORS, read);
+        let found = self.read_below(NodeKind::Entity, MOST_CONDUCTORS, read);
         let (mut conductors, all) = found.await?;
         conductors.sort_by(|one, other| one.name.cmp(&other.name));
         let name = |known: &Conductor| self.paths.node(NodeKind::ConductorName, &known.name);
@@ -208,7 +207,7 @@ impl BoardSession<'_> {
             let is_unreadable = !node.is_denied() && conductor(&node).is_none();
             is_unreadable.then(|| format!("{directory}/{child}"))
         };
-        let found = self.session.read_below(&directory, MOST_CONDUCTORS, read);
+        let found = self.read_below(NodeKind::Entity, MOST_CONDUCTORS, read);
         let (unreadable, _) = found.await?;
         Ok((unreadable, denied))
     }

@@ -33,19 +33,20 @@ impl BoardSession<'_> {
         // Read the versions first: a later move or claim changes them, and a later job is not included.
         let read = |child: &str, node: Node| Some((child.to_owned(), Some(node.brief())));
         let recorded = match sidecars {
-            SidecarRead::Versions => self.session.read_below(&sides, usize::MAX, read).await?.0,
+            SidecarRead::Versions => {
+                self.read_below(NodeKind::Sidecar, usize::MAX, read)
+                    .await?
+                    .0
+            }
             SidecarRead::Names => {
-                let names = self.session.children(&sides).await?.into_iter();
+                let names = self.children(NodeKind::Sidecar).await?.into_iter();
                 names.map(|name| (name, None)).collect()
             }
         };
-        let (marked, _) = self.session.read_below(&markers, usize::MAX, read).await?;
+        let (marked, _) = self.read_below(NodeKind::Marker, usize::MAX, read).await?;
         let (mut known, mut locks) = (HashSet::new(), Vec::new());
         for location in Location::LIVE {
-            let children = self
-                .session
-                .children(&self.paths.directory(location))
-                .await?;
+            let children = self.children(location.into()).await?;
             let keys = children.iter();
             known.extend(keys.filter_map(|child| self.paths.key_of(location, child)));
             if location == Location::Board {

@@ -156,23 +156,6 @@ impl Session {
         }
     }
 
-    /// Reads the children of a node, at most this many, by name and node. Also returns how many there are.
-    pub(crate) async fn read_below<T>(
-        &self,
-        directory: &str,
-        most: usize,
-        mut of: impl FnMut(&str, Node) -> Option<T>,
-    ) -> Result<(Vec<T>, usize)> {
-        let children = self.children(directory).await?;
-        let first = children.iter().take(most);
-        let paths: Vec<_> = first.map(|child| format!("{directory}/{child}")).collect();
-        let read = |path: &str, node: Option<Node>| of(path.rsplit('/').next()?, node?);
-        let found = self
-            .read_as(&paths, &mut ReadLimit::default(), read)
-            .await?;
-        Ok((found.into_iter().flatten().collect(), children.len()))
-    }
-
     pub(crate) async fn stat(&self, path: &str) -> Result<Option<Stat>> {
         let stat = self.client.check_stat(path);
         Ok(self.get(READING, stat).await?)

@@ -44,11 +44,9 @@ pub(crate) struct LocationReader {
 
 impl LocationReader {
     pub(crate) async fn look(board: &BoardSession<'_>, location: Location) -> Result<Self> {
-        let directory = board.paths.directory(location);
-        let sides = board.paths.directory(NodeKind::Sidecar);
         let (children, sides) = tokio::try_join!(
-            board.session.children(&directory),
-            board.session.children(&sides),
+            board.children(location.into()),
+            board.children(NodeKind::Sidecar),
         )?;
         let mut keys: Vec<_> = children
             .iter()

@@ -173,7 +173,7 @@ impl BoardSession<'_> {
                 | NodeKind::Move
                 | NodeKind::Marker),
                 Error::NoNode,
-            ) => self.make_directory(&self.paths.directory(kind)).await,
+            ) => self.make_directory(kind).await,
             (_, Error::NotEmpty) => {
                 let below = self.session.children(&refused.path).await?;
                 match below.is_empty() {
