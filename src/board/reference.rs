@@ -14,6 +14,9 @@ pub(crate) fn uuid_of(unique: &str) -> Uuid {
     Uuid::new_v5(&UNIQUE, unique.as_bytes())
 }
 
+/// Maximum matches of an ambiguous reference.
+pub(super) const CANDIDATES: usize = 10;
+
 const SHORTEST_PREFIX: usize = 4;
 
 const UUID_LENGTH: usize = 36;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{as_json, sidecar::Sidecar};
 use crate::{
-    board::{JobRef, Result},
+    board::{JobRef, Result, reference::CANDIDATES},
     job::{
         AuditEntry, Departure, End, Entry, Failure, Identity, Job, JobKey, Location, Malformed,
         Owner, Purge, Settlement, from_json, shortened,
@@ -14,8 +14,6 @@ use crate::{
 };
 
 const VERSION: u32 = 1;
-
-const CANDIDATES: usize = 10;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HistoryRecord {

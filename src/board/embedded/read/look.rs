@@ -6,7 +6,10 @@ use rusqlite::{Params, params};
 
 use super::record::{Column, columns, entry, location_number, malformed};
 use crate::{
-    board::{Detail, JobRef, Order, Query, Which, embedded::store::transaction::BoardView},
+    board::{
+        Detail, JobRef, Order, Query, Which, embedded::store::transaction::BoardView,
+        reference::CANDIDATES,
+    },
     job::{Entry, Location},
 };
 
@@ -17,9 +20,6 @@ const LARGEST_PAGE: i64 = 2048;
 
 /// A page ends once its records take this many bytes.
 const PAGE_BYTES: u64 = 512 * 1024;
-
-/// Maximum matches of an ambiguous reference.
-const CANDIDATES: i64 = 10;
 
 #[derive(Debug)]
 pub(crate) struct PageCursor {

@@ -12,11 +12,13 @@ use super::{
 use crate::{
     board::{
         Detail, JobRef, Order, Query, Result, Which,
+        pages::KEPT_BYTES,
         redis::{
             Redis,
             keys::{field_of, key_of},
             link::yield_to_tasks,
         },
+        reference::CANDIDATES,
         wire::{
             msgpack,
             posting::{Limit, Posting},
@@ -24,11 +26,6 @@ use crate::{
     },
     job::{Entry, Job, JobKey, Location},
 };
-
-/// Bytes of postings kept after they were read for ranking.
-const KEPT_BYTES: usize = 64 * 1024 * 1024;
-
-const CANDIDATES: usize = 10;
 
 impl Redis {
     pub(crate) fn pages(

@@ -8,6 +8,7 @@ use super::scan::{FIRST_PAGE, PAGES_READ_AHEAD, RawPosting, first_postings, page
 use crate::{
     board::{
         BoardError, Order, Result,
+        pages::LARGEST_KEPT,
         redis::{
             Redis,
             keys::{field_of, key_of},
@@ -17,9 +18,6 @@ use crate::{
     },
     job::{JobKey, Location, Priority, Rank},
 };
-
-/// Longer postings are read again: keeping them would store them twice.
-const LARGEST_KEPT: usize = 16 * 1024;
 
 /// Streams the records in our order, malformed ones last.
 ///

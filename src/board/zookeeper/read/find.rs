@@ -6,6 +6,7 @@ use super::{look::LocationReader, record::decode};
 use crate::{
     board::{
         Detail, JobRef, Result,
+        reference::CANDIDATES,
         zookeeper::{
             board_session::BoardSession,
             link::nodes::{Node, ReadLimit},
@@ -14,9 +15,6 @@ use crate::{
     },
     job::{Entry, JobKey, Location},
 };
-
-/// Maximum matches of an ambiguous reference.
-const CANDIDATES: usize = 10;
 
 /// Returns the records that each reference could mean; one scan serves all that need one.
 pub(crate) async fn find(

@@ -12,7 +12,7 @@ use super::record::{self, JobNodes};
 use crate::{
     board::{
         BoardError, Detail, Order, Query, Result, Which,
-        pages::next_page,
+        pages::{KEPT_BYTES, LARGEST_KEPT, next_page},
         wire::json,
         zookeeper::{
             board_session::BoardSession,
@@ -24,12 +24,6 @@ use crate::{
 };
 
 pub(crate) const PAGE: (usize, usize) = (128, nodes::MAX_NODES_PER_EXCHANGE);
-
-/// Bytes of postings kept after they were read for ranking.
-const KEPT_BYTES: usize = 64 * 1024 * 1024;
-
-/// Longer postings are read again: keeping them would store them twice.
-const LARGEST_KEPT: usize = 16 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct LocationReader {
