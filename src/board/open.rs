@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Result,
-    embedded::{Durability, Embedded, FileOptions},
+    embedded::{Embedded, FileOptions},
     redis::Redis,
     scratch::Testable,
     url::BoardUrl,
@@ -36,11 +36,7 @@ pub(crate) fn open(
         BoardUrl::Embedded(url) => Ok(Arc::new(Embedded::new(FileOptions {
             path: url.path.clone(),
             makes_directory: url.makes_directory,
-            durability: if url.sync_full {
-                Durability::Power
-            } else {
-                Durability::Process
-            },
+            sync_full: url.sync_full,
             patience,
             limit,
             history: bounds.history,

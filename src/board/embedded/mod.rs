@@ -19,7 +19,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::{stream, stream::BoxStream};
 
-pub(crate) use self::store::{Durability, FileOptions};
+pub(crate) use self::store::FileOptions;
 use self::{
     registry::ConductorRow,
     store::{file::BoardFile, transaction::Change},

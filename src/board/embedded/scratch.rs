@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::{
-    Durability, Embedded,
+    Embedded,
     store::{
         APPLICATION_ID,
         disk::{OpenMode, directory_of, make_file, open_file, with_suffix},
@@ -140,12 +140,10 @@ impl Testable for Embedded {
     }
 
     async fn loss(&self) -> Result<Option<Loss>> {
-        Ok(
-            (self.file.options.durability == Durability::Process).then_some(Loss {
-                what: "only a power failure can lose the last writes",
-                remedy: "add `?sync=full` to the board URL to prevent this",
-            }),
-        )
+        Ok((!self.file.options.sync_full).then_some(Loss {
+            what: "only a power failure can lose the last writes",
+            remedy: "add `?sync=full` to the board URL to prevent this",
+        }))
     }
 
     async fn clock(&self) -> Result<Option<DateTime<Utc>>> {

@@ -61,19 +61,12 @@ const LARGEST_LOG_LEFT: u64 = 256 * 1024;
 
 const STATEMENTS: usize = 64;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Durability {
-    /// Survives the end of any process.
-    Process,
-    /// Also survives a power loss, and waits for the disk.
-    Power,
-}
-
 #[derive(Debug, Clone)]
 pub(crate) struct FileOptions {
     pub(crate) path: PathBuf,
     pub(crate) makes_directory: bool,
-    pub(crate) durability: Durability,
+    /// Whether each change waits for the disk and survives a power loss; all survive the end of any process.
+    pub(crate) sync_full: bool,
     pub(crate) patience: Duration,
     pub(crate) limit: posting::Limit,
     pub(crate) history: u32,
@@ -181,9 +174,9 @@ impl Store {
         connection.pragma_update(
             None,
             "synchronous",
-            match options.durability {
-                Durability::Process => "normal",
-                Durability::Power => "full",
+            match options.sync_full {
+                true => "full",
+                false => "normal",
             },
         )?;
         Ok(Self {

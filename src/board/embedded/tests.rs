@@ -5,7 +5,7 @@ use std::{os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
 use futures_util::{FutureExt, TryStreamExt};
 use rusqlite::Connection;
 
-use super::{Durability, Embedded, FileOptions};
+use super::{Embedded, FileOptions};
 use crate::{
     board::{
         BoardError, BoardExt, EventKind,
@@ -28,7 +28,7 @@ pub(super) fn options(directory: &tempfile::TempDir) -> FileOptions {
     FileOptions {
         path: directory.path().join("board.db"),
         makes_directory: false,
-        durability: Durability::Process,
+        sync_full: false,
         patience: Duration::from_secs(5),
         limit: Limit::USUAL,
         history: HISTORY,
