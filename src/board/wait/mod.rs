@@ -242,13 +242,11 @@ impl<'a> Waiter<'a> {
     }
 
     pub(crate) async fn recover(&mut self, error: BoardError) -> Result<()> {
-        match error.is_retryable() {
-            true => {
-                self.pause(error, Backoff::after_one(RECONNECT_PAUSES).pause())
-                    .await
-            }
-            false => Err(error),
+        if !error.is_retryable() {
+            return Err(error);
         }
+        let pause = Backoff::after_one(RECONNECT_PAUSES).pause();
+        self.pause(error, pause).await
     }
 
     async fn pause(&mut self, error: BoardError, pause: Duration) -> Result<()> {
@@ -298,17 +296,12 @@ impl<'a> Waiter<'a> {
 
     fn note(&mut self, news: &News) {
         match news {
-            News::Lost(_) if self.is_lost => {}
-            News::Lost(_) => {
-                self.is_lost = true;
-                (self.on_news)(news);
-            }
-            News::Back(_) => {
-                self.is_lost = false;
-                (self.on_news)(news);
-            }
-            News::Listening(_) => (self.on_news)(news),
             News::Event(_) => {}
+            News::Lost(_) if self.is_lost => {}
+            News::Lost(_) | News::Back(_) | News::Listening(_) => {
+                self.is_lost = matches!(news, News::Lost(_));
+                (self.on_news)(news);
+            }
         }
     }
 }
