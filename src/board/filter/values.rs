@@ -141,12 +141,8 @@ impl Path {
     }
 
     pub(super) fn name(&self, field: &str) -> String {
-        let parts = self.0.iter().map(String::as_str);
-        [field]
-            .into_iter()
-            .chain(parts)
-            .collect::<Vec<_>>()
-            .join(".")
+        let parts = self.0.iter();
+        parts.fold(field.to_owned(), |name, part| format!("{name}.{part}"))
     }
 
     /// Follows the path; a missing value and `null` are the same.
