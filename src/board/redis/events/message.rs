@@ -75,22 +75,16 @@ pub(crate) fn announcement(
     Some(Cmd::publish(keys.events(), message))
 }
 
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Touched {
-    /// Everything was deleted, or the server dropped its tracking.
-    Everything,
-    Parts(Vec<KeyPart>),
-}
-
-pub(super) fn touched(keys: &Keys, data: Vec<Value>) -> Touched {
+/// Returns the changed parts; `None` if everything was deleted, or the server dropped its tracking.
+pub(super) fn touched(keys: &Keys, data: Vec<Value>) -> Option<Vec<KeyPart>> {
     let Some(Value::Array(names)) = data.into_iter().next() else {
-        return Touched::Everything;
+        return None;
     };
     let parts = names.iter().filter_map(|name| match name {
         Value::BulkString(name) => keys.part(name),
         _ => None,
     });
-    Touched::Parts(parts.collect())
+    Some(parts.collect())
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use tokio::time::{self, Duration, Instant};
 use super::{
     DOING, Subscription,
     conductors::ConductorPresences,
-    message::{self, Touched},
+    message,
     pace::{PollPace, ReadPace},
     picture::{BoardPicture, Traces},
     recheck::{RecheckQueue, Urgency},
@@ -211,8 +211,8 @@ impl<'a> RedisWatcher<'a> {
                 }
             }
             PushKind::Invalidate => match message::touched(&self.board.keys, push.data) {
-                Touched::Everything => self.has_lost = true,
-                Touched::Parts(parts) => parts.into_iter().for_each(|part| self.touch(part)),
+                None => self.has_lost = true,
+                Some(parts) => parts.into_iter().for_each(|part| self.touch(part)),
             },
             _ => {}
         }
