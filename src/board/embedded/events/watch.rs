@@ -32,7 +32,7 @@ const LOOK_FOR_FILE: Duration = Duration::from_millis(100);
 pub(crate) async fn events(file: &BoardFile) -> Result<BoxStream<'_, Result<Event>>> {
     let replacements = file.replacements();
     // Listen for signals before reading the position, so that no event falls in between.
-    let wakeup = Wakeup::new(file);
+    let wakeup = watch(file);
     let start = file
         .read(|view| {
             let mut announced = HashSet::new();
@@ -59,7 +59,7 @@ pub(crate) async fn events(file: &BoardFile) -> Result<BoxStream<'_, Result<Even
 
 struct JournalReader<'a> {
     file: &'a BoardFile,
-    wakeup: Option<Wakeup>,
+    wakeup: Option<WatchedFd>,
     position: Position,
     next_deadline: Option<i64>,
     /// Expired claims that were reported and are not released yet, by job and fencing token.
@@ -111,7 +111,7 @@ impl JournalReader<'_> {
 
     async fn sleep(&mut self) {
         if self.wakeup.is_none() {
-            self.wakeup = Wakeup::new(self.file);
+            self.wakeup = watch(self.file);
         }
         let longest = match &self.wakeup {
             Some(_) => LOOK_ANYWAY,
@@ -124,7 +124,8 @@ impl JournalReader<'_> {
         let nap = time::sleep(longest.min(until_deadline));
         match &self.wakeup {
             Some(wakeup) => tokio::select! {
-                () = wakeup.wait() => {}
+                // One signal stands for all writes so far.
+                () = wakeup.drain() => {}
                 () = nap => {}
             },
             None => nap.await,
@@ -175,19 +176,10 @@ fn next_deadline(view: &BoardView<'_>) -> rusqlite::Result<Option<i64>> {
     view.one(sql, [view.boot_time()], |row| row.get(0))
 }
 
-struct Wakeup(WatchedFd);
-
-impl Wakeup {
-    /// `None` without a signal file; the board itself is then polled.
-    fn new(file: &BoardFile) -> Option<Self> {
-        let path = &file.options.path;
-        let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
-        inotify::add_watch(&watch, signal_path(path), WatchFlags::MODIFY).ok()?;
-        WatchedFd::new(watch).ok().map(Self)
-    }
-
-    async fn wait(&self) {
-        // One signal stands for all writes so far.
-        self.0.drain().await;
-    }
+/// Watches the signal file; `None` without one, and the board itself is then polled.
+fn watch(file: &BoardFile) -> Option<WatchedFd> {
+    let path = &file.options.path;
+    let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
+    inotify::add_watch(&watch, signal_path(path), WatchFlags::MODIFY).ok()?;
+    WatchedFd::new(watch).ok()
 }
