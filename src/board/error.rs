@@ -162,6 +162,11 @@ impl BoardError {
         }
     }
 
+    pub(crate) fn exists(uuid: impl ToString) -> Self {
+        let (uuid, place) = (uuid.to_string(), "board");
+        Self::Exists { uuid, place }
+    }
+
     pub(crate) fn malformed(key: &JobKey, problem: impl Into<String>) -> Self {
         let (key, problem) = (key.clone(), problem.into());
         Self::Malformed { key, problem }

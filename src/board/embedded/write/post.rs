@@ -39,8 +39,7 @@ impl Change<'_> {
             ],
         )?;
         if inserted == 0 {
-            let place = "board";
-            return Err(BoardError::Exists { uuid, place }.into());
+            return Err(BoardError::exists(uuid).into());
         }
         let rules = ClaimRules {
             is_attempt: true,

@@ -27,8 +27,7 @@ impl Change<'_> {
             return Ok(self.put_audit(sequence, audit)?);
         }
         if is_trashed && self.row(Location::Board, &restore.key)?.is_some() {
-            let (uuid, place) = (job.uuid, "board");
-            return Err(BoardError::Exists { uuid, place }.into());
+            return Err(BoardError::exists(job.uuid).into());
         }
         if let owner @ Some(_) = job.owner() {
             return Err(BoardError::AlreadyClaimed { owner }.into());

@@ -294,10 +294,7 @@ impl Reply {
                 Ok(until) => BoardError::Postponed { until },
                 Err(_) => Self::unexpected(client),
             },
-            ("exists", _) => BoardError::Exists {
-                uuid: key.to_string(),
-                place: "board",
-            },
+            ("exists", _) => BoardError::exists(key),
             ("unreadable", _) => BoardError::Unclaimable {
                 problem: Sidecar::problem(self.fact(0)),
             },

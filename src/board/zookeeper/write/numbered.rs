@@ -250,10 +250,7 @@ fn answers(
 ) -> Vec<Result<Posted>> {
     let mut locks = locks.into_iter();
     let answers = batch.iter().zip(keys).map(|((draft, _), key)| {
-        let key = key.ok_or_else(|| BoardError::Exists {
-            uuid: draft.uuid.to_string(),
-            place: "board",
-        })?;
+        let key = key.ok_or_else(|| BoardError::exists(draft.uuid))?;
         Ok(Posted {
             sequence: number_of(&key).unwrap_or_default(),
             fence: locks.next().flatten().as_ref().map(fence),

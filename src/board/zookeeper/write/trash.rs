@@ -217,8 +217,5 @@ impl BoardSession<'_> {
 fn exists(record: &JobNodes) -> BoardError {
     let uuid =
         json::decode(&record.posting.data, Detail::Brief, Limit::USUAL).map(|posting| posting.uuid);
-    BoardError::Exists {
-        uuid: uuid.unwrap_or_else(|_| record.key.to_string()),
-        place: "board",
-    }
+    BoardError::exists(uuid.unwrap_or_else(|_| record.key.to_string()))
 }
