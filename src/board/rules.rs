@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use super::{BoardError, ClaimRules, NOT_AHEAD, Result, wire::sidecar::Sidecar};
 use crate::job::{
     Aftermath, Authority, Claimant, Claimed, Decision, ExpectedState, Failure, Fence, Holding,
-    JobChange, Owner, Restore, Settlement,
+    JobChange, Location, Owner, Restore, Settlement,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -119,12 +119,19 @@ impl Sidecar {
     }
 
     /// Returns the record of a restored or retried job: attempts start from zero unless they are to be kept.
-    pub(super) fn restored(self, restore: &Restore) -> Self {
+    ///
+    /// On the board, the job must be delayed or counted.
+    pub(super) fn restored(self, restore: &Restore, now: DateTime<Utc>) -> Result<Self> {
+        let keeps_attempts = restore.change == JobChange::Continue;
+        let is_in_the_way = || self.clone().history().is_in_the_way(now, keeps_attempts);
+        if restore.location == Location::Board && !is_in_the_way() {
+            return Err(BoardError::NotHeldBack);
+        }
         let before = match restore.change {
             JobChange::Restart => Self::default(),
             JobChange::Continue | JobChange::Edit(_) => self.clone(),
         };
-        Self {
+        Ok(Self {
             attempts: before.attempts,
             ahead: before.ahead,
             postponed: before.postponed,
@@ -133,7 +140,7 @@ impl Sidecar {
             created_on: self.created_on,
             audit: restore.audit.clone(),
             ..Self::default()
-        }
+        })
     }
 
     pub(super) fn count_ahead(&mut self) {

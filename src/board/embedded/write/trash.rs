@@ -37,13 +37,8 @@ impl Change<'_> {
                 self.edit(&job, edit)?;
                 self.require(Location::Board, &restore.key)?
             }
-            change => {
-                let keeps_attempts = *change == JobChange::Continue;
-                let history = job.side.clone().history();
-                if !is_trashed && !history.is_in_the_way(self.now.time(), keeps_attempts) {
-                    return Err(BoardError::NotHeldBack.into());
-                }
-                let side = job.side.clone().restored(restore);
+            JobChange::Restart | JobChange::Continue => {
+                let side = job.side.clone().restored(restore, self.now.time())?;
                 self.put_unclaimed(sequence, Location::Board, &side)?;
                 let not_before = None;
                 RowJob { not_before, ..job }

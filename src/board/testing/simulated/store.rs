@@ -24,8 +24,8 @@ use crate::{
     },
     job::{
         Authority, Claim, ClaimEnd, Claimant, Claimed, Conductor, Decision, Draft, Entry,
-        ExpectedState, Fence, Holding, Job, JobChange, JobKey, Location, Owner, Pause, Restore,
-        Settlement, Term,
+        ExpectedState, Fence, Holding, Job, JobKey, Location, Owner, Pause, Restore, Settlement,
+        Term,
     },
     process::{clock, simulation::Machine},
 };
@@ -569,15 +569,11 @@ impl Store {
             let owner = Some(hold.owner.clone());
             return Err(BoardError::AlreadyClaimed { owner });
         }
-        let history = record.side.clone().history();
-        let keeps_attempts = restore.change == JobChange::Continue;
-        if !is_trashed && !history.is_in_the_way(wall, keeps_attempts) {
-            return Err(BoardError::NotHeldBack);
-        }
+        let side = record.side.clone().restored(restore, wall)?;
         let Some(mut record) = location.remove(&restore.key) else {
             return Err(BoardError::NoSuchJob);
         };
-        record.side = record.side.restored(restore);
+        record.side = side;
         self.machine
             .note(format_args!("restored {}", record.job.uuid));
         self.announce(EventKind::Restored, record.subject(), None);

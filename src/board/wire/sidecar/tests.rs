@@ -51,7 +51,8 @@ fn unknown_members_are_preserved_and_reset_ones_are_not() {
     let (read, problem) = Sidecar::read(Some(former));
     assert_eq!(problem, None);
     let restore = Restore::from_trash(JobKey::new("1"), None);
-    let restored = read.restored(&restore).write_over(former);
+    let restored = read.restored(&restore, Utc::now()).unwrap();
+    let restored = restored.write_over(former);
     let restored: Value = serde_json::from_slice(&restored).unwrap();
     assert_eq!(
         restored,

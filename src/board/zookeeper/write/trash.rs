@@ -82,7 +82,8 @@ impl BoardSession<'_> {
         }
         transaction.create(NodeKind::Job, &record.key, &record.posting.data);
         if record.side.is_some() || restore.audit.is_some() {
-            let side = record.side().map(|side| side.restored(restore));
+            let side = record.side().map(|side| side.restored(restore, Utc::now()));
+            let side = side.transpose()?;
             transaction.put_side(&record.key, &record.side, side.as_ref());
         }
         if let Some(mark) = &mark {
@@ -137,12 +138,8 @@ impl BoardSession<'_> {
                 side.audit = restore.audit.clone();
                 self.edited(record, edit)?
             }
-            change => {
-                let history = side.clone().history();
-                if !history.is_in_the_way(Utc::now(), *change == JobChange::Continue) {
-                    return Err(BoardError::NotHeldBack);
-                }
-                side = side.restored(restore);
+            JobChange::Restart | JobChange::Continue => {
+                side = side.restored(restore, Utc::now())?;
                 record.posting.data.clone()
             }
         };
