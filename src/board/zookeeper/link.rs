@@ -127,10 +127,7 @@ impl ZooKeeperClient {
         let deadline = self.deadline();
         let found = async {
             let mut kept = self.lock(deadline).await?;
-            if let Some(session) = self.revive(&mut kept, deadline).await? {
-                return Ok(session);
-            }
-            self.open(&mut kept, self.timeout(), deadline).await
+            self.current(&mut kept, self.timeout(), deadline).await
         };
         let found: Result<_, ServerProblem> = found.await;
         found.map_err(|problem| problem.into_error(doing, self.name()))
@@ -160,13 +157,8 @@ impl ZooKeeperClient {
                 };
                 old.session.end(patience).await;
             }
-            let session = match self.revive(&mut kept, deadline).await? {
-                Some(session) => session,
-                None => {
-                    let wanted = wanted.unwrap_or_else(|| self.timeout());
-                    self.open(&mut kept, wanted, deadline).await?
-                }
-            };
+            let wanted = wanted.unwrap_or_else(|| self.timeout());
+            let session = self.current(&mut kept, wanted, deadline).await?;
             if let Some(kept) = kept.as_mut() {
                 kept.has_dependents = true;
             }
@@ -213,24 +205,23 @@ impl ZooKeeperClient {
             .await
     }
 
-    /// Returns the open session once it is connected; `None` if it has ended.
-    async fn revive(
+    /// Returns the open session once it is connected; opens another one if it has ended.
+    async fn current(
         &self,
         kept: &mut Option<OpenSession>,
+        wanted: Duration,
         deadline: Deadline,
-    ) -> Result<Option<Session>, ServerProblem> {
+    ) -> Result<Session, ServerProblem> {
         let Some(old) = kept.as_ref() else {
-            return Ok(None);
+            return self.open(kept, wanted, deadline).await;
         };
         let session = old.session.clone();
         match session.state() {
-            SessionState::SyncConnected | SessionState::ConnectedReadOnly => {
-                return Ok(Some(session));
-            }
+            SessionState::SyncConnected | SessionState::ConnectedReadOnly => return Ok(session),
             SessionState::Disconnected => {}
             _ => {
                 *kept = None;
-                return Ok(None);
+                return self.open(kept, wanted, deadline).await;
             }
         }
         let (asked, has_dependents) = (old.asked, old.has_dependents);
@@ -238,21 +229,20 @@ impl ZooKeeperClient {
         // The client pauses between attempts. If no ephemeral node depends on the session, open another one.
         let detour = self.detour(tls.as_ref(), (!has_dependents).then_some(asked), deadline);
         let id = session.id();
-        match first_of(session.connected(), detour).await {
-            Ok(Some(session)) if session.id() == id => Ok(Some(session)),
-            Ok(Some(session)) => {
+        match first_of(session.connected(), detour).await? {
+            Some(session) if session.id() == id => Ok(session),
+            Some(session) => {
                 *kept = Some(OpenSession {
                     session: session.clone(),
                     asked,
                     has_dependents,
                 });
-                Ok(Some(session))
+                Ok(session)
             }
-            Ok(None) => {
+            None => {
                 *kept = None;
-                Ok(None)
+                self.open(kept, wanted, deadline).await
             }
-            Err(problem) => Err(problem),
         }
     }
 
