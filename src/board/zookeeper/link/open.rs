@@ -3,7 +3,7 @@
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use tokio::time;
-use zookeeper_client::{Connector, Error};
+use zookeeper_client::{Client, Connector, Error};
 
 use super::{
     CONNECT_TIMEOUT, ZooKeeperClient,
@@ -74,16 +74,7 @@ impl ZooKeeperClient {
         let tls = self
             .tls()
             .map_err(|problem| problem.into_error(doing, self.name()))?;
-        let moved = async {
-            match &tls {
-                None => connector.connect(&servers.join(",")).await,
-                Some(tls) => {
-                    let connector = connector.with_tls(tls.options()?);
-                    connector.secure_connect(&servers.join(",")).await
-                }
-            }
-        };
-        match moved.await {
+        match dial(connector, &servers, tls.as_ref()).await {
             // The former connection has taken the session back.
             Ok(_) | Err(Error::NoHosts | Error::ConnectionLoss) => Ok(()),
             Err(error) => Err(session.refusal(doing, &error)),
@@ -91,7 +82,7 @@ impl ZooKeeperClient {
     }
 
     fn connector(&self, timeout: Duration) -> Connector {
-        let connector = zookeeper_client::Client::connector()
+        let connector = Client::connector()
             .with_session_timeout(timeout)
             // A starting server may accept a connection and never serve it. The client's own limit is two fifths of
             // the session timeout.
@@ -117,16 +108,24 @@ impl ZooKeeperClient {
         if let ([server], Some(_)) = (servers.as_slice(), self.term.get()) {
             servers = vec![server.clone(); ROUND];
         }
-        let servers = servers.join(",");
-        let client = match tls {
-            None => connector.connect(&servers).await?,
-            Some(tls) => {
-                let connector = connector.with_tls(tls.options()?);
-                connector.secure_connect(&servers).await?
-            }
-        };
+        let client = dial(connector, &servers, tls).await?;
         let session = Session::new(client, Arc::clone(&self.about));
         session.ok_or(Error::BadArguments(&"invalid chroot"))
+    }
+}
+
+async fn dial(
+    connector: Connector,
+    servers: &[String],
+    tls: Option<&Tls>,
+) -> Result<Client, Error> {
+    let servers = servers.join(",");
+    match tls {
+        None => connector.connect(&servers).await,
+        Some(tls) => {
+            let connector = connector.with_tls(tls.options()?);
+            connector.secure_connect(&servers).await
+        }
     }
 }
 
