@@ -20,10 +20,7 @@ use self::{
 };
 use super::{ZooKeeper, board_session::BoardSession, link::nodes::READING, read::look::PageReader};
 use crate::{
-    board::{
-        BoardError, Detail, Event, Query, Result,
-        cached_job::{CachedJob, ReadTime},
-    },
+    board::{BoardError, Detail, Event, Query, Result, cached_job::ReadTime},
     job::Location,
 };
 
@@ -74,14 +71,8 @@ impl NodeWatcher<'_> {
             while let Some(page) = reader.next(&self.board).await? {
                 let answered = Instant::now();
                 for entry in page {
-                    let known = CachedJob::of(&entry, ReadTime { asked, answered });
-                    let key = entry.key().clone();
-                    let is_blocked = entry.job().is_some_and(|job| job.is_blocked);
-                    match location {
-                        Location::Board => self.picture.add_to_board(key, known, is_blocked),
-                        Location::Trash => self.picture.add_to_trash(key, known),
-                        Location::History => {}
-                    }
+                    let looked = ReadTime { asked, answered };
+                    self.picture.add(location, &entry, looked);
                 }
                 asked = answered;
             }

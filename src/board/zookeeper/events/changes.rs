@@ -14,8 +14,11 @@ use super::{
     queue::{NodeChange, NodeChanges, NodeEvent},
 };
 use crate::{
-    board::{Event, EventKind, cached_job::CachedJob},
-    job::{JobKey, Owner},
+    board::{
+        Event, EventKind,
+        cached_job::{CachedJob, ReadTime},
+    },
+    job::{Entry, JobKey, Location, Owner},
 };
 
 #[derive(Debug, Default)]
@@ -28,15 +31,16 @@ pub(crate) struct NodePicture {
 }
 
 impl NodePicture {
-    pub(crate) fn add_to_board(&mut self, key: JobKey, known: CachedJob, is_blocked: bool) {
-        if is_blocked {
+    pub(crate) fn add(&mut self, location: Location, entry: &Entry, looked: ReadTime) {
+        let (key, known) = (entry.key().clone(), CachedJob::of(entry, looked));
+        if entry.job().is_some_and(|job| job.is_blocked) {
             self.blocked.insert(key.clone());
         }
-        self.board.insert(key, known);
-    }
-
-    pub(crate) fn add_to_trash(&mut self, key: JobKey, known: CachedJob) {
-        self.trash.insert(key, known);
+        match location {
+            Location::Board => _ = self.board.insert(key, known),
+            Location::Trash => _ = self.trash.insert(key, known),
+            Location::History => {}
+        }
     }
 
     /// Turns the changes before this number into events; later ones only help to explain them.

@@ -117,13 +117,13 @@ fn events_of(
 
 fn board(owner: Option<&str>) -> NodePicture {
     let mut picture = NodePicture::default();
-    picture.add_to_board(key(), known(owner), false);
+    picture.board.insert(key(), known(owner));
     picture
 }
 
 fn trash() -> NodePicture {
     let mut picture = NodePicture::default();
-    picture.add_to_trash(key(), known(None));
+    picture.trash.insert(key(), known(None));
     picture
 }
 
@@ -279,7 +279,8 @@ fn vacant_lock_is_no_claim_but_its_end_frees_the_job() {
     assert_eq!(events_of(&mut picture, &[lock_came()], 1, vacant()), []);
     let freed = [by(EventKind::Abandoned, "")];
     assert_eq!(events_of(&mut picture, &[lock_went()], 1, there()), freed);
-    picture.add_to_board(key(), known(None), true);
+    picture.board.insert(key(), known(None));
+    picture.blocked.insert(key());
     assert_eq!(events_of(&mut picture, &[lock_went()], 1, there()), freed);
     assert_eq!(events_of(&mut picture, &[lock_went()], 1, there()), []);
 }
