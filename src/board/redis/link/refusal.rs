@@ -93,21 +93,14 @@ fn unwrapped<'a>(code: &'a str, details: &str) -> &'a str {
 fn forbidden(details: &str, user: Option<&str>) -> ServerCause {
     let user = user.unwrap_or("default").to_owned();
     let quoted = details.split('\'').nth(1);
-    match quoted.filter(|_| details.contains("permissions to run")) {
-        Some(command) => ServerCause::ForbiddenCommand {
-            user,
-            command: command.to_owned(),
-        },
-        None if details.contains("channel") => ServerCause::Forbidden {
-            user,
-            what: "channels",
-        },
-        None if details.contains("key") => ServerCause::Forbidden { user, what: "keys" },
-        None => ServerCause::Forbidden {
-            user,
-            what: "commands",
-        },
+    if let Some(command) = quoted.filter(|_| details.contains("permissions to run")) {
+        let command = command.to_owned();
+        return ServerCause::ForbiddenCommand { user, command };
     }
+    let of = [("channel", "channels"), ("key", "keys")];
+    let of = of.into_iter().find(|(word, _)| details.contains(word));
+    let what = of.map_or("commands", |(_, what)| what);
+    ServerCause::Forbidden { user, what }
 }
 
 /// Formats a server message without the script trace that Redis adds.
