@@ -80,10 +80,7 @@ impl Filter {
     pub(crate) fn by_name(glob: &str) -> Result<Self, InvalidFilter> {
         let pattern = Pattern::new(Relation::Is, glob);
         let pattern = pattern.map_err(|fault| InvalidFilter::new(glob, fault))?;
-        Ok(Self::of(
-            format!("name={glob}"),
-            Test::new(FieldPath::Named(JobField::Name), Predicate::Text(pattern)),
-        ))
+        Ok(Self::by_field(JobField::Name, glob, pattern))
     }
 
     pub(crate) fn or_of_flows(mut self, flows: &HashSet<String>) -> Self {
@@ -94,16 +91,14 @@ impl Filter {
     }
 
     pub(crate) fn by_state(state: State) -> Self {
-        let pattern = Pattern::Exact(state.to_string());
-        Self::of(
-            format!("state={state}"),
-            Test::new(FieldPath::Named(JobField::State), Predicate::Text(pattern)),
-        )
+        let state = state.to_string();
+        Self::by_field(JobField::State, &state, Pattern::Exact(state.clone()))
     }
 
-    fn of(text: String, test: Test) -> Self {
+    fn by_field(field: JobField, value: &str, pattern: Pattern) -> Self {
+        let test = Test::new(FieldPath::Named(field), Predicate::Text(pattern));
         Self {
-            text,
+            text: format!("{}={value}", field.name()),
             conditions: vec![Condition::of(test)],
         }
     }
