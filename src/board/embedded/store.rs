@@ -36,18 +36,8 @@ pub(super) const APPLICATION_ID: i32 = 0x6a6f_6262;
 const SCHEMA: &str = include_str!("store/schema.sql");
 
 /// Conductors whose registration ended without notice, kept while their claims may last. The first one creates the
-/// table: boards without one keep the layout of 0.2.0.
-pub(super) const DEPARTED: &str = "CREATE TABLE IF NOT EXISTS conductor_seen (
-        name      TEXT PRIMARY KEY,
-        host      TEXT NOT NULL,
-        pid       INTEGER NOT NULL,
-        since     INTEGER NOT NULL,
-        owner     BLOB NOT NULL,
-        token     TEXT NOT NULL,
-        unsettled TEXT,
-        kept_boot INTEGER NOT NULL,
-        kept_wall INTEGER NOT NULL
-    ) STRICT";
+/// table: boards without one keep the layout of 0.2.0. Files keep its indentation, too.
+pub(super) const DEPARTED: &str = include_str!("store/departed.sql").trim_ascii_end();
 
 /// The first move creates the table: boards without one keep the layout of 0.2.0.
 pub(super) const MOVES: &str =
