@@ -15,7 +15,7 @@ use crate::{
         rules::ClaimRequest,
         wire::as_json,
     },
-    job::{Claimant, Draft, Former, JobKey, Location},
+    job::{Claimant, Draft, Former, History, JobKey, Location},
 };
 
 impl Change<'_> {
@@ -23,23 +23,8 @@ impl Change<'_> {
         if let Some((draft, former)) = draft.with_former() {
             return self.load(draft, former, claimant);
         }
-        let book = draft.book.as_ref();
-        let uuid = draft.uuid.to_string();
-        let inserted = self.run(
-            "INSERT INTO job (uuid, name, priority, created_on, book_name, book_uuid, details)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
-            params![
-                uuid,
-                draft.name,
-                priority_number(draft.priority),
-                self.now.wall,
-                book.map(|book| &book.name),
-                book.map(|book| &book.uuid),
-                draft.details.value().to_string(),
-            ],
-        )?;
-        if inserted == 0 {
-            return Err(BoardError::exists(uuid).into());
+        if self.insert(draft, None)? == 0 {
+            return Err(BoardError::exists(draft.uuid).into());
         }
         let rules = ClaimRules {
             is_attempt: true,
@@ -64,7 +49,7 @@ impl Change<'_> {
             let place = if location == 0 { "board" } else { "trash" };
             return Err(BoardError::Exists { uuid, place }.into());
         }
-        self.insert(draft, former)?;
+        self.insert(draft, Some(former))?;
         let posted = self.posted(draft, claimant, ClaimRules::BY_HAND)?;
         if claimant.is_some() {
             // The transfer is not the first claim of the job.
@@ -103,27 +88,31 @@ impl Change<'_> {
         })
     }
 
-    fn insert(&self, draft: &Draft, former: &Former) -> rusqlite::Result<()> {
+    /// Inserts a job with its state unless its uuid is there; returns how many were inserted.
+    fn insert(&self, draft: &Draft, former: Option<&Former>) -> rusqlite::Result<usize> {
         let book = draft.book.as_ref();
-        let details = match std::str::from_utf8(&former.raw) {
-            Ok(raw) if !raw.is_empty() => raw.to_owned(),
+        let details = match former.map(|former| std::str::from_utf8(&former.raw)) {
+            Some(Ok(raw)) if !raw.is_empty() => raw.to_owned(),
             _ => draft.details.value().to_string(),
         };
-        let history = &former.history;
+        let none = History::default();
+        let history = former.map_or(&none, |former| &former.history);
         let failures = (!history.failures.is_empty()).then(|| as_json(&history.failures));
-        let trashed_on = former.trashed_on.as_ref().map(micros);
+        let trashed_on = former.filter(|_| draft.location() == Location::Trash);
         self.run(
             "INSERT INTO job (sequence, uuid, shelf, name, priority, created_on, book_name, book_uuid,
                               details, attempts, postponed, not_before, failures, trashed_on,
                               first_claimed_on, remark)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+             ON CONFLICT DO NOTHING",
             params![
-                self.number(former)?,
+                former.map(|former| self.number(former)).transpose()?.flatten(),
                 draft.uuid.to_string(),
-                location_number(former.location),
+                location_number(draft.location()),
                 draft.name,
                 priority_number(draft.priority),
-                former.created_on.as_ref().map_or(self.now.wall, micros),
+                (former.and_then(|former| former.created_on.as_ref()))
+                    .map_or(self.now.wall, micros),
                 book.map(|book| &book.name),
                 book.map(|book| &book.uuid),
                 details,
@@ -131,12 +120,11 @@ impl Change<'_> {
                 history.postponed,
                 history.not_before.as_ref().map(micros),
                 failures,
-                trashed_on.filter(|_| former.location == Location::Trash),
+                trashed_on.and_then(|former| former.trashed_on.as_ref().map(micros)),
                 history.first_claimed_on.as_ref().map(micros),
                 history.audit.as_ref().map(as_json),
             ],
         )
-        .map(drop)
     }
 
     /// `None` if it gets the next number: subscribers detect a new job by a number greater than all before.
