@@ -3,6 +3,7 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{Datelike, NaiveDateTime, Timelike};
 use serde::{Serialize, Serializer};
+use serde_bytes::ByteBuf;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -24,7 +25,7 @@ impl Serialize for ShownValue<'_> {
                 Some(Special::Float(number)) => serializer.serialize_f64(number),
                 Some(Special::Bytes(bytes)) => serializer.serialize_bytes(&bytes),
                 Some(Special::Extension(code, payload)) => {
-                    Extension((code, Bytes(payload))).serialize(serializer)
+                    Extension((code, payload.into())).serialize(serializer)
                 }
                 None => {
                     let members = members.iter();
@@ -137,15 +138,7 @@ fn moment(text: &str) -> Option<Vec<u8>> {
 /// An extension value: rmp-serde recognizes this name.
 #[derive(Serialize)]
 #[serde(rename = "_ExtStruct")]
-pub(super) struct Extension(pub(super) (i8, Bytes));
-
-pub(super) struct Bytes(pub(super) Vec<u8>);
-
-impl Serialize for Bytes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
+pub(super) struct Extension(pub(super) (i8, ByteBuf));
 
 pub(crate) fn bytes(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(USUAL);

@@ -4,7 +4,7 @@ use chrono::{DateTime, Datelike, Timelike, Utc};
 use serde::Serialize;
 
 use super::{
-    stored::{Bytes, Extension, ShownValue, bytes},
+    stored::{Extension, ShownValue, bytes},
     time::{DATETIME, LAST_MICROSECOND, TimeMembers},
 };
 use crate::job::{Book, Draft};
@@ -63,5 +63,5 @@ fn extension(time: DateTime<Utc>) -> Extension {
         microsecond: time.timestamp_subsec_micros().min(LAST_MICROSECOND),
         tz: None,
     };
-    Extension((DATETIME, Bytes(bytes(&moment))))
+    Extension((DATETIME, bytes(&moment).into()))
 }
