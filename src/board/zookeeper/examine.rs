@@ -135,12 +135,8 @@ impl BoardSession<'_> {
         let strays = self.session.read_as(&strays, room, is_there).await?;
         let mut strays: Vec<_> = strays.into_iter().flatten().collect();
         strays.sort_unstable();
-        self.report(
-            Code::StrayKeys,
-            "nodes that belong to no job",
-            &strays,
-            seen,
-        );
+        let what = "nodes that belong to no job";
+        self.report(Code::StrayKeys, what, &strays, seen);
         Ok(())
     }
 

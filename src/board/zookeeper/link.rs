@@ -109,14 +109,11 @@ impl ZooKeeperClient {
         if self.url.servers.len() < 2 {
             return Vec::new();
         }
-        match self.tls() {
-            Ok(tls) => {
-                examine(&self.url.servers, tls.as_ref(), self.deadline())
-                    .await
-                    .1
-            }
-            Err(_) => Vec::new(),
-        }
+        let Ok(tls) = self.tls() else {
+            return Vec::new();
+        };
+        let (_, problems) = examine(&self.url.servers, tls.as_ref(), self.deadline()).await;
+        problems
     }
 
     pub(super) fn acls(&self) -> Acls<'static> {

@@ -41,10 +41,7 @@ pub(crate) fn lock(owner: &Owner) -> Vec<u8> {
 
 /// Reads a lock as TaskFlow does, but never fails.
 pub(crate) fn read_lock(bytes: &[u8]) -> Lock {
-    match owner(bytes) {
-        Ok(lock) => lock,
-        Err(problem) => Lock::Unreadable(Flaw::Malformed(problem)),
-    }
+    owner(bytes).unwrap_or_else(|problem| Lock::Unreadable(Flaw::Malformed(problem)))
 }
 
 fn owner(bytes: &[u8]) -> Result<Lock, RecordProblem> {
