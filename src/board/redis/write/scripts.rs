@@ -32,17 +32,7 @@ pub(crate) enum Script {
 }
 
 impl Script {
-    const ALL: [Self; Self::Register as usize + 1] = [
-        Self::Post,
-        Self::PostNew,
-        Self::Claim,
-        Self::Renew,
-        Self::Settle,
-        Self::Restore,
-        Self::Purge,
-        Self::Load,
-        Self::Register,
-    ];
+    const COUNT: usize = Self::Register as usize + 1;
 
     fn body(self) -> &'static str {
         match self {
@@ -153,8 +143,8 @@ impl Call {
     }
 
     fn hash(&self) -> &'static str {
-        static HASHED: [OnceLock<Hashed>; Script::ALL.len()] =
-            [const { OnceLock::new() }; Script::ALL.len()];
+        static HASHED: [OnceLock<Hashed>; Script::COUNT] =
+            [const { OnceLock::new() }; Script::COUNT];
         let hashed = HASHED[self.script as usize].get_or_init(|| Hashed::new(&self.code()));
         debug_assert_eq!(
             hashed.get_hash(),
@@ -310,6 +300,18 @@ mod tests {
     use super::*;
     use crate::{board::wire::sidecar::MEMBERS, job::AuditEntry};
 
+    const ALL: [Script; Script::COUNT] = [
+        Script::Post,
+        Script::PostNew,
+        Script::Claim,
+        Script::Renew,
+        Script::Settle,
+        Script::Restore,
+        Script::Purge,
+        Script::Load,
+        Script::Register,
+    ];
+
     /// Returns the names in a Lua table of the sidecar's rules, in order.
     fn names(begin: &str, end: &str) -> Vec<&'static str> {
         let (_, table) = SIDECAR.split_once(begin).unwrap();
@@ -322,7 +324,7 @@ mod tests {
 
     #[test]
     fn scripts_use_each_name_of_their_headers() {
-        for script in Script::ALL {
+        for script in ALL {
             let names = script.names();
             let script = [SIDECAR, PRELUDE, script.body()].concat();
             let code = script.lines().filter(|line| !line.starts_with("--"));
