@@ -31,11 +31,11 @@ pub(in crate::board) const MEMBERS: [&str; 14] = [
     "remark",
 ];
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Sidecar {
-    #[serde(default)]
-    pub(in crate::board) v: u32,
+    #[serde(default = "Version::missing")]
+    pub(in crate::board) v: Version,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<String>,
     #[serde(
@@ -81,24 +81,19 @@ pub(crate) struct Sidecar {
     pub(crate) audit: Option<AuditEntry>,
 }
 
-impl Default for Sidecar {
+/// A new sidecar has our version.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(in crate::board) struct Version(u32);
+
+impl Default for Version {
     fn default() -> Self {
-        Self {
-            v: VERSION,
-            owner: None,
-            claimed_on: None,
-            fence: None,
-            attempts: 0,
-            session: None,
-            ahead: false,
-            postponed: 0,
-            not_before: None,
-            failures: Vec::new(),
-            trashed_on: None,
-            created_on: None,
-            first_claimed_on: None,
-            audit: None,
-        }
+        Self(VERSION)
+    }
+}
+
+impl Version {
+    fn missing() -> Self {
+        Self(0)
     }
 }
 
@@ -126,7 +121,7 @@ impl Sidecar {
             length => Err(format!("the sidecar has {length} bytes")),
         };
         let version = match &side {
-            Ok(side) => Some(side.v),
+            Ok(side) => Some(side.v.0),
             Err(_) => version(bytes),
         };
         let problem = match (side, version) {
@@ -201,11 +196,11 @@ impl Sidecar {
 
 fn version(bytes: &[u8]) -> Option<u32> {
     #[derive(Deserialize)]
-    struct Version {
+    struct Versioned {
         v: u32,
     }
-    let version = serde_json::from_slice::<Version>(bytes).ok()?;
-    Some(version.v)
+    let versioned = serde_json::from_slice::<Versioned>(bytes).ok()?;
+    Some(versioned.v)
 }
 
 /// The scripts on Redis would round a greater number when they write it again.
