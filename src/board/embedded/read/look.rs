@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Params, params};
+use rusqlite::{Row, params, types::Value};
 
 use super::record::{Column, columns, entry, location_number, malformed};
 use crate::{
@@ -119,36 +119,20 @@ pub(crate) fn find(
     location: Location,
     wanted: &JobRef,
 ) -> rusqlite::Result<Vec<Entry>> {
-    let location = location_number(location);
-    match wanted {
-        JobRef::Sequence(number) => select(
-            view,
-            "sequence = ?1 AND shelf = ?2",
-            params![number, location],
-        ),
-        JobRef::Key(key) => select(
-            view,
-            "uuid = ?1 AND shelf = ?2",
-            params![key.text(), location],
-        ),
+    let (condition, value) = match wanted {
+        JobRef::Sequence(number) => ("sequence = ?1 AND shelf = ?2", Value::from(*number)),
+        JobRef::Key(key) => ("uuid = ?1 AND shelf = ?2", key.to_string().into()),
         // `g` sorts after every uuid character. The plus keeps SQLite from walking the whole location by the index
         // that begins with it.
-        JobRef::Uuid(prefix) => select(
-            view,
+        JobRef::Uuid(prefix) => (
             "uuid >= ?1 AND uuid < ?1 || 'g' AND +shelf = ?2 ORDER BY uuid",
-            params![prefix, location],
+            prefix.clone().into(),
         ),
-    }
-}
-
-fn select(
-    view: &BoardView<'_>,
-    condition: &str,
-    values: impl Params,
-) -> rusqlite::Result<Vec<Entry>> {
-    let columns = columns(view, Detail::Whole);
+    };
+    let (columns, location) = (columns(view, Detail::Whole), location_number(location));
     let sql = format!("SELECT {columns} FROM job WHERE {condition} LIMIT {CANDIDATES}");
-    view.all(&sql, values, |row| entry(row, view, Detail::Whole))
+    let read = |row: &Row<'_>| entry(row, view, Detail::Whole);
+    view.all(&sql, params![value, location], read)
 }
 
 /// Counts the jobs on the board and in the trash, and returns whether there ever were any.
