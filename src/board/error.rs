@@ -138,6 +138,11 @@ impl BoardError {
         Self::Unreachable { board, source }
     }
 
+    pub(crate) fn unknown(board: &str, source: impl Into<ErrorSource>) -> Self {
+        let (board, source) = (board.to_owned(), source.into());
+        Self::Unknown { board, source }
+    }
+
     pub(crate) fn failed(doing: &'static str, board: &str, source: impl Into<ErrorSource>) -> Self {
         let (board, source) = (board.to_owned(), source.into());
         Self::Failed {

@@ -197,10 +197,7 @@ pub(crate) fn the_answer<T>(
     board: &(impl Board + ?Sized),
     mut answers: Vec<Result<T>>,
 ) -> Result<T> {
-    let missing = || BoardError::Unknown {
-        board: board.name().to_owned(),
-        source: "no result for the job".into(),
-    };
+    let missing = || BoardError::unknown(board.name(), "no result for the job");
     answers.pop().ok_or_else(missing)?
 }
 

@@ -18,11 +18,8 @@ impl RequestFailure {
     pub(crate) fn into_unknown(self, board: &str) -> BoardError {
         match self {
             Self::NotSent(error) => error,
-            Self::Lost(error) => BoardError::Unknown {
-                board: board.to_owned(),
-                // The error would repeat the board.
-                source: error.cause().into(),
-            },
+            // The error would repeat the board.
+            Self::Lost(error) => BoardError::unknown(board, error.cause()),
         }
     }
 }
@@ -44,15 +41,9 @@ impl From<BoardError> for RequestFailure {
 
 /// Names the uuid under which an unanswered post may be on the board.
 pub(crate) fn perhaps_posted(board: &str, draft: &Draft, error: &BoardError) -> BoardError {
-    let uuid = draft.uuid;
-    BoardError::Unknown {
-        board: board.to_owned(),
-        source: format!(
-            "{}; if the job was posted, its uuid is {uuid}",
-            error.cause()
-        )
-        .into(),
-    }
+    let (cause, uuid) = (error.cause(), draft.uuid);
+    let source = format!("{cause}; if the job was posted, its uuid is {uuid}");
+    BoardError::unknown(board, source)
 }
 
 /// Repeats for the rest of a batch why its request was not sent; an error if the whole batch remains.
