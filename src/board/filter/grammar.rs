@@ -37,32 +37,24 @@ pub(super) fn parts(text: &str) -> Result<Vec<Clause<'_>>, Fault> {
 /// An operator takes all operator characters, so that habits of other languages (`==`, `=~`) are detected. A value
 /// that begins with one needs a space before it.
 fn part(text: &str) -> Result<(Clause<'_>, &str), Fault> {
-    let start = text
-        .find(operator::CHARS)
-        .ok_or_else(|| Fault::NoOperator {
-            operators: operator::names(),
-        })?;
+    let Some(start) = text.find(operator::CHARS) else {
+        let operators = operator::names();
+        return Err(Fault::NoOperator { operators });
+    };
     let (field, rest) = text.split_at(start);
     let length = rest.len() - rest.trim_start_matches(operator::CHARS).len();
     let (operator, rest) = rest.split_at(length);
     let (value, behind) = value(rest.trim_start())?;
-    let field = field.trim();
-    Ok((
-        Clause {
-            field,
-            operator,
-            value,
-        },
-        behind,
-    ))
+    let clause = Clause {
+        field: field.trim(),
+        operator,
+        value,
+    };
+    Ok((clause, behind))
 }
 
 fn value(text: &str) -> Result<(Cow<'_, str>, &str), Fault> {
-    if let Some(quote) = text
-        .chars()
-        .next()
-        .filter(|first| matches!(first, '"' | '\''))
-    {
+    if let Some(quote @ ('"' | '\'')) = text.chars().next() {
         let length = quoted(text, quote).ok_or_else(|| Fault::OpenQuote(text.to_owned()))?;
         let (whole, behind) = text.split_at(length);
         // Text after the closing quote makes it no quoted value, but for example JSON.
@@ -127,21 +119,14 @@ fn behind_and(text: &str) -> Option<&str> {
 
 /// Reports surplus text after a part, and how to make it part of the value.
 fn left_over(part: &str, rest: &str) -> Fault {
-    let value = part
-        .find(operator::CHARS)
-        .map(|start| {
-            part[start..]
-                .trim_start_matches(operator::CHARS)
-                .trim_start()
-        })
-        .unwrap_or_default();
-    if rest
-        .trim_start()
-        .get(..3)
-        .is_some_and(|it| it.eq_ignore_ascii_case("or "))
-    {
+    let word = rest.trim_start().get(..3);
+    if word.is_some_and(|it| it.eq_ignore_ascii_case("or ")) {
         return Fault::Or;
     }
+    let start = part.find(operator::CHARS).unwrap_or(part.len());
+    let value = part[start..]
+        .trim_start_matches(operator::CHARS)
+        .trim_start();
     let is_quoted = matches!(self::value(value), Ok((Cow::Owned(_), _)));
     let comparison = &part[..part.len() - value.len()];
     let whole = format!("{value}{rest}").replace('"', "\"\"");

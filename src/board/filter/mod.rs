@@ -127,11 +127,8 @@ impl Condition {
 
     fn compile(part: &Clause<'_>) -> Result<Self, Fault> {
         if part.field.is_empty() {
-            let operator = part.operator.to_owned();
-            return Err(Fault::NoField {
-                operator,
-                fields: field::fields(),
-            });
+            let (operator, fields) = (part.operator.to_owned(), field::fields());
+            return Err(Fault::NoField { operator, fields });
         }
         let field = FieldPath::named(part.field)?;
         let operator = Operator::named(part.operator)?;
