@@ -177,9 +177,8 @@ impl Board for ZooKeeper {
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {
         let name = &conductor.name;
-        if (self.own_entry.lock().as_ref())
-            .is_some_and(|entry| entry.entry().conductor.name == *name)
-        {
+        let is_ours = |held: &HeldEntry| held.entry.conductor.name == *name;
+        if self.own_entry.lock().as_ref().is_some_and(is_ours) {
             return Err(BoardError::NameTaken { name: name.clone() });
         }
         let entry = HeldEntry::enter(self.root.clone(), conductor.clone(), SWEEP).await?;
@@ -188,7 +187,8 @@ impl Board for ZooKeeper {
     }
 
     async fn publish(&self, report: &ConductorReport) -> Result<()> {
-        let entry = self.own_entry.lock().as_ref().map(HeldEntry::entry);
+        let entry = |held: &HeldEntry| Arc::clone(&held.entry);
+        let entry = self.own_entry.lock().as_ref().map(entry);
         match entry {
             Some(entry) => entry.publish(report).await,
             None => Ok(()),

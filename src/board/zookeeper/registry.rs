@@ -30,7 +30,7 @@ const REENTRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// The entry of this process. Once dropped, it ends with its session.
 pub(super) struct HeldEntry {
-    entry: Arc<ZooKeeperEntry>,
+    pub(super) entry: Arc<ZooKeeperEntry>,
     _keeper: JoinSet<()>,
 }
 
@@ -45,10 +45,6 @@ impl HeldEntry {
         let _keeper = JoinSet::from_iter([Arc::clone(&entry).stay(states, sweep)]);
         Ok(Self { entry, _keeper })
     }
-
-    pub(super) fn entry(&self) -> Arc<ZooKeeperEntry> {
-        Arc::clone(&self.entry)
-    }
 }
 
 pub(super) struct ZooKeeperEntry {
@@ -61,17 +57,24 @@ impl ZooKeeperEntry {
     pub(super) async fn publish(&self, report: &ConductorReport) -> Result<()> {
         *self.report.lock() = report.clone();
         let board = self.root.writing().await?;
-        match self.is_ours(&board).await? {
-            true => board.publish(&self.conductor.name, report).await,
-            // Our session was lost, and the name may belong to another process. The next session registers again.
-            false => Ok(()),
+        // If our session was lost, the name may belong to another process. The next session registers again.
+        if !self.is_ours(&board).await? {
+            return Ok(());
+        }
+        let (session, data) = (&board.session, report.write());
+        let path = board
+            .paths
+            .node(NodeKind::ConductorName, &self.conductor.name);
+        let set = session.client.set_data(&path, data.as_bytes(), None);
+        match session.ask(WRITING, set).await? {
+            Ok(_) | Err(Error::NoNode) => Ok(()),
+            Err(error) => Err(session.refusal(WRITING, &error)),
         }
     }
 
     async fn enter(&self) -> Result<StateWatcher> {
-        let board = self
-            .root
-            .with(self.root.client.session_for_nodes(WRITING, None).await?);
+        let session = self.root.client.session_for_nodes(WRITING, None);
+        let board = self.root.with(session.await?);
         // Watch before creating the entry, so that no session end is missed.
         let states = board.session.client.state_watcher();
         let conductor = Conductor {
@@ -160,16 +163,6 @@ impl BoardSession<'_> {
             }
             Err(refused) if refused.error == Error::NodeExists => Err(taken()),
             Err(refused) => Err(self.refusal(&refused)),
-        }
-    }
-
-    pub(super) async fn publish(&self, name: &str, report: &ConductorReport) -> Result<()> {
-        let path = self.paths.node(NodeKind::ConductorName, name);
-        let data = report.write();
-        let set = self.session.client.set_data(&path, data.as_bytes(), None);
-        match self.session.ask(WRITING, set).await? {
-            Ok(_) | Err(Error::NoNode) => Ok(()),
-            Err(error) => Err(self.session.refusal(WRITING, &error)),
         }
     }
 
