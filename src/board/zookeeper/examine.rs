@@ -73,22 +73,16 @@ impl BoardSession<'_> {
             return;
         };
         let path = &self.paths.board;
-        let user = self
-            .client
-            .about
-            .user
-            .as_ref()
-            .map(|user| format!("{user}:"));
+        let user = self.client.about.user.as_ref();
+        let user = user.map(|user| format!("{user}:"));
         let is_ours = |scheme: &str, id: &str| match scheme {
             "world" => true,
             "digest" => user.as_ref().is_some_and(|user| id.starts_with(user)),
             _ => false,
         };
         // Only the server knows the identity behind an address or a certificate.
-        if acls
-            .iter()
-            .any(|acl| !matches!(acl.scheme(), "world" | "digest"))
-        {
+        let is_plain = |acl: &Acl| matches!(acl.scheme(), "world" | "digest");
+        if !acls.iter().all(is_plain) {
             seen.unseen("rights that depend on more than the user name", None);
             return;
         }
@@ -116,12 +110,10 @@ impl BoardSession<'_> {
                 false => cli.with(["getAcl", path]),
             });
             let problem = Problem::new(Code::RightsMissing, summary).fixed_by(remedy);
-            let problem = lacking
-                .into_iter()
-                .fold(problem, |problem, (_, name, breaks)| {
-                    problem.seen("denied", format!("{name}: {breaks}"))
-                });
-            seen.add(problem);
+            let denied = lacking
+                .iter()
+                .map(|(_, name, breaks)| format!("{name}: {breaks}"));
+            seen.add(denied.fold(problem, |problem, it| problem.seen("denied", it)));
         }
     }
 
