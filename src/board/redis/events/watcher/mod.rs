@@ -196,15 +196,11 @@ impl<'a> RedisWatcher<'a> {
     }
 
     fn receive(&mut self, push: Option<PushInfo>) -> Result<()> {
-        let broken = |listener: &Option<PushListener>| match listener {
-            Some(listener) => Err(listener.broken(DOING)),
-            None => Ok(()),
-        };
-        let Some(push) = push else {
-            return broken(&self.listener);
+        let Some(push) = push.filter(|push| push.kind != PushKind::Disconnection) else {
+            let broken = |listener: &PushListener| Err(listener.broken(DOING));
+            return self.listener.as_ref().map_or(Ok(()), broken);
         };
         match push.kind {
-            PushKind::Disconnection => return broken(&self.listener),
             PushKind::Message => {
                 for event in message::events(push.data.into_iter().nth(1)) {
                     self.follow(event);
@@ -242,21 +238,19 @@ impl<'a> RedisWatcher<'a> {
     }
 
     fn touch(&mut self, part: KeyPart) {
-        if let Some(key) = part.job() {
-            let traces = Traces {
-                claim: matches!(part, KeyPart::Owner(_)),
-                is_ours: matches!(part, KeyPart::Sidecar(_)),
-            };
-            self.recheck.add(key.clone(), Urgency::Touched, traces);
-            return;
-        }
+        let traces = Traces {
+            claim: matches!(part, KeyPart::Owner(_)),
+            is_ours: matches!(part, KeyPart::Sidecar(_)),
+        };
         match part {
             KeyPart::Postings | KeyPart::Trash => {
                 self.stale_since.get_or_insert_with(Instant::now);
             }
             KeyPart::Sequence => self.numbers.touch(),
             KeyPart::Conductor(name) => self.conductors.touch(name),
-            KeyPart::Owner(_) | KeyPart::Modified(_) | KeyPart::Sidecar(_) => {}
+            KeyPart::Owner(key) | KeyPart::Modified(key) | KeyPart::Sidecar(key) => {
+                self.recheck.add(key, Urgency::Touched, traces);
+            }
         }
     }
 
