@@ -67,16 +67,10 @@ async fn ask(server: &Server, tls: Option<&Tls>, deadline: Deadline) -> Result<(
         None => converse(stream).await,
         Some(tls) => converse(tls.secure(stream, server).await?).await,
     };
-    let answer = match answer {
-        Ok(answer) => answer,
-        Err(error) => {
-            let alert = tls.and_then(|tls| tls.alert(&error));
-            return Err(ServerProblem::new(
-                server,
-                alert.unwrap_or(ServerCause::ConnectionLost),
-            ));
-        }
-    };
+    let answer = answer.map_err(|error| {
+        let alert = tls.and_then(|tls| tls.alert(&error));
+        ServerProblem::new(server, alert.unwrap_or(ServerCause::ConnectionLost))
+    })?;
     let known = understand(&answer);
     if known.is_err() && tls.is_none() && is_spoken(connect(server, deadline).await?, server).await
     {

@@ -129,14 +129,10 @@ impl BoardSession<'_> {
             }
             let marker = markers.next().flatten();
             let count = named.next().map_or(0, |places| places.len());
-            let mut found = jobs
-                .by_ref()
-                .take(count)
-                .collect::<Vec<_>>()
-                .into_iter()
-                .flatten();
+            let found: Vec<_> = jobs.by_ref().take(count).collect();
             // Recreated boards restart their numbers, so this may be another job.
-            let is_there = found.any(|job| uuid_of(&job) == Some(draft.uuid));
+            let is_it = |job: &Node| uuid_of(job) == Some(draft.uuid);
+            let is_there = found.iter().flatten().any(is_it);
             if is_there || !seen.insert(draft.uuid) {
                 return UuidUse::Taken;
             }

@@ -165,12 +165,8 @@ impl BoardSession<'_> {
     }
 
     fn size(&self, (draft, posting): &Encoded<'_>, overhead: usize) -> usize {
-        let former = draft
-            .former
-            .as_deref()
-            .map(|former| side_of(former).write().len());
-        let former = former.map_or(0, |side| side + self.paths.length());
-        posting.len() + overhead + former
+        let side = draft.former.as_deref().map(|it| side_of(it).write().len());
+        posting.len() + overhead + side.map_or(0, |side| side + self.paths.length())
     }
 
     pub(crate) fn too_large(&self, size: usize) -> BoardError {
