@@ -126,15 +126,9 @@ impl Backlog {
     }
 
     pub(crate) fn postpone(&mut self, key: &JobKey, until: DateTime<Utc>, now: DateTime<Utc>) {
-        if let Some(candidate) = self.known.get(key).cloned() {
-            let not_before = Some(until);
-            self.offer(
-                Candidate {
-                    not_before,
-                    ..candidate
-                },
-                now,
-            );
+        if let Some(mut candidate) = self.known.get(key).cloned() {
+            candidate.not_before = Some(until);
+            self.offer(candidate, now);
         }
     }
 

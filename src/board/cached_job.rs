@@ -64,9 +64,7 @@ pub(super) struct ReadTime {
 
 impl CachedJob {
     pub(super) fn of(entry: &Entry, looked: ReadTime) -> Self {
-        let claim = entry
-            .holding()
-            .map(|holding| Box::new(Held::of(holding, looked)));
+        let claim = entry.holding().map(|it| Box::new(Held::of(it, looked)));
         match entry {
             Entry::Job(job) => Self {
                 uuid: other_than(&job.key, &job.uuid),

@@ -82,10 +82,8 @@ pub(crate) fn whole<'a>(
         if before < most {
             page = read_again(board, page, admits).await?;
         }
-        Ok::<_, BoardError>(Some((
-            stream::iter(page.into_iter().map(Ok)),
-            (rest, after),
-        )))
+        let page = stream::iter(page.into_iter().map(Ok));
+        Ok::<_, BoardError>(Some((page, (rest, after))))
     });
     pages.try_flatten()
 }

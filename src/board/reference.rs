@@ -91,10 +91,9 @@ impl FromStr for JobRef {
                 8 | 13 | 18 | 23 => byte == b'-',
                 _ => byte.is_ascii_hexdigit(),
             });
-        if fits {
-            Ok(Self::Uuid(text.to_ascii_lowercase()))
-        } else {
-            Err(wrong())
+        match fits {
+            true => Ok(Self::Uuid(text.to_ascii_lowercase())),
+            false => Err(wrong()),
         }
     }
 }

@@ -58,10 +58,10 @@ impl<'a> UrlParts<'a> {
     fn server(&self, text: &str, port: u16) -> Result<Server, InvalidUrl> {
         let (host, stated) = self.split_port(text)?;
         let host = host.to_owned();
-        match stated.map(|text| number(text).filter(|port| *port > 0)) {
-            None => Ok(Server { host, port }),
-            Some(Some(port)) => Ok(Server { host, port }),
-            Some(None) => Err(InvalidUrl::Port { host }),
+        let port = stated.map_or(Some(port), |text| number(text).filter(|port| *port > 0));
+        match port {
+            Some(port) => Ok(Server { host, port }),
+            None => Err(InvalidUrl::Port { host }),
         }
     }
 

@@ -45,11 +45,8 @@ pub(super) fn parse(scheme: &'static str, rest: &str) -> Result<BoardUrl, Invali
     let servers = parts.servers(PORT)?;
     let path = node_path(decode(parts.path, "the path")?)?;
     if let Some(path) = path.as_ref().filter(|path| path.ends_with("/.trash")) {
-        let problem = "is the trash of other boards";
-        return Err(InvalidUrl::NodePath {
-            path: path.clone(),
-            problem,
-        });
+        let (path, problem) = (path.clone(), "is the trash of other boards");
+        return Err(InvalidUrl::NodePath { path, problem });
     }
     let has_tls = scheme == "zks";
     let mut query = UrlQuery::parse(parts.query, &[&KEYS, tls_keys(has_tls)].concat())?;
@@ -116,16 +113,13 @@ fn acl(query: &mut UrlQuery) -> Result<Acl, InvalidUrl> {
 impl ZooKeeperUrl {
     fn check_user(&self) -> Result<(), InvalidUrl> {
         let identity = self.tls.as_ref().and_then(|tls| tls.identity.as_ref());
-        if self.user.is_some() {
-            return Ok(());
+        let has_creator = self.acl == Acl::World || identity.is_some();
+        match (&self.user, &self.password) {
+            (Some(_), _) => Ok(()),
+            (None, Some(_)) => Err(InvalidUrl::PasswordWithoutUser),
+            (None, None) if has_creator => Ok(()),
+            (None, None) => Err(InvalidUrl::NoCreator),
         }
-        if self.password.is_some() {
-            return Err(InvalidUrl::PasswordWithoutUser);
-        }
-        if self.acl == Acl::Creator && identity.is_none() {
-            return Err(InvalidUrl::NoCreator);
-        }
-        Ok(())
     }
 }
 

@@ -95,18 +95,13 @@ pub(crate) fn entry(
     side: Sidecar,
     problem: Option<String>,
 ) -> Entry {
-    let ended = match ended {
-        Ok(read) if read.v == VERSION => read,
-        read => {
-            let problem = match read {
-                Ok(read) => format!("the record has the unknown version {}", read.v),
-                Err(error) => shortened(&error.to_string()),
-            };
-            let problem = format!("the history record is unreadable: {problem}");
-            return Entry::Malformed(Malformed::new(JobKey::new(key), problem));
-        }
+    let problem = match ended {
+        Ok(read) if read.v == VERSION => return Entry::Job(Box::new(read.job(side, problem))),
+        Ok(read) => format!("the record has the unknown version {}", read.v),
+        Err(error) => shortened(&error.to_string()),
     };
-    Entry::Job(Box::new(ended.job(side, problem)))
+    let problem = format!("the history record is unreadable: {problem}");
+    Entry::Malformed(Malformed::new(JobKey::new(key), problem))
 }
 
 /// A history record on ZooKeeper.
