@@ -190,7 +190,6 @@ impl BoardError {
         }
     }
 
-    /// Returns the file of the board, if the error names a board in a file.
     pub(crate) fn board_file(&self) -> Option<PathBuf> {
         let url: BoardUrl = self.board()?.parse().ok()?;
         url.file().map(Path::to_owned)

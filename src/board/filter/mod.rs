@@ -216,7 +216,6 @@ impl Filters {
             .all(|it| it.test.source() == FieldSource::Event)
     }
 
-    /// Whether a filter may start to match by the passing of time alone.
     pub(crate) fn change_with_time(&self) -> bool {
         self.conditions().any(|it| it.test.changes_with_time())
     }

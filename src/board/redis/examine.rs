@@ -211,7 +211,6 @@ impl Redis {
         Ok(())
     }
 
-    /// Checks the counter that every claim increments.
     async fn fence(&self, seen: &mut Examined) -> Result<()> {
         let key = self.keys.fence();
         if self.counter(&key).await?.is_none_or(|it| it >= MOST_NUMBER) {
@@ -234,7 +233,6 @@ impl Redis {
         self.cli(Suggestion::of("RENAMENX").with([key, &format!("{key}.aside")]))
     }
 
-    /// Checks whether the next number may already belong to a job.
     async fn numbers(&self, highest: i64, seen: &mut Examined) -> Result<()> {
         // Read after the jobs: it only grows.
         let last = self.counter(&self.keys.sequence()).await?;

@@ -66,7 +66,6 @@ impl BoardUrl {
         Self::Embedded(EmbeddedUrl::new(path))
     }
 
-    /// Returns the file of an embedded board.
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Self::Embedded(url) => Some(&url.path),

@@ -68,7 +68,6 @@ impl<'a> Waiter<'a> {
         self
     }
 
-    /// Whether the board is out of reach.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost
     }

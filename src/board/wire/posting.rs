@@ -79,7 +79,6 @@ impl Limit {
         length > self.details || weight > self.details.saturating_mul(Self::EXPANSION)
     }
 
-    /// Whether details of this length could exceed the limit once decoded.
     pub(crate) fn may_be_exceeded(self, length: usize) -> bool {
         self.is_exceeded(length, length.saturating_mul(Weight::HEAVIEST))
     }

@@ -87,7 +87,6 @@ impl BoardSession<'_> {
         }
     }
 
-    /// Returns the names of the nodes of a kind.
     pub(super) async fn children(&self, kind: NodeKind) -> Result<Vec<String>> {
         self.session.children(&self.paths.directory(kind)).await
     }

@@ -130,7 +130,6 @@ macro_rules! columns {
                 }
             }
 
-            /// Returns its place in a row.
             pub(crate) const fn at(self) -> usize {
                 self as usize
             }
