@@ -21,6 +21,7 @@ use futures_util::{stream, stream::BoxStream};
 
 pub(crate) use self::store::FileOptions;
 use self::{
+    read::look,
     registry::ConductorRow,
     store::{file::BoardFile, transaction::Change},
     write::{StepResult, answer},
@@ -62,11 +63,8 @@ impl Embedded {
         key: impl Fn(&T) -> &JobKey,
         step: impl Fn(&Change<'_>, &T) -> StepResult<A>,
     ) -> Result<Vec<Result<A>>> {
-        let changed = self
-            .file
-            .write(|change| change.each(all, &key, &step))
-            .await?;
-        Ok(changed.unwrap_or_else(|| no_such_jobs(all.len())))
+        let changed = self.file.write(|change| change.each(all, &key, &step));
+        Ok(changed.await?.unwrap_or_else(|| no_such_jobs(all.len())))
     }
 }
 
@@ -103,16 +101,14 @@ impl Board for Embedded {
         if query.location == Location::History {
             return pages::flatten(stream::once(self.history()));
         }
-        let pages = stream::try_unfold(
-            read::look::PageCursor::new(query),
-            move |mut cursor| async move {
-                if cursor.is_at_end {
-                    return Ok(None);
-                }
-                let page = self.file.read(|view| read::look::page(view, &mut cursor));
-                Ok(page.await?.map(|page| (page, cursor)))
-            },
-        );
+        let cursor = look::PageCursor::new(query);
+        let pages = stream::try_unfold(cursor, move |mut cursor| async move {
+            if cursor.is_at_end {
+                return Ok(None);
+            }
+            let page = self.file.read(|view| look::page(view, &mut cursor));
+            Ok(page.await?.map(|page| (page, cursor)))
+        });
         pages::flatten(pages)
     }
 
@@ -121,14 +117,11 @@ impl Board for Embedded {
             return find_ended(self.entries(Query::all(location, Detail::Brief)), wanted).await;
         }
         let found = self.file.read(|view| {
-            let found = wanted
-                .iter()
-                .map(|wanted| read::look::find(view, location, wanted));
-            found.collect()
+            let find = |wanted| look::find(view, location, wanted);
+            wanted.iter().map(find).collect()
         });
-        Ok(found
-            .await?
-            .unwrap_or_else(|| vec![Vec::new(); wanted.len()]))
+        let found: Option<Vec<_>> = found.await?;
+        Ok(found.unwrap_or_else(|| vec![Vec::new(); wanted.len()]))
     }
 
     async fn claim(
@@ -213,7 +206,7 @@ impl Board for Embedded {
     }
 
     async fn health(&self) -> Result<Health> {
-        let counts = self.file.read(read::look::counts).await?;
+        let counts = self.file.read(look::counts).await?;
         let (jobs, trashed, is_used) = counts.unwrap_or_default();
         Ok(Health {
             server: format!("SQLite {}", rusqlite::version()),

@@ -117,7 +117,6 @@ impl Position {
 
 struct JournalRow {
     event: Event,
-    sequence: Option<i64>,
     posted: i64,
 }
 
@@ -142,13 +141,12 @@ pub(crate) fn read(view: &BoardView<'_>, position: &mut Position) -> rusqlite::R
     };
     let mut posts = posts_between(view, position.sequence, until)?;
     for line in &lines {
-        if let (Some(sequence), Some(subject)) = (line.sequence, &line.event.subject) {
-            // The job may be gone again: its event proves that it was posted.
-            if sequence > position.sequence {
-                posts
-                    .entry(sequence)
-                    .or_insert_with(|| posted(subject.clone(), line.event.time));
-            }
+        // The job may be gone again: its event proves that it was posted.
+        if let Some(subject) = &line.event.subject
+            && let Some(sequence) = subject.sequence.filter(|it| *it > position.sequence)
+        {
+            let post = || posted(subject.clone(), line.event.time);
+            posts.entry(sequence).or_insert_with(post);
         }
     }
     *position = Position {
@@ -212,7 +210,6 @@ fn line(row: &Row<'_>) -> rusqlite::Result<JournalRow> {
             departure: text_or_none(row, 10)?.and_then(|outcome| outcome.parse().ok()),
             audit: audit_of(row, 11)?,
         },
-        sequence,
         posted: row.get(2)?,
     })
 }
