@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     json, msgpack,
-    posting::{Limit, Posting},
+    posting::{Limit, Posting, RecordProblem},
 };
 use crate::{
     board::{Detail, url::BoardKind},
@@ -14,49 +14,37 @@ use crate::{
 /// Returns how a board of this kind would read the stored bytes differently from the draft.
 pub(crate) fn contradiction(kind: BoardKind, raw: &[u8], draft: &Draft) -> Option<String> {
     let differs = match kind {
-        BoardKind::Embedded => match serde_json::from_slice::<Value>(raw) {
-            Ok(stored) => (stored != *draft.details.value()).then_some("details"),
-            Err(error) => return Some(format!("the stored details are unreadable: {error}")),
-        },
-        BoardKind::Redis => match msgpack::decode(raw, Detail::Whole, Limit::USUAL) {
-            Ok(stored) => difference(stored, draft),
-            Err(problem) => return Some(problem.to_string()),
-        },
-        BoardKind::ZooKeeper => match json::decode(raw, Detail::Whole, Limit::USUAL) {
-            Ok(stored) => difference(stored, draft),
-            Err(problem) => return Some(problem.to_string()),
-        },
+        BoardKind::Embedded => serde_json::from_slice::<Value>(raw)
+            .map(|stored| (stored != *draft.details.value()).then_some("details"))
+            .map_err(|error| format!("the stored details are unreadable: {error}")),
+        BoardKind::Redis => difference(msgpack::decode(raw, Detail::Whole, Limit::USUAL), draft),
+        BoardKind::ZooKeeper => difference(json::decode(raw, Detail::Whole, Limit::USUAL), draft),
     };
-    differs.map(|member| format!("the stored record has a different `{member}`"))
+    match differs {
+        Ok(member) => member.map(|it| format!("the stored record has a different `{it}`")),
+        Err(problem) => Some(problem),
+    }
 }
 
-fn difference(stored: Posting, draft: &Draft) -> Option<&'static str> {
+fn difference(
+    stored: Result<Posting, RecordProblem>,
+    draft: &Draft,
+) -> Result<Option<&'static str>, String> {
+    let stored = stored.map_err(|problem| problem.to_string())?;
     let is_other_uuid = stored.uuid != draft.uuid.to_string();
     let former = draft.former.as_deref();
-    let sequence = stored
-        .sequence
-        .and(former.and_then(|former| former.sequence));
-    let created_on = stored
-        .created_on
-        .and(former.and_then(|former| former.created_on));
-    let is_other_text = stored
-        .details
-        .is_some_and(|details| details != draft.details);
-    [
+    let numbers = stored.sequence.zip(former.and_then(|it| it.sequence));
+    let times = stored.created_on.zip(former.and_then(|it| it.created_on));
+    let details = stored.details.as_ref();
+    let members = [
         (is_other_uuid, "uuid"),
         (stored.name != draft.name, "name"),
         (stored.priority != draft.priority, "priority"),
         (stored.book != draft.book, "book"),
-        (is_other_text, "details"),
-        (
-            sequence.is_some_and(|it| stored.sequence != Some(it)),
-            "sequence",
-        ),
-        (
-            created_on.is_some_and(|it| stored.created_on != Some(it)),
-            "created_on",
-        ),
-    ]
-    .into_iter()
-    .find_map(|(differs, member)| differs.then_some(member))
+        (details.is_some_and(|it| *it != draft.details), "details"),
+        (numbers.is_some_and(|(it, former)| it != former), "sequence"),
+        (times.is_some_and(|(it, former)| it != former), "created_on"),
+    ];
+    let mut members = members.into_iter();
+    Ok(members.find_map(|(differs, member)| differs.then_some(member)))
 }
