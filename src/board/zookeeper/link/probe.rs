@@ -108,20 +108,14 @@ const REPLY_BYTES: usize = 40;
 const PASSWORD: i32 = 16;
 
 fn request() -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(61);
-    let mut numbers = |numbers: &[i32]| {
-        bytes.extend(numbers.iter().flat_map(|number| number.to_be_bytes()));
-    };
+    const CLOSE_SESSION: i32 = -11;
+    let bytes = |numbers: &[i32]| numbers.iter().flat_map(|it| it.to_be_bytes()).collect();
     // Length, version 0, last transaction, a timeout in milliseconds, a new session and its password. The last byte
     // accepts a read-only server.
-    numbers(&[45, 0, 0, 0, 1000, 0, 0, PASSWORD, 0, 0, 0, 0]);
-    bytes.push(0);
+    let mut open: Vec<u8> = bytes(&[45, 0, 0, 0, 1000, 0, 0, PASSWORD, 0, 0, 0, 0]);
+    open.push(0);
     // Length, request number and opcode.
-    let (first, close_session) = (1_i32, -11_i32);
-    for number in [8, first, close_session] {
-        bytes.extend(number.to_be_bytes());
-    }
-    bytes
+    [open, bytes(&[8, 1, CLOSE_SESSION])].concat()
 }
 
 fn understand(answer: &[u8]) -> Result<(), ServerCause> {
