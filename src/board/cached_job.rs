@@ -133,10 +133,6 @@ impl CachedJob {
         self.extras.as_ref()?.audit.as_ref()
     }
 
-    pub(super) fn has_fence(&self) -> bool {
-        self.claim().is_some_and(|(_, fence)| fence.is_some())
-    }
-
     pub(super) fn claim(&self) -> Option<(Option<&Owner>, Option<&Fence>)> {
         let held = self.claim.as_deref()?;
         Some((held.owner.as_ref(), held.fence.as_ref()))

@@ -18,7 +18,8 @@ pub(super) enum Presence {
 
 #[derive(Debug, Default)]
 pub(super) struct ConductorPresences {
-    touched: HashSet<String>,
+    /// Conductors whose entries changed since they were last read.
+    pub(super) touched: HashSet<String>,
     /// Conductors reported as departed, the latest last. One that a read showed to be back may still announce it:
     ///
     /// | before | joined message | left message | read: present | read: absent |
@@ -30,18 +31,6 @@ pub(super) struct ConductorPresences {
 }
 
 impl ConductorPresences {
-    pub(super) fn touch(&mut self, name: String) {
-        self.touched.insert(name);
-    }
-
-    pub(super) fn take_touched(&mut self) -> Vec<String> {
-        self.touched.drain().collect()
-    }
-
-    pub(super) fn has_touched(&self) -> bool {
-        !self.touched.is_empty()
-    }
-
     pub(super) fn apply(&mut self, event: &Event) -> bool {
         let name = event.owner.as_ref().map(ToString::to_string);
         match (event.kind, name) {

@@ -118,7 +118,7 @@ impl<'a> RedisWatcher<'a> {
     }
 
     fn has_touched(&self) -> bool {
-        !self.recheck.is_empty() || self.conductors.has_touched()
+        !self.recheck.is_empty() || !self.conductors.touched.is_empty()
     }
 
     async fn wait(&mut self, until: Option<Instant>) -> Result<()> {
@@ -247,7 +247,7 @@ impl<'a> RedisWatcher<'a> {
                 self.stale_since.get_or_insert_with(Instant::now);
             }
             KeyPart::Sequence => self.numbers.touch(),
-            KeyPart::Conductor(name) => self.conductors.touch(name),
+            KeyPart::Conductor(name) => _ = self.conductors.touched.insert(name),
             KeyPart::Owner(key) | KeyPart::Modified(key) | KeyPart::Sidecar(key) => {
                 self.recheck.add(key, Urgency::Touched, traces);
             }

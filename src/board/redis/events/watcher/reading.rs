@@ -88,7 +88,8 @@ impl RedisWatcher<'_> {
         }
         if self.rounds.is_some() {
             // The client is unknown, but only our own clients prolong our claims.
-            traces.is_ours = place.board.as_ref().is_some_and(CachedJob::has_fence);
+            let claim = place.board.as_ref().and_then(CachedJob::claim);
+            traces.is_ours = claim.is_some_and(|(_, fence)| fence.is_some());
         }
         let sequence = place.board.as_ref().and_then(|known| known.sequence);
         let events = self.picture.observe(key, place, traces, looked);
@@ -96,7 +97,7 @@ impl RedisWatcher<'_> {
     }
 
     pub(super) async fn look_at_conductors(&mut self) -> Result<()> {
-        let names = self.conductors.take_touched();
+        let names: Vec<_> = self.conductors.touched.drain().collect();
         if names.is_empty() {
             return Ok(());
         }
