@@ -73,7 +73,7 @@ impl Change<'_> {
         claimant: Option<&Claimant>,
         rules: ClaimRules,
     ) -> StepResult<Posted> {
-        let (key, sequence) = (JobKey::new(draft.uuid.to_string()), self.last_id());
+        let (key, sequence) = (JobKey::from(draft.uuid), self.last_id());
         let fence = match claimant {
             Some(by) => {
                 let job = self.require(draft.location(), &key)?;

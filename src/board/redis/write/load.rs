@@ -97,5 +97,5 @@ impl Redis {
 
 fn key_of(draft: &Draft, former: &Former) -> JobKey {
     let malformed = former.malformed.clone();
-    malformed.unwrap_or_else(|| JobKey::new(draft.uuid.to_string()))
+    malformed.unwrap_or_else(|| draft.uuid.into())
 }

@@ -161,7 +161,7 @@ impl Redis {
             None => drafts
                 .iter()
                 .zip(replies)
-                .map(|(draft, reply)| one_posted(&self.client, key(draft), reply, claimant))
+                .map(|(draft, reply)| one_posted(&self.client, draft.uuid.into(), reply, claimant))
                 .collect(),
         };
         let last = answers.iter().rev().flatten().next();
@@ -221,14 +221,10 @@ pub(super) fn one_posted(
 
 fn unclaimed(draft: &Draft, sequence: i64) -> Posted {
     Posted {
-        key: key(draft),
+        key: draft.uuid.into(),
         sequence,
         fence: None,
     }
-}
-
-fn key(draft: &Draft) -> JobKey {
-    JobKey::new(draft.uuid.to_string())
 }
 
 fn number(client: &RedisClient, reply: &Reply) -> Result<i64> {
