@@ -95,6 +95,17 @@ impl BoardUrl {
         url
     }
 
+    /// Returns the address in a form that is valid in every directory of this machine.
+    pub(crate) fn absolute(&self) -> String {
+        let mut url = self.clone();
+        if let Self::Embedded(url) = &mut url
+            && let Ok(path) = std::path::absolute(&url.path)
+        {
+            url.path = path;
+        }
+        url.to_string()
+    }
+
     /// Whether both addresses lead to one board, as far as known without asking a server. Connection settings may
     /// differ.
     pub(crate) fn is_same_board(&self, other: &Self) -> bool {
@@ -257,20 +268,6 @@ fn is_scheme(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
-impl BoardUrl {
-    /// Returns the address in a form that is valid in every directory of this machine.
-    pub(crate) fn absolute(&self) -> String {
-        match self {
-            Self::Embedded(url) => {
-                let mut url = url.clone();
-                url.path = std::path::absolute(&url.path).unwrap_or(url.path);
-                url.to_string()
-            }
-            url => url.to_string(),
-        }
-    }
-}
-
 impl fmt::Display for BoardUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -320,10 +317,9 @@ fn place_of(path: &Path) -> PathBuf {
 
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{}:{}", self.host, self.port)
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
         }
     }
 }
