@@ -172,6 +172,11 @@ impl BoardError {
         Self::Exists { uuid, place }
     }
 
+    pub(crate) fn unclaimable(problem: Option<String>) -> Self {
+        let problem = problem.unwrap_or_default();
+        Self::Unclaimable { problem }
+    }
+
     pub(crate) fn malformed(key: &JobKey, problem: impl Into<String>) -> Self {
         let (key, problem) = (key.clone(), problem.into());
         Self::Malformed { key, problem }

@@ -165,13 +165,10 @@ impl BoardFile {
 
     pub(crate) fn is_writable(&self) -> Result<()> {
         let writable = rustix::fs::access(&self.options.path, rustix::fs::Access::WRITE_OK);
-        writable.map_err(|error| BoardError::Denied {
-            board: self.name.clone(),
-            source: format!(
-                "the board file is not writable: {}",
-                std::io::Error::from(error)
-            )
-            .into(),
+        writable.map_err(|error| {
+            let error = io::Error::from(error);
+            let why = format!("the board file is not writable: {error}");
+            BoardErrorKind::Denied.error("write to", &self.name, why.into())
         })
     }
 

@@ -50,10 +50,7 @@ impl Change<'_> {
         let found = look::find(self, Location::Board, &JobRef::Sequence(sequence))?;
         match found.into_iter().next() {
             Some(Entry::Job(job)) if job.is_unfit && request.needs_record() => {
-                Err(BoardError::Unclaimable {
-                    problem: job.problem.unwrap_or_default(),
-                }
-                .into())
+                Err(BoardError::unclaimable(job.problem).into())
             }
             Some(Entry::Job(job)) => Ok(Claimed {
                 is_first: job.is_claimed_first(),

@@ -130,9 +130,7 @@ impl Redis {
         let reading = self.reading(Query::all(Location::Board, Detail::Whole));
         let refused = match read(reading, field, reply.fact(1), companions) {
             Entry::Job(job) if job.is_unfit && rules.need_record(by.term) => {
-                BoardError::Unclaimable {
-                    problem: job.problem.unwrap_or_default(),
-                }
+                BoardError::unclaimable(job.problem)
             }
             Entry::Job(mut job) => {
                 if let Some(holding) = &mut job.holding {

@@ -285,9 +285,7 @@ impl Reply {
                 Err(_) => Self::unexpected(client),
             },
             ("exists", _) => BoardError::exists(key),
-            ("unreadable", _) => BoardError::Unclaimable {
-                problem: Sidecar::problem(self.fact(0)),
-            },
+            ("unreadable", _) => BoardError::unclaimable(Some(Sidecar::problem(self.fact(0)))),
             ("changed", _) => BoardError::Changed,
             ("failed", _) => client.refusal_in_script(WRITE, &self.text(0)),
             _ => Self::unexpected(client),

@@ -199,9 +199,7 @@ fn permit(record: &JobNodes, request: ClaimRequest<'_>) -> Result<Option<Sidecar
     }
     let posting = record.require_job()?;
     if posting.is_oversized && request.needs_record() {
-        return Err(BoardError::Unclaimable {
-            problem: posting.problem.unwrap_or_default(),
-        });
+        return Err(BoardError::unclaimable(posting.problem));
     }
     match record.readable_side() {
         Ok(side) => request.permit(&side, Utc::now()).map(|()| Some(side)),
