@@ -58,7 +58,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/embedded/write/settle.rs",
         &["settle"],
-        "0c33a43e",
+        "efc10207",
     ),
     (
         "a claim or a settlement is permitted",

@@ -8,7 +8,6 @@ use crate::{
     board::{
         BoardError, EventKind, Result, Settled,
         embedded::{
-            history::Exit,
             read::record::{RowJob, priority_number},
             store::transaction::Change,
         },
@@ -100,15 +99,10 @@ impl Change<'_> {
 
     pub(crate) fn purge(&self, purge: &Purge) -> StepResult<Settled> {
         let job = self.require(Location::Trash, &purge.key)?;
-        let exit = Exit {
-            departure: Departure::Purged,
-            has_succeeded: false,
-            failures: None,
-            audit: purge.audit.as_ref(),
-        };
-        self.put_ended(job.sequence, &exit)?;
+        let (purged, audit) = (Departure::Purged, purge.audit.as_ref());
+        self.put_ended(job.sequence, (purged, false), None, audit)?;
         self.delete(job.sequence)?;
-        self.log_exit(EventKind::Purged, &job, Some(exit.departure), exit.audit)?;
+        self.log_exit(EventKind::Purged, &job, Some(purged), audit)?;
         Ok(Settled::default())
     }
 }
