@@ -109,23 +109,36 @@ impl Endpoint {
 
     fn judge(&self, facts: Value) -> Result<ServerInfo, ServerProblem> {
         let facts = match facts {
-            Value::ServerError(error) if self.is_harmless(&error) => ServerFacts::default(),
+            Value::ServerError(error) if self.is_harmless(&error) => Vec::new(),
             Value::ServerError(error) => return Err(self.meaning(&error)),
-            facts => ServerFacts::of(&facts),
+            facts => pairs(&facts),
         };
-        if facts.mode == "sentinel" {
+        // `HELLO` and `INFO` give them different names.
+        let fact = |names: [&str; 2]| {
+            let mut facts = facts.iter();
+            let found = facts.find(|(name, _)| names.contains(&name.as_str()));
+            found.map_or("", |(_, text)| text.as_str())
+        };
+        let mode = fact(["mode", "redis_mode"]);
+        let version = fact(["version", "redis_version"]);
+        let major = version.split('.').next().unwrap_or_default();
+        if mode == "sentinel" {
             return Err(self.problem(ServerCause::Sentinel(self.place.to_string())));
         }
-        if facts.mode == "cluster" {
+        if mode == "cluster" {
             return Err(self.problem(ServerCause::CLUSTER));
         }
-        let major = facts.version.split('.').next().unwrap_or_default();
         if major.parse::<u32>().is_ok_and(|major| major < OLDEST) {
             return Err(self.problem(ServerCause::OLD_REDIS));
         }
+        let name = match fact(["server", "server_name"]) {
+            "" | "redis" => "Redis",
+            "valkey" => "Valkey",
+            other => other,
+        };
         Ok(ServerInfo {
-            software: facts.software(),
-            is_replica: ["replica", "slave"].contains(&facts.role.as_str()),
+            software: format!("{name} {version}").trim_end().to_owned(),
+            is_replica: ["replica", "slave"].contains(&fact(["role"; 2])),
         })
     }
 
@@ -142,42 +155,7 @@ impl Endpoint {
     }
 }
 
-/// The server's reply to `HELLO` or `INFO`; empty if missing.
-#[derive(Debug, Default)]
-struct ServerFacts {
-    server: String,
-    version: String,
-    mode: String,
-    role: String,
-}
-
-impl ServerFacts {
-    fn of(answer: &Value) -> Self {
-        let pairs = pairs(answer);
-        let find = |names: &[&str]| {
-            let found = pairs
-                .iter()
-                .find(|(name, _)| names.contains(&name.as_str()));
-            found.map(|(_, text)| text.clone()).unwrap_or_default()
-        };
-        Self {
-            server: find(&["server", "server_name"]),
-            version: find(&["version", "redis_version"]),
-            mode: find(&["mode", "redis_mode"]),
-            role: find(&["role"]),
-        }
-    }
-
-    fn software(&self) -> String {
-        let name = match self.server.as_str() {
-            "" | "redis" => "Redis",
-            "valkey" => "Valkey",
-            other => other,
-        };
-        format!("{name} {}", self.version).trim_end().to_owned()
-    }
-}
-
+/// Reads the server's reply to `HELLO` or `INFO`.
 fn pairs(answer: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| redis::from_redis_value_ref(value).unwrap_or_default();
     match answer {
