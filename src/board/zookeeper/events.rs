@@ -115,15 +115,13 @@ impl NodeWatcher<'_> {
     async fn read_changes(&mut self) -> Result<Option<(u64, Observations)>> {
         let mut tries = TRIES;
         loop {
-            self.receive_all()?;
-            if self.must_start_over() {
+            if self.receive_all()? {
                 return Ok(None);
             }
             let end = self.picture.changes.end();
             let mut observations = Observations::read(&self.board, &self.picture.changes).await?;
             // All watches of those changes have arrived by now and may explain them.
-            self.receive_all()?;
-            if self.must_start_over() {
+            if self.receive_all()? {
                 return Ok(None);
             }
             tries -= 1;
@@ -134,15 +132,12 @@ impl NodeWatcher<'_> {
         }
     }
 
-    fn must_start_over(&self) -> bool {
-        self.is_reconnected || self.picture.changes.len() > MAX_UNREAD_CHANGES
-    }
-
-    fn receive_all(&mut self) -> Result<()> {
+    /// Returns whether the board must be read again.
+    fn receive_all(&mut self) -> Result<bool> {
         while let Some(report) = self.watches.next(&self.board.paths).now_or_never() {
             self.receive(report)?;
         }
-        Ok(())
+        Ok(self.is_reconnected || self.picture.changes.len() > MAX_UNREAD_CHANGES)
     }
 
     fn receive(&mut self, report: WatchReport) -> Result<()> {
