@@ -8,7 +8,7 @@ use super::{
     paths::{NodeKind, locked_by},
 };
 use crate::{
-    board::{Result, wire::marker::MarkerRecord},
+    board::{Result, wire::records::MarkerRecord},
     job::{JobKey, Location},
 };
 
