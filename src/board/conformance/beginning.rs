@@ -33,8 +33,7 @@ pub(crate) async fn new_listener_is_shown_unclaimed_jobs(board: &Subject) {
     for key in [&tried, &left] {
         let claimed = board.claim_one(key, &ada(), ATTEMPT).await;
         claimed.unwrap();
-        let freed = board.settle_one(key, release(), by_name("ada")).await;
-        freed.unwrap();
+        settled(board, key, release(), by_name("ada")).await;
     }
     claim_one(board, &held, &ada()).await.unwrap();
     let (_, mut shown) = begin(board, "tried").await;
@@ -51,25 +50,21 @@ pub(crate) async fn shown_job_has_events_even_if_filtered_out(board: &Subject) {
         let key = post_one(board, name).await;
         if name == "three" {
             claim_one(board, &key, &ada()).await.unwrap();
-            let freed = board.settle_one(&key, release(), by_name("ada")).await;
-            freed.unwrap();
+            settled(board, &key, release(), by_name("ada")).await;
         }
         let (mut events, shown) = begin(board, wanted).await;
         assert_eq!(shown.len(), 1);
         claim_one(board, &key, &ada()).await.unwrap();
         assert_eq!(next(&mut events, 1).await, all_of(name, &[Claimed]));
-        let freed = board.settle_one(&key, release(), by_name("ada")).await;
-        freed.unwrap();
+        settled(board, &key, release(), by_name("ada")).await;
         assert_eq!(next(&mut events, 1).await, all_of(name, &[Abandoned]));
         claim_one(board, &key, &ada()).await.unwrap();
-        let consumed = board.settle_one(&key, Decision::Consume, by_name("ada"));
-        consumed.await.unwrap();
+        settled(board, &key, Decision::Consume, by_name("ada")).await;
         let seen = next(&mut events, 2).await;
         assert_eq!(seen, all_of(name, &[Claimed, Consumed]));
         let posted = post_one(board, "new").await;
         assert_eq!(next(&mut events, 1).await, all_of("new", &[Posted]));
         let nobody = Authority::Override(crate::job::ExpectedState::Unclaimed);
-        let gone = board.settle_one(&posted, Decision::Consume, nobody).await;
-        gone.unwrap();
+        settled(board, &posted, Decision::Consume, nobody).await;
     }
 }

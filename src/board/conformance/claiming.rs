@@ -35,8 +35,7 @@ pub(crate) async fn a_claimed_job_cannot_be_claimed_again(board: &Subject) {
 }
 
 pub(crate) async fn claiming_an_own_job_again_is_refused_without_effect(board: &Subject) {
-    let key = post_one(board, "resize").await;
-    claim_one(board, &key, &ada()).await.unwrap();
+    let key = post_claimed(board, "resize").await;
     let before = on_board(board, &key).await;
     let refused = claim_one(board, &key, &ada()).await;
     assert_matches!(refused, Err(BoardError::AlreadyClaimed { .. }));
@@ -93,8 +92,7 @@ pub(crate) async fn unreadable_job_takes_no_place_of_another(board: &Subject) {
 }
 
 pub(crate) async fn finished_job_cannot_be_claimed(board: &Subject) {
-    let key = post_one(board, "resize").await;
-    claim_one(board, &key, &ada()).await.unwrap();
+    let key = post_claimed(board, "resize").await;
     settled(board, &key, Decision::Consume, by_name("ada")).await;
     let refused = claim_one(board, &key, &ada()).await;
     assert_matches!(refused, Err(BoardError::NoSuchJob));
@@ -141,8 +139,7 @@ pub(crate) async fn timed_claim_expires(board: &Subject) {
 }
 
 pub(crate) async fn claim_without_a_term_does_not_expire(board: &Subject) {
-    let key = post_one(board, "resize").await;
-    claim_one(board, &key, &ada()).await.unwrap();
+    let key = post_claimed(board, "resize").await;
     let holding = on_board(board, &key).await.holding.expect("a claim");
     assert_eq!((holding.lease, holding.expires_in), (ClaimEnd::Never, None));
     assert!(holding.claimed_on.is_some());
@@ -357,8 +354,7 @@ pub(crate) async fn renewal_does_not_revive_an_expired_claim(board: &Subject) {
 }
 
 pub(crate) async fn closed_board_keeps_other_claims_and_connects_again(board: &Subject) {
-    let by_hand = post_one(board, "by hand").await;
-    claim_one(board, &by_hand, &ada()).await.unwrap();
+    let by_hand = post_claimed(board, "by hand").await;
     let kept = post_one(board, "kept").await;
     let by = claimant("bob", Term::Kept(LONG));
     claim_one(board, &kept, &by).await.unwrap();
@@ -373,8 +369,7 @@ pub(crate) async fn closed_board_keeps_other_claims_and_connects_again(board: &S
 }
 
 pub(crate) async fn manual_claim_can_be_given_an_expiry(board: &Subject) {
-    let key = post_one(board, "resize").await;
-    claim_one(board, &key, &ada()).await.unwrap();
+    let key = post_claimed(board, "resize").await;
     let extension = Claim {
         key: key.clone(),
         owner: owner("ada"),

@@ -54,8 +54,7 @@ async fn purge(board: &Subject, key: &JobKey) -> Settled {
 pub(crate) async fn forgotten(board: &Subject) -> [Option<String>; 2] {
     let mut keys = Vec::new();
     for name in ["consumed", "purged"] {
-        let key = post_one(board, name).await;
-        claim_one(board, &key, &ada()).await.unwrap();
+        let key = post_claimed(board, name).await;
         keys.push(key);
     }
     end(board, &keys[1], Decision::Trash(Aftermath::None), None).await;
@@ -117,8 +116,7 @@ pub(crate) async fn consumed_job_stays_in_the_history_unchanged(board: &Subject)
 pub(crate) async fn history_distinguishes_the_outcomes(board: &Subject) {
     let mut uuids = Vec::new();
     for name in ["done", "failed", "purged"] {
-        let key = post_one(board, name).await;
-        claim_one(board, &key, &ada()).await.unwrap();
+        let key = post_claimed(board, name).await;
         uuids.push(on_board(board, &key).await.uuid);
         match name {
             "done" => end(board, &key, Decision::Consume, audit("by hand")).await,
@@ -190,8 +188,7 @@ pub(crate) async fn history_truncates_long_texts(board: &Subject) {
 
 pub(crate) async fn history_lists_the_latest_end_first(board: &Subject) {
     for name in ["first", "second", "third"] {
-        let key = post_one(board, name).await;
-        claim_one(board, &key, &ada()).await.unwrap();
+        let key = post_claimed(board, name).await;
         end(board, &key, Decision::Consume, None).await;
     }
     let kept = list(board, ENDED).await;
@@ -201,8 +198,7 @@ pub(crate) async fn history_lists_the_latest_end_first(board: &Subject) {
 }
 
 pub(crate) async fn abandoned_job_is_not_in_the_history(board: &Subject) {
-    let key = post_one(board, "resize").await;
-    claim_one(board, &key, &ada()).await.unwrap();
+    let key = post_claimed(board, "resize").await;
     let given_back = Decision::Abandon(Aftermath::None);
     end(board, &key, given_back, audit("wrong machine")).await;
     assert_eq!(list(board, ENDED).await, []);
@@ -249,8 +245,7 @@ pub(crate) const FEW: u32 = 20;
 /// For boards that keep the history of [`FEW`] jobs, unlike those of the other tests.
 pub(crate) async fn history_is_limited_to_the_configured_length(board: &Subject) {
     for number in 0..100 {
-        let key = post_one(board, &format!("job{number}")).await;
-        claim_one(board, &key, &ada()).await.unwrap();
+        let key = post_claimed(board, &format!("job{number}")).await;
         end(board, &key, Decision::Consume, None).await;
     }
     let kept = list(board, ENDED).await;

@@ -4,7 +4,12 @@ use std::collections::BTreeMap;
 
 use futures_util::{StreamExt, stream::BoxStream};
 
-use super::{ended::audit, settling::failure, *};
+use super::{
+    ended::audit,
+    settling::failure,
+    trash::{purge, restore},
+    *,
+};
 use crate::{
     board::{Event, EventKind},
     job::{AuditEntry, Claim, Departure, ExpectedState, Identity, Settlement},
@@ -51,32 +56,26 @@ pub(crate) async fn each_verb_emits_its_event_in_order(board: &Subject) {
         (event.kind, event.owner, event.fence),
         (Claimed, Some(ada().owner), Some(claimed.fence))
     );
-    settle_as_ada(board, &key, release()).await;
+    settled(board, &key, release(), by_name("ada")).await;
     expect_kinds(&mut events, &[Abandoned]).await;
     for _ in 0..2 {
         claim_one(board, &key, &ada()).await.unwrap();
         expect_kinds(&mut events, &[Claimed]).await;
         trash_as_ada(board, &key).await;
         expect_kinds(&mut events, &[Trashed]).await;
-        board
-            .restore(&[crate::job::Restore::from_trash(key.clone(), None)])
-            .await
-            .unwrap();
+        restore(board, &key).await.unwrap();
         expect_kinds(&mut events, &[Restored]).await;
     }
     claim_one(board, &key, &ada()).await.unwrap();
     expect_kinds(&mut events, &[Claimed]).await;
     trash_as_ada(board, &key).await;
-    board
-        .purge(&[crate::job::Purge::of(key.clone())])
-        .await
-        .unwrap();
+    purge(board, &key).await.unwrap();
     expect_kinds(&mut events, &[Trashed, Purged]).await;
     let key = post_one(board, "resize").await;
     expect_kinds(&mut events, &[Posted]).await;
     claim_one(board, &key, &ada()).await.unwrap();
     expect_kinds(&mut events, &[Claimed]).await;
-    settle_as_ada(board, &key, Decision::Consume).await;
+    settled(board, &key, Decision::Consume, by_name("ada")).await;
     expect_kinds(&mut events, &[Consumed]).await;
 }
 
@@ -90,15 +89,14 @@ pub(crate) async fn forced_settlement_emits_the_event_of_its_outcome(board: &Sub
         let key = post_one(board, "resize").await;
         expect_kinds(&mut events, &[Posted]).await;
         let nobody = Authority::Override(ExpectedState::Unclaimed);
-        board.settle_one(&key, decision, nobody).await.unwrap();
+        settled(board, &key, decision, nobody).await;
         expect_kinds(&mut events, &[kind]).await;
     }
 }
 
 pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
     let mut events = board.events().await.unwrap().stream;
-    let key = post_one(board, "resize").await;
-    claim_one(board, &key, &ada()).await.unwrap();
+    let key = post_claimed(board, "resize").await;
     next(&mut events, 2).await;
     let mut tells = async |departure: Option<Departure>, audit: &Option<AuditEntry>| {
         let event = next_event(&mut events).await;
@@ -132,7 +130,7 @@ pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
     // Later acts must not repeat earlier events.
     claim_one(board, &key, &ada()).await.unwrap();
     tells(None, &None).await;
-    settle_as_ada(board, &key, release()).await;
+    settled(board, &key, release(), by_name("ada")).await;
     tells(None, &None).await;
     let trashed = override_claim(Decision::Trash(Aftermath::None), "broken").await;
     tells(None, &trashed).await;
@@ -143,11 +141,6 @@ pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
     assert_eq!(on_board(board, &key).await.history.audit, restored);
     let failed = override_claim(Decision::GiveUp(failure("no room")), "no use").await;
     tells(Some(Departure::Failed), &failed).await;
-}
-
-async fn settle_as_ada(board: &Subject, key: &JobKey, decision: Decision) {
-    let settled = board.settle_one(key, decision, by_name("ada")).await;
-    settled.unwrap();
 }
 
 async fn expect_kinds(events: &mut Events<'_>, kinds: &[EventKind]) {
@@ -204,8 +197,7 @@ pub(crate) async fn short_lived_job_has_complete_events(board: &Subject) {
     use EventKind::{Claimed, Consumed, Posted};
     let mut events = board.events().await.unwrap().stream;
     for name in ["one", "two"] {
-        let key = post_one(board, name).await;
-        claim_one(board, &key, &ada()).await.unwrap();
+        let key = post_claimed(board, name).await;
         settled(board, &key, Decision::Consume, by_name("ada")).await;
     }
     let kinds = [Posted, Claimed, Consumed];
@@ -247,7 +239,7 @@ pub(crate) async fn event_identifies_its_job_and_claim(board: &Subject) {
             None => drop(claim_one(board, &old, &by).await.unwrap()),
             Some(decision) => {
                 let authority = Authority::Owner(by.owner.clone());
-                board.settle_one(&old, decision, authority).await.unwrap();
+                settled(board, &old, decision, authority).await;
             }
         }
         let event = next_event(&mut events).await;
@@ -267,8 +259,7 @@ pub(crate) async fn event_identifies_its_job_and_claim(board: &Subject) {
 
 async fn work(board: Subject, number: usize) {
     for round in 0..5 {
-        let key = post_one(&board, &format!("job-{number}-{round}")).await;
-        claim_one(&board, &key, &ada()).await.unwrap();
+        let key = post_claimed(&board, &format!("job-{number}-{round}")).await;
         let decision = match (number + round) % 4 {
             0 => continue,
             1 => release(),

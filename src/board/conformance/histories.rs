@@ -347,10 +347,7 @@ impl<'a> History<'a> {
             }
         }
         let free = Authority::Override(ExpectedState::Unclaimed);
-        self.board
-            .settle_one(&last, Decision::Consume, free)
-            .await
-            .unwrap();
+        settled(self.board, &last, Decision::Consume, free).await;
         for (it, reported) in self.jobs.iter().zip(reported) {
             if !is_consistent(&reported, &it.model.events) {
                 return Err(format!(
@@ -371,10 +368,7 @@ impl<'a> History<'a> {
                 .unwrap();
             for entry in found.iter().flatten() {
                 let seen = Authority::Override(ExpectedState::of(entry));
-                self.board
-                    .settle_one(entry.key(), Decision::Consume, seen)
-                    .await
-                    .unwrap();
+                settled(self.board, entry.key(), Decision::Consume, seen).await;
             }
             self.board
                 .purge(&[Purge::of(it.keys[1].clone())])

@@ -240,6 +240,12 @@ pub(crate) async fn post_one(board: &Subject, name: &str) -> JobKey {
     post(board, draft(name)).await
 }
 
+pub(crate) async fn post_claimed(board: &Subject, name: &str) -> JobKey {
+    let key = post_one(board, name).await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    key
+}
+
 pub(crate) async fn claim_one(board: &Subject, key: &JobKey, by: &Claimant) -> Result<Claimed> {
     board.claim_one(key, by, BY_HAND).await
 }

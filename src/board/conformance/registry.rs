@@ -187,8 +187,7 @@ pub(crate) async fn health_counts_jobs(board: &Subject) {
     for name in ["one", "two"] {
         post_one(board, name).await;
     }
-    let key = post_one(board, "three").await;
-    claim_one(board, &key, &ada()).await.unwrap();
+    let key = post_claimed(board, "three").await;
     trash_as_ada(board, &key).await;
     let health = board.health().await.unwrap();
     assert_eq!((health.jobs, health.trashed, health.is_used), (2, 1, true));

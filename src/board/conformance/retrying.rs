@@ -35,7 +35,7 @@ async fn fail(board: &Subject, key: &JobKey) {
         failure: failure("no room"),
         not_before: Some(chrono::Utc::now() + LONG),
     });
-    board.settle_one(key, failed, by_name("ada")).await.unwrap();
+    settled(board, key, failed, by_name("ada")).await;
 }
 
 pub(crate) async fn delayed_job_can_be_retried_immediately(board: &Subject) {
@@ -110,13 +110,7 @@ pub(crate) async fn restored_job_can_keep_its_attempts(board: &Subject) {
         change: JobChange::Continue,
         ..Restore::from_trash(key.clone(), None)
     };
-    board
-        .restore(&[restore])
-        .await
-        .unwrap()
-        .pop()
-        .unwrap()
-        .unwrap();
+    board.restore(&[restore]).await.unwrap().remove(0).unwrap();
     let after = on_board(board, &key).await;
     assert_eq!(
         (after.state(), after.history.attempts),

@@ -41,8 +41,7 @@ fn outcomes() -> [Decision; 3] {
 
 pub(crate) async fn only_the_owner_can_settle_by_name(board: &Subject) {
     for decision in outcomes() {
-        let key = post_one(board, "resize").await;
-        claim_one(board, &key, &ada()).await.unwrap();
+        let key = post_claimed(board, "resize").await;
         let before = on_board(board, &key).await;
         let refused = board
             .settle_one(&key, decision.clone(), by_name("bob"))
@@ -78,16 +77,14 @@ pub(crate) async fn same_name_gets_a_new_fence_for_each_claim(board: &Subject) {
 }
 
 pub(crate) async fn an_abandoned_job_can_be_claimed_again(board: &Subject) {
-    let key = post_one(board, "resize").await;
-    claim_one(board, &key, &ada()).await.unwrap();
+    let key = post_claimed(board, "resize").await;
     settled(board, &key, release(), by_name("ada")).await;
     assert_eq!(on_board(board, &key).await.state(), State::Unclaimed);
     claim_one(board, &key, &bob()).await.unwrap();
 }
 
 pub(crate) async fn consumed_job_is_removed(board: &Subject) {
-    let key = post_one(board, "resize").await;
-    claim_one(board, &key, &ada()).await.unwrap();
+    let key = post_claimed(board, "resize").await;
     settled(board, &key, Decision::Consume, by_name("ada")).await;
     assert_eq!(get(board, Location::Board, &key).await, None);
     assert_eq!(get(board, Location::Trash, &key).await, None);
@@ -98,8 +95,7 @@ pub(crate) async fn consumed_job_is_removed(board: &Subject) {
 }
 
 pub(crate) async fn twenty_consumers_one_succeeds(board: &Subject) {
-    let key = post_one(board, "resize").await;
-    claim_one(board, &key, &ada()).await.unwrap();
+    let key = post_claimed(board, "resize").await;
     let consumers = (0..20).map(|_| {
         let (board, key) = (Arc::clone(board), key.clone());
         async move {
@@ -134,8 +130,7 @@ pub(crate) async fn each_settlement_of_a_batch_has_its_own_result(board: &Subjec
 
 pub(crate) async fn forced_settlement_applies_to_the_observed_state(board: &Subject) {
     for decision in outcomes() {
-        let key = post_one(board, "resize").await;
-        claim_one(board, &key, &ada()).await.unwrap();
+        let key = post_claimed(board, "resize").await;
         let wanted = JobRef::Key(key.clone());
         let seen = board.resolve_one(Location::Board, &wanted).await.unwrap();
         force(board, &key, decision, ExpectedState::of(&seen))
@@ -144,8 +139,7 @@ pub(crate) async fn forced_settlement_applies_to_the_observed_state(board: &Subj
         let left = get(board, Location::Board, &key).await;
         assert!(left.is_none_or(|job| job.holding.is_none()));
     }
-    let key = post_one(board, "resize").await;
-    claim_one(board, &key, &ada()).await.unwrap();
+    let key = post_claimed(board, "resize").await;
     let stated = ExpectedState::Claimed {
         owner: Some(owner("ada")),
         fence: None,
@@ -219,11 +213,11 @@ pub(crate) async fn trashing_an_untried_job_counts_no_attempt(board: &Subject) {
                 failure: failure("it failed"),
                 not_before: None,
             });
-            board.settle_one(&key, back, by_name("ada")).await.unwrap();
+            settled(board, &key, back, by_name("ada")).await;
         }
     }
     let spent = Decision::Spent(failure("it was tried once"));
-    board.settle_one(&key, spent, by_name("ada")).await.unwrap();
+    settled(board, &key, spent, by_name("ada")).await;
     let history = get(board, Location::Trash, &key).await.unwrap().history;
     assert_eq!(history.attempts, 1);
     assert_eq!(history.failures.last().unwrap().reason, "it was tried once");
@@ -273,7 +267,7 @@ pub(crate) async fn postponed_job_stays_postponed_when_released(board: &Subject)
     ] {
         claim_one(board, &key, &ada()).await.unwrap();
         let back = Decision::Abandon(aftermath);
-        board.settle_one(&key, back, by_name("ada")).await.unwrap();
+        settled(board, &key, back, by_name("ada")).await;
         let stored = on_board(board, &key).await.history.not_before;
         let millis = |time: chrono::DateTime<chrono::Utc>| time.timestamp_millis();
         assert_eq!(stored.map(millis), Some(millis(not_before)));

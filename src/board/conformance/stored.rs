@@ -109,13 +109,12 @@ pub(crate) async fn malformed_record_stays_until_it_is_overridden(
     is_intact(Location::Board).await;
 
     let force = || Authority::Override(ExpectedState::Unclaimed);
-    board.settle_one(&key, to_trash(), force()).await.unwrap();
+    settled(board, &key, to_trash(), force()).await;
     is_intact(Location::Trash).await;
     let purged = board.purge(&[Purge::of(key.clone())]).await.unwrap();
     assert_matches!(purged.as_slice(), [Ok(_)]);
     storage.spoil(Record::Posting(&good)).await;
-    let consumed = board.settle_one(&good, Decision::Consume, force());
-    consumed.await.unwrap();
+    settled(board, &good, Decision::Consume, force()).await;
     let left: Vec<Entry> = board.entries(WHOLE_BOARD).try_collect().await.unwrap();
     assert_eq!(left, []);
 }

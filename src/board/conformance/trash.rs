@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     board::{BoardError, Settled},
-    job::State,
+    job::{Purge, Restore, State},
 };
 
 async fn trash(board: &Subject, key: &JobKey) -> Settled {
@@ -14,23 +14,14 @@ async fn trash(board: &Subject, key: &JobKey) -> Settled {
         .unwrap()
 }
 
-async fn restore(board: &Subject, key: &JobKey) -> Result<()> {
-    board
-        .restore(&[crate::job::Restore::from_trash(key.clone(), None)])
-        .await
-        .unwrap()
-        .pop()
-        .unwrap()
+pub(crate) async fn restore(board: &Subject, key: &JobKey) -> Result<()> {
+    let restore = Restore::from_trash(key.clone(), None);
+    board.restore(&[restore]).await?.remove(0)
 }
 
-async fn purge(board: &Subject, key: &JobKey) -> Result<()> {
-    board
-        .purge(&[crate::job::Purge::of(key.clone())])
-        .await
-        .unwrap()
-        .pop()
-        .unwrap()
-        .map(drop)
+pub(crate) async fn purge(board: &Subject, key: &JobKey) -> Result<()> {
+    let purge = Purge::of(key.clone());
+    board.purge(&[purge]).await?.remove(0).map(drop)
 }
 
 pub(crate) async fn trashed_job_keeps_its_data(board: &Subject) {

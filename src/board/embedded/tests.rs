@@ -11,7 +11,8 @@ use crate::{
         BoardError, BoardExt, EventKind,
         conformance::{
             ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, claim_one, claimant, ended,
-            histories, keeps_its_promises, on_board, owner, post_one, registry,
+            histories, keeps_its_promises, on_board, owner, post_claimed, post_one, registry,
+            settled,
             stored::{Record, SPOILED, Storage},
         },
         error::OPEN,
@@ -146,8 +147,13 @@ async fn triggers_views_and_foreign_keys_in_the_file_are_ignored() {
     claim_one(&board, &job, &ada()).await.unwrap();
     let entries: Vec<_> = board.entries(WHOLE_BOARD).try_collect().await.unwrap();
     assert_eq!(entries.len(), 1);
-    let consumed = board.settle_one(&job, Decision::Consume, Authority::Owner(owner("ada")));
-    consumed.await.unwrap();
+    settled(
+        &board,
+        &job,
+        Decision::Consume,
+        Authority::Owner(owner("ada")),
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -285,13 +291,11 @@ async fn row_with_odd_values_does_not_block_its_batch() {
 #[tokio::test]
 async fn odd_row_with_an_expired_claim_does_not_block_writes() {
     let (board, directory) = open();
-    let key = post_one(&board, "odd").await;
-    claim_one(&board, &key, &ada()).await.unwrap();
+    post_claimed(&board, "odd").await;
     sqlite(&directory)
         .execute_batch("UPDATE job SET uuid = CAST(x'ff' AS TEXT), expires_boot = -1")
         .unwrap();
-    let other = post_one(&board, "resize").await;
-    claim_one(&board, &other, &ada()).await.unwrap();
+    let other = post_claimed(&board, "resize").await;
     assert_eq!(on_board(&board, &other).await.owner(), Some(&owner("ada")));
 }
 
@@ -396,10 +400,7 @@ async fn unreadable_row_can_be_trashed_by_force_and_affects_no_other() {
     let refused = claim_one(&board, &bad, &ada()).await;
     assert_matches!(refused, Err(BoardError::Malformed { .. }));
     let right = Authority::Override(ExpectedState::Unclaimed);
-    board
-        .settle_one(&bad, Decision::Trash(Aftermath::None), right)
-        .await
-        .unwrap();
+    settled(&board, &bad, Decision::Trash(Aftermath::None), right).await;
     let wanted = crate::board::JobRef::Key(bad.clone());
     let trashed = board.resolve_one(Location::Trash, &wanted).await.unwrap();
     assert!(matches!(trashed, Entry::Malformed(_)));
@@ -473,10 +474,13 @@ async fn slow_watcher_gets_a_resync() {
     let key = post_one(&board, "resize").await;
     let mut events = board.events().await.unwrap().stream;
     claim_one(&board, &key, &ada()).await.unwrap();
-    board
-        .settle_one(&key, Decision::Consume, Authority::Owner(owner("ada")))
-        .await
-        .unwrap();
+    settled(
+        &board,
+        &key,
+        Decision::Consume,
+        Authority::Owner(owner("ada")),
+    )
+    .await;
     sqlite(&directory)
         .execute_batch("DELETE FROM event WHERE id = 1")
         .unwrap();

@@ -33,8 +33,10 @@ use crate::{
         BoardError, BoardExt, JobRef, Result,
         conformance::{
             ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, bob, by_name, claim_one, claimant,
-            draft, get, keeps_its_promises, list, on_board, owner, post, post_one, release,
+            draft, get, keeps_its_promises, list, on_board, owner, post, post_claimed, post_one,
+            release, settled,
             stored::{Record, SPOILED, Storage},
+            trash::{purge, restore},
         },
     },
     job::{
@@ -192,42 +194,14 @@ fn posting(uuid: &str, name: &str) -> String {
     json!({"uuid": uuid, "name": name, "priority": "NORMAL", "details": {}}).to_string()
 }
 
-async fn settle(
-    board: &Subject,
-    key: &JobKey,
-    authority: Authority,
-    decision: Decision,
-) -> Result<()> {
-    let settlement = Settlement::of(key.clone(), decision, authority);
-    let mut answers = board.settle(&[settlement]).await?;
-    answers.pop().unwrap().map(drop)
-}
-
 fn trash() -> Decision {
     Decision::Trash(Aftermath::None)
-}
-
-async fn restore(board: &Subject, key: &JobKey) -> Result<()> {
-    board
-        .restore(&[crate::job::Restore::from_trash(key.clone(), None)])
-        .await?
-        .pop()
-        .unwrap()
-}
-
-async fn purge(board: &Subject, key: &JobKey) -> Result<()> {
-    board
-        .purge(&[crate::job::Purge::of(key.clone())])
-        .await?
-        .pop()
-        .unwrap()
-        .map(drop)
 }
 
 async fn trashed(board: &Subject, draft: Draft) -> JobKey {
     let key = post(board, draft).await;
     claim_one(board, &key, &ada()).await.unwrap();
-    settle(board, &key, by_name("ada"), trash()).await.unwrap();
+    settled(board, &key, trash(), by_name("ada")).await;
     key
 }
 

@@ -306,7 +306,7 @@ async fn read_only_server_refuses_all_without_effect() {
         Decision::Trash(Aftermath::None),
         Authority::Override(ExpectedState::Unclaimed),
     );
-    board.settle_one(&trashed, trash.0, trash.1).await.unwrap();
+    settled(&board, &trashed, trash.0, trash.1).await;
     let claims: Vec<_> = (keys.iter().zip(&fences))
         .map(|(key, fence)| Claim {
             key: key.clone(),
@@ -336,11 +336,8 @@ async fn read_only_server_refuses_all_without_effect() {
             board.claim(&keys[2..], &by, 1, ATTEMPT).await.map(drop),
             board.renew(&claims).await.map(drop),
             board.settle(&settlements).await.map(drop),
-            board
-                .restore(&[crate::job::Restore::from_trash(trashed.clone(), None)])
-                .await
-                .map(drop),
-            board.purge(&[Purge::of(trashed.clone())]).await.map(drop),
+            restore(&board, &trashed).await,
+            purge(&board, &trashed).await,
         ];
         let is_refused = |answer: &Result<()>| {
             let source = answer.as_ref().err().and_then(std::error::Error::source);
@@ -365,7 +362,7 @@ async fn failed_release_is_not_hidden_by_a_bad_sidecar() {
     let key = post_one(&board, "resize").await;
     let fence = claim_one(&board, &key, &ada()).await.unwrap().fence;
     let by_claim = Authority::Claim(ada().owner, fence);
-    board.settle_one(&key, release(), by_claim).await.unwrap();
+    settled(&board, &key, release(), by_claim).await;
     let bad = JobKey::new("bad");
     server.run::<()>(&["HSET", "taskflow:listings", "bad", "nonsense"]);
     let by_hand = claimant("ada", Term::Indefinite);

@@ -70,8 +70,7 @@ async fn history_truncates_long_texts() {
 #[tokio::test]
 async fn oversized_sidecar_makes_no_oversized_history_entry() {
     need!((board, server) = open());
-    let key = post_one(&board, "resize").await;
-    claim_one(&board, &key, &ada()).await.unwrap();
+    let key = post_claimed(&board, "resize").await;
     let name = format!("taskflow:{key}.jobboard");
     server.run::<u32>(&["SETRANGE", &name, "1000000", "x"]);
     ended::end(&board, &key, Decision::Consume, None).await;

@@ -58,12 +58,14 @@ impl PreparedJobs {
         let claimed = post_one(board, "claimed").await;
         let by = claimant("ada", Term::Kept(LONG));
         board.claim_one(&claimed, &by, ATTEMPT).await.unwrap();
-        let trashed = post_one(board, "trashed").await;
-        claim_one(board, &trashed, &ada()).await.unwrap();
-        board
-            .settle_one(&trashed, Decision::Trash(Aftermath::None), by_name("ada"))
-            .await
-            .unwrap();
+        let trashed = post_claimed(board, "trashed").await;
+        settled(
+            board,
+            &trashed,
+            Decision::Trash(Aftermath::None),
+            by_name("ada"),
+        )
+        .await;
         Self {
             free,
             claimed,
@@ -112,12 +114,8 @@ impl PreparedJobs {
                 };
                 all(board.settle(&[moved]).await)
             }
-            Change::Restore => all(board
-                .restore(&[crate::job::Restore::from_trash(self.trashed.clone(), None)])
-                .await),
-            Change::Purge => all(board
-                .purge(&[crate::job::Purge::of(self.trashed.clone())])
-                .await),
+            Change::Restore => restore(board, &self.trashed).await,
+            Change::Purge => purge(board, &self.trashed).await,
         }
     }
 

@@ -52,15 +52,8 @@ async fn unnamed_claim_counts_as_claim() {
         let refused = claim_one(&board, &key, &ada()).await;
         assert_matches!(refused, Err(BoardError::AlreadyClaimed { owner: None }));
         let seen = Authority::Override(ExpectedState::of(&Entry::Job(Box::new(listed))));
-        board
-            .settle_one(&key, release_outcome(), seen)
-            .await
-            .unwrap();
+        settled(&board, &key, release(), seen).await;
         assert_eq!(jobs(&board).await[0].holding, None);
         assert_eq!(server.run::<u32>(&["EXISTS", &owner]), 0);
     }
-}
-
-fn release_outcome() -> Decision {
-    Decision::Abandon(Aftermath::None)
 }

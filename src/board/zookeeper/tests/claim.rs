@@ -15,7 +15,7 @@ async fn change_hands(authority: impl Fn(Fence) -> Authority, decision: Decision
     let authority = authority(fence.clone());
     let settling = {
         let (key, decision) = (key.clone(), decision.clone());
-        tokio::spawn(async move { settle(&first, &key, authority, decision).await })
+        tokio::spawn(async move { first.settle_one(&key, decision, authority).await })
     };
     while !proxy.has_sprung() {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -26,7 +26,7 @@ async fn change_hands(authority: impl Fn(Fence) -> Authority, decision: Decision
         owner: Some(owner("ada")),
         fence: Some(fence.clone()),
     });
-    settle(&second, &key, seen, release()).await.unwrap();
+    settled(&second, &key, release(), seen).await;
     let other = claim_one(&second, &key, &ada()).await.unwrap().fence;
     let before = site.nodes().await.below(&site.path).await;
     proxy.set(ProxyMode::PassOn);
@@ -82,7 +82,7 @@ async fn claims_are_distinguished_despite_an_unreadable_sidecar() {
     let (data, stat) = nodes.get(&side).await.unwrap();
     assert_eq!(data, strange);
     assert_ne!(stat.version, before);
-    settle(&board, &key, by_name("ada"), trash()).await.unwrap();
+    settled(&board, &key, trash(), by_name("ada")).await;
     restore(&board, &key).await.unwrap();
     assert_eq!(nodes.get(&side).await.unwrap().0, strange);
     assert!(

@@ -32,14 +32,13 @@ async fn sixty_four_claimants_one_winner_known_to_the_others() {
                 other => panic!("round {round}: {other:?}"),
             }
         }
-        settle(
+        settled(
             &crowd[winners[0]],
             &key,
-            Authority::Owner(winner),
             Decision::Consume,
+            Authority::Owner(winner),
         )
-        .await
-        .unwrap();
+        .await;
     }
     join_all(crowd.iter().map(|board| board.close())).await;
 }
@@ -62,9 +61,7 @@ async fn post_many(site: &Site, is_chosen: bool, by: Option<crate::job::Claimant
             if by.is_none() {
                 claim_one(&board, &key, &ada()).await.unwrap();
             }
-            settle(&board, &key, by_name("ada"), Decision::Consume)
-                .await
-                .unwrap();
+            settled(&board, &key, Decision::Consume, by_name("ada")).await;
         }
     }
     keys
@@ -116,9 +113,7 @@ async fn concurrent_posts_of_one_uuid_one_succeeds() {
             for _ in 0..20 {
                 let key = post_one(&board, "other").await;
                 claim_one(&board, &key, &bob()).await.unwrap();
-                settle(&board, &key, by_name("bob"), Decision::Consume)
-                    .await
-                    .unwrap();
+                settled(&board, &key, Decision::Consume, by_name("bob")).await;
             }
         };
         let (answers, ()) = tokio::join!(join_all(crowd), others);

@@ -31,12 +31,12 @@ async fn unowned_lock_can_be_forced() {
                 matches!(refused, Err(BoardError::AlreadyClaimed { owner: None })),
                 "{lock}"
             );
-            let refused = settle(&board, &key, by_name("bob"), decision.clone()).await;
+            let refused = board
+                .settle_one(&key, decision.clone(), by_name("bob"))
+                .await;
             assert!(refused.is_err(), "{lock}");
             let seen = ExpectedState::of(&Entry::Job(Box::new(job)));
-            settle(&board, &key, Authority::Override(seen), decision.clone())
-                .await
-                .unwrap();
+            settled(&board, &key, decision.clone(), Authority::Override(seen)).await;
             assert!(!nodes.has(&site.paths.lock(&key)).await);
             if matches!(decision, Decision::Abandon(_)) {
                 claim_one(&board, &key, &bob()).await.unwrap();
@@ -67,9 +67,7 @@ async fn unreadable_sidecar_does_not_block_its_batch() {
             "{text}: {answers:?}"
         );
         claim_one(&board, &keys[1], &ada()).await.unwrap();
-        settle(&board, &keys[1], by_name("ada"), Decision::Consume)
-            .await
-            .unwrap();
+        settled(&board, &keys[1], Decision::Consume, by_name("ada")).await;
     }
 }
 
@@ -82,7 +80,7 @@ async fn foreign_child_of_a_job_is_reported_and_kept() {
     nodes.put(&child, "precious").await;
     claim_one(&board, &key, &ada()).await.unwrap();
     for decision in [Decision::Consume, trash()] {
-        let refused = settle(&board, &key, by_name("ada"), decision).await;
+        let refused = board.settle_one(&key, decision, by_name("ada")).await;
         match refused {
             Err(BoardError::Occupied { node, below, .. }) => {
                 assert_eq!((node, below.as_str()), (site.job(&key), "child"));
@@ -90,9 +88,7 @@ async fn foreign_child_of_a_job_is_reported_and_kept() {
             other => panic!("{other:?}"),
         }
     }
-    settle(&board, &key, by_name("ada"), release())
-        .await
-        .unwrap();
+    settled(&board, &key, release(), by_name("ada")).await;
     assert!(nodes.has(&child).await);
 }
 
@@ -119,7 +115,9 @@ async fn invalid_job_names_are_not_found() {
             matches!(refused, Err(BoardError::NoSuchJob)),
             "{name:?}: {refused:?}"
         );
-        let refused = settle(&board, &key, by_name("ada"), Decision::Consume).await;
+        let refused = board
+            .settle_one(&key, Decision::Consume, by_name("ada"))
+            .await;
         assert!(
             matches!(refused, Err(BoardError::NoSuchJob)),
             "{name:?}: {refused:?}"
@@ -135,9 +133,7 @@ async fn invalid_job_names_are_not_found() {
             .await
             .unwrap();
         assert!(answers[1].is_ok());
-        settle(&board, &good, by_name("ada"), release())
-            .await
-            .unwrap();
+        settled(&board, &good, release(), by_name("ada")).await;
     }
 }
 
@@ -165,7 +161,7 @@ async fn unknown_sidecar_members_survive_every_operation() {
     };
     board.claim_one(&key, &ada(), rules).await.unwrap();
     assert_eq!(kept().await, json!(u32::MAX));
-    settle(&board, &key, by_name("ada"), trash()).await.unwrap();
+    settled(&board, &key, trash(), by_name("ada")).await;
     assert_eq!(kept().await, json!(u32::MAX));
     restore(&board, &key).await.unwrap();
     assert_eq!(kept().await, json!(null));

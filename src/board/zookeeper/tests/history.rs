@@ -24,9 +24,7 @@ async fn denied_history_does_not_block_settling() {
     // All parents of the history exist already.
     let key = post_one(&board, "resize").await;
     board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
-    settle(&board, &key, by_name("ada"), release())
-        .await
-        .unwrap();
+    settled(&board, &key, release(), by_name("ada")).await;
     for path in [directory, &history] {
         let closed = [
             Acl::new(Permission::ALL, somebody.clone()),

@@ -30,9 +30,7 @@ impl Lossy {
         // This also creates the parent nodes, which would cause another attempt.
         let key = post(&board, chosen("folders", Uuid::new_v4())).await;
         claim_one(&board, &key, &ada()).await.unwrap();
-        settle(&board, &key, by_name("ada"), Decision::Consume)
-            .await
-            .unwrap();
+        settled(&board, &key, Decision::Consume, by_name("ada")).await;
         Some(Self { site, proxy, board })
     }
 
@@ -88,9 +86,7 @@ async fn post_with_a_lost_reply_is_looked_up_once() {
         let right = by.map_or(Authority::Override(seen), |by| {
             Authority::Owner(by.owner.clone())
         });
-        settle(&lossy.board, &posted.key, right, Decision::Consume)
-            .await
-            .unwrap();
+        settled(&lossy.board, &posted.key, Decision::Consume, right).await;
     }
 }
 
@@ -171,10 +167,14 @@ async fn settlement_with_a_lost_reply_is_unknown_and_happens_once() {
             ("swallowed", trash()),
         ] {
             need!(lossy = Lossy::new().await);
-            let key = post_one(&lossy.board, "swallowed").await;
-            claim_one(&lossy.board, &key, &ada()).await.unwrap();
+            let key = post_claimed(&lossy.board, "swallowed").await;
             lossy.lose(word, mode);
-            is_unknown(settle(&lossy.board, &key, by_name("ada"), decision.clone()).await);
+            is_unknown(
+                lossy
+                    .board
+                    .settle_one(&key, decision.clone(), by_name("ada"))
+                    .await,
+            );
             let jobs = lossy.jobs().await;
             let is_there = matches!(decision, Decision::Abandon(_));
             assert_eq!(jobs.len(), usize::from(is_there), "{decision:?}");

@@ -49,7 +49,7 @@ async fn batches_fit_the_request_limit_of_the_server() {
     // Even large jobs can be moved.
     let (board, key) = (site.board(), &posted[0].as_ref().unwrap().key);
     claim_one(&board, key, &ada()).await.unwrap();
-    settle(&board, key, by_name("ada"), trash()).await.unwrap();
+    settled(&board, key, trash(), by_name("ada")).await;
     restore(&board, key).await.unwrap();
 }
 
@@ -111,8 +111,6 @@ async fn overflowed_numbers_are_accepted() {
         .unwrap();
     assert_eq!(found[0].len(), 1);
     claim_one(&board, &late, &ada()).await.unwrap();
-    settle(&board, &late, by_name("ada"), trash())
-        .await
-        .unwrap();
+    settled(&board, &late, trash(), by_name("ada")).await;
     restore(&board, &late).await.unwrap();
 }

@@ -65,9 +65,7 @@ async fn listener_gets_a_resync_and_then_the_current_state() {
         kind_and_key(next().await),
         (EventKind::Claimed, Some(missed.clone()))
     );
-    settle(&others, &missed, by_name("ada"), trash())
-        .await
-        .unwrap();
+    settled(&others, &missed, trash(), by_name("ada")).await;
     assert_eq!(
         kind_and_key(next().await),
         (EventKind::Trashed, Some(missed))

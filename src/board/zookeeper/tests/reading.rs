@@ -59,8 +59,7 @@ async fn unreadable_node_hides_no_other() {
     let (board, nodes) = (site.board(), site.nodes().await);
     let mut keys = Vec::new();
     for name in ["posting", "lock", "side", "good"] {
-        let key = post_one(&board, name).await;
-        claim_one(&board, &key, &ada()).await.unwrap();
+        let key = post_claimed(&board, name).await;
         keys.push(key);
     }
     let somebody = AuthId::new("digest", "ada:+7K83PhyQ3ijGj0ADmljf0quVwQ=");

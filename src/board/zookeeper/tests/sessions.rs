@@ -70,7 +70,7 @@ async fn kept_claim_ends_with_a_lost_session_and_is_not_renewed() {
     let refused = renew(&board, &claim).await;
     assert_matches!(refused, Err(BoardError::Changed));
     let by_claim = Authority::Claim(owner("keeper"), claim.fence.clone().unwrap());
-    let refused = settle(&board, &key, by_claim, Decision::Consume).await;
+    let refused = board.settle_one(&key, Decision::Consume, by_claim).await;
     assert_matches!(refused, Err(BoardError::Changed));
 }
 

@@ -73,7 +73,7 @@ async fn nodes_in_use_are_never_swept() {
             mover.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
             // The sweep would delete it with the sidecar.
             assert_eq!(on_board(&mover, &key).await.history.attempts, 1);
-            settle(&mover, &key, by_name("ada"), trash()).await.unwrap();
+            settled(&mover, &key, trash(), by_name("ada")).await;
             let taken = get(&mover, Location::Trash, &key).await.unwrap();
             assert_eq!(taken.history.attempts, 1);
             assert!(
@@ -97,9 +97,7 @@ async fn nodes_in_use_are_never_swept() {
             assert_eq!(on_board(&poster, key).await.history.attempts, 1);
             let again = poster.post(&[chosen("again", uuid)], None).await.unwrap();
             assert!(matches!(again[0], Err(BoardError::Exists { .. })));
-            settle(&poster, key, by_name("bob"), Decision::Consume)
-                .await
-                .unwrap();
+            settled(&poster, key, Decision::Consume, by_name("bob")).await;
         }
     };
     let sweeping = async {

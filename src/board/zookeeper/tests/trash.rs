@@ -20,7 +20,7 @@ async fn occupied_trash_place_is_reported_without_loss() {
     claim_one(&ours, &key, &ada()).await.unwrap();
     let nodes = one.nodes().await;
     let before = nodes.below(&one.path).await;
-    let refused = settle(&ours, &key, by_name("ada"), trash()).await;
+    let refused = ours.settle_one(&key, trash(), by_name("ada")).await;
     match refused {
         Err(BoardError::TrashTaken { node }) => assert_eq!(node, one.trashed(&key)),
         other => panic!("{other:?}"),
@@ -31,14 +31,12 @@ async fn occupied_trash_place_is_reported_without_loss() {
         "theirs"
     );
     restore(&theirs, &key).await.unwrap();
-    settle(&ours, &key, by_name("ada"), trash()).await.unwrap();
+    settled(&ours, &key, trash(), by_name("ada")).await;
     claim_one(&theirs, &key, &bob()).await.unwrap();
-    let refused = settle(&theirs, &key, by_name("bob"), trash()).await;
+    let refused = theirs.settle_one(&key, trash(), by_name("bob")).await;
     assert_matches!(refused, Err(BoardError::TrashTaken { .. }));
     purge(&ours, &key).await.unwrap();
-    settle(&theirs, &key, by_name("bob"), trash())
-        .await
-        .unwrap();
+    settled(&theirs, &key, trash(), by_name("bob")).await;
 }
 
 #[tokio::test]
@@ -85,9 +83,7 @@ async fn job_of_another_board_in_the_trash_is_a_different_job() {
     let again = post(&ours, chosen("again", uuid)).await;
     assert_ne!(again, key);
     claim_one(&ours, &again, &ada()).await.unwrap();
-    settle(&ours, &again, by_name("ada"), trash())
-        .await
-        .unwrap();
+    settled(&ours, &again, trash(), by_name("ada")).await;
     assert_eq!(
         get(&theirs, Location::Trash, &key).await.unwrap().name,
         "theirs"

@@ -27,7 +27,7 @@ async fn marker_without_its_job_is_ignored() {
         let again = board.post(&[chosen("again", uuid)], None).await.unwrap();
         assert!(matches!(again[0], Err(BoardError::Exists { .. })), "{mark}");
         claim_one(&board, &key, &ada()).await.unwrap();
-        settle(&board, &key, by_name("ada"), trash()).await.unwrap();
+        settled(&board, &key, trash(), by_name("ada")).await;
         restore(&board, &key).await.unwrap();
         let again = board.post(&[chosen("again", uuid)], None).await.unwrap();
         assert!(matches!(again[0], Err(BoardError::Exists { .. })), "{mark}");
@@ -53,9 +53,7 @@ async fn unmarked_job_does_not_hide_a_marked_one_of_the_same_uuid() {
     assert_matches!(back, Err(BoardError::Exists { .. }));
     // In the other direction it replaces its namesake completely.
     claim_one(&board, &kept, &ada()).await.unwrap();
-    settle(&board, &kept, by_name("ada"), trash())
-        .await
-        .unwrap();
+    settled(&board, &kept, trash(), by_name("ada")).await;
     assert!(get(&board, Location::Trash, &key).await.is_none());
     assert!(!site.nodes().await.has(&site.paths.side(&key)).await);
 }
@@ -73,10 +71,10 @@ async fn invalid_uuid_does_not_block_trashing() {
         let key = JobKey::new(format!("job{}", 500 + number));
         nodes.put(&site.job(&key), posting(uuid, "hostile")).await;
         claim_one(&board, &key, &ada()).await.unwrap();
-        settle(&board, &key, by_name("ada"), trash()).await.unwrap();
+        settled(&board, &key, trash(), by_name("ada")).await;
         restore(&board, &key).await.unwrap();
         claim_one(&board, &key, &ada()).await.unwrap();
-        settle(&board, &key, by_name("ada"), trash()).await.unwrap();
+        settled(&board, &key, trash(), by_name("ada")).await;
         purge(&board, &key).await.unwrap();
         assert!(!nodes.has(&site.paths.side(&key)).await);
     }
