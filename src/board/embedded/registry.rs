@@ -181,10 +181,8 @@ impl Change<'_> {
             return Ok(());
         }
         self.make_table(DEPARTED)?;
-        self.run(
-            "DELETE FROM conductor_seen WHERE kept_boot <= ?1",
-            [now.boot],
-        )?;
+        let expired = "DELETE FROM conductor_seen WHERE kept_boot <= ?1";
+        self.run(expired, [now.boot])?;
         let until_wall = (now.wall / 1000).saturating_add(until - now.boot);
         self.run(
             "INSERT OR REPLACE INTO conductor_seen

@@ -5,11 +5,16 @@ use std::pin::pin;
 use futures_util::TryStreamExt;
 use redis::{Cmd, Pipeline, Value};
 
-use super::{Redis, keys::field_of, link::READ};
+use super::{
+    Redis,
+    keys::field_of,
+    link::{READ, sentinel},
+};
 use crate::{
     board::{
         Result,
         examine::{Examined, Part},
+        net::connect::Deadline,
         url::{Server, redis::Address},
     },
     job::{Location, standard_uuid},
@@ -56,7 +61,8 @@ impl Redis {
         let Address::Sentinel(sentinel) = &self.client.url.address else {
             return;
         };
-        let objections = match self.client.objections(sentinel).await {
+        let deadline = Deadline::after(self.client.patience());
+        let objections = match sentinel::objections(sentinel, deadline).await {
             Ok(objections) => objections,
             Err(problem) => return seen.unseen(format!("the Sentinels: {problem}"), None),
         };
@@ -145,18 +151,13 @@ impl Redis {
     }
 
     fn replicas(&self, info: &str, seen: &mut Examined) {
-        let value = |line: &str, name: &str| {
-            let mut pairs = line.split([',', ':']).filter_map(|it| it.split_once('='));
-            pairs
-                .find(|(it, _)| *it == name)
-                .map(|(_, value)| value.to_owned())
-        };
-        for line in info
-            .lines()
-            .map(str::trim)
-            .filter(|it| it.contains("state="))
-        {
-            let fact = |name: &str| value(line, name).unwrap_or_default();
+        let lines = info.lines().map(str::trim);
+        for line in lines.filter(|it| it.contains("state=")) {
+            let fact = |name: &str| {
+                let mut pairs = line.split([',', ':']).filter_map(|it| it.split_once('='));
+                let found = pairs.find(|(it, _)| *it == name);
+                found.map_or("", |(_, value)| value)
+            };
             let lag = fact("lag").parse().unwrap_or(0_u64);
             if lag > LAG || fact("state") != "online" {
                 let (host, port) = (fact("ip"), fact("port"));

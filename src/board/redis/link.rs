@@ -24,10 +24,7 @@ use crate::{
             certificate,
             connect::Deadline,
         },
-        url::{
-            Server,
-            redis::{Address, RedisUrl, Sentinel},
-        },
+        url::redis::{Address, RedisUrl, Sentinel},
         wire::posting::Limit,
     },
     secret::Secret,
@@ -207,13 +204,8 @@ impl RedisClient {
     /// Servers older than 6 cannot push, which is `Unsupported`.
     pub(super) async fn listen(&self, doing: RequestKind) -> Result<PushListener, RequestFailure> {
         let (pusher, pushes) = pushes();
-        let connection = self.in_time(|deadline| self.open(Some(pusher), deadline));
-        match connection.await {
-            Ok(connection) => Ok(PushListener::new(&self.name, connection, pushes)),
-            Err(problem) => Err(RequestFailure::NotSent(
-                problem.into_error(doing.text, &self.name),
-            )),
-        }
+        let connection = self.in_time(doing, |deadline| self.open(Some(pusher), deadline));
+        Ok(PushListener::new(&self.name, connection.await?, pushes))
     }
 
     /// Drops the connection: exchanges in progress get no reply, and the next exchange reconnects.
@@ -230,22 +222,17 @@ impl RedisClient {
     async fn connection(&self, doing: RequestKind) -> Result<Arc<Connection>, RequestFailure> {
         // A command on a broken connection is lost, with an unknown outcome.
         turns(TURNS_TO_LOOK).await;
-        let connection = self.in_time(async |deadline| {
+        self.in_time(doing, async |deadline| {
             let mut connection = self.connection.lock().await;
-            if let Some(connection) = connection
-                .as_ref()
-                .filter(|connection| connection.is_usable())
-            {
+            if let Some(connection) = connection.as_ref().filter(|it| it.is_usable()) {
                 return Ok(Arc::clone(connection));
             }
             // Hang up first: the old connection must not survive a failed attempt.
             *connection = None;
             let opened = self.open(None, deadline).await?;
             Ok(Arc::clone(connection.insert(Arc::new(opened))))
-        });
-        connection
-            .await
-            .map_err(|problem| RequestFailure::NotSent(problem.into_error(doing.text, &self.name)))
+        })
+        .await
     }
 
     async fn open(
@@ -286,28 +273,23 @@ impl RedisClient {
             .unwrap_or_else(|| ServerProblem::new(self.place(), ServerCause::RefusedConnection)))
     }
 
-    pub(super) async fn objections(
-        &self,
-        sentinel: &Sentinel,
-    ) -> Result<Vec<(Server, String)>, ServerProblem> {
-        sentinel::objections(sentinel, Deadline::after(self.patience())).await
-    }
-
     /// Bounds the time to get a connection, including the wait for other users.
     async fn in_time<T, F: Future<Output = Result<T, ServerProblem>>>(
         &self,
+        doing: RequestKind,
         attempt: impl FnOnce(Deadline) -> F,
-    ) -> Result<T, ServerProblem> {
+    ) -> Result<T, RequestFailure> {
         let patience = match &self.url.address {
             Address::Tcp(_) | Address::Unix(_) => self.patience(),
             Address::Sentinel(_) => self.patience() * 2,
         };
         let deadline = Deadline::after(patience);
         let late = |limit| ServerProblem::new(self.place(), ServerCause::Silent(limit));
-        deadline.bound(late, attempt(deadline)).await
+        let done = deadline.bound(late, attempt(deadline)).await;
+        done.map_err(|problem| RequestFailure::NotSent(problem.into_error(doing.text, &self.name)))
     }
 
-    fn patience(&self) -> Duration {
+    pub(super) fn patience(&self) -> Duration {
         CONNECT_TIMEOUT.min(self.op_timeout)
     }
 

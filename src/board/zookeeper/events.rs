@@ -118,7 +118,7 @@ impl NodeWatcher<'_> {
             if self.receive_all()? {
                 return Ok(None);
             }
-            let end = self.picture.changes.end();
+            let end = self.picture.changes.end;
             let mut observations = Observations::read(&self.board, &self.picture.changes).await?;
             // All watches of those changes have arrived by now and may explain them.
             if self.receive_all()? {

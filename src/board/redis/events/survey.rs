@@ -47,7 +47,7 @@ impl Counts {
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Numbers {
     is_announced: bool,
-    /// Whether a peer has numbered a job since the last comparison.
+    /// Whether a peer has numbered a job since the last comparison, which resets it.
     pub(super) are_of_peers: bool,
 }
 
@@ -58,11 +58,6 @@ impl Numbers {
 
     pub(super) fn touch(&mut self) {
         self.are_of_peers |= !std::mem::take(&mut self.is_announced);
-    }
-
-    /// Returns `are_of_peers` and resets it, as the board is compared now.
-    pub(super) fn settle(&mut self) -> bool {
-        std::mem::take(&mut self.are_of_peers)
     }
 }
 
@@ -140,7 +135,7 @@ mod tests {
         numbers.note();
         numbers.touch();
         assert!(numbers.are_of_peers);
-        assert!(numbers.settle() && !numbers.are_of_peers);
+        assert!(numbers.are_of_peers);
     }
 
     #[test]

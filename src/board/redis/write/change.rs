@@ -94,16 +94,14 @@ impl Redis {
         let replies = self.run(&call).await?;
         let (mut answers, mut released) = (Vec::with_capacity(replies.len()), 0);
         for (field, reply) in fields.iter().zip(replies) {
-            let reply = match reply.done(&self.client, &key_of(field), None) {
-                Ok(reply) => reply,
-                Err(refusal) => {
-                    answers.push(Err(refusal));
-                    continue;
+            answers.push(match reply.done(&self.client, &key_of(field), None) {
+                Ok(reply) => {
+                    let answer = self.claimed(field, &reply, by, rules, now).await;
+                    released += usize::from(answer.is_err());
+                    answer
                 }
-            };
-            let answer = self.claimed(field, &reply, by, rules, now).await;
-            released += usize::from(answer.is_err());
-            answers.push(answer);
+                Err(refusal) => Err(refusal),
+            });
         }
         Ok((answers, released))
     }
@@ -170,16 +168,12 @@ impl Redis {
                 .arg("fence", fence_text(claim.fence.as_ref()))
                 .arg("life", millis(claim.term));
         }
-        let replies = self.run(&call).await?;
-        Ok(claims
-            .iter()
-            .zip(replies)
-            .map(|(claim, reply)| {
-                reply
-                    .done(&self.client, &claim.key, Some(&claim.owner))
-                    .map(drop)
-            })
-            .collect())
+        let replies = claims.iter().zip(self.run(&call).await?);
+        let renewed = replies.map(|(claim, reply)| {
+            let renewed = reply.done(&self.client, &claim.key, Some(&claim.owner));
+            renewed.map(drop)
+        });
+        Ok(renewed.collect())
     }
 
     pub(crate) async fn settle_jobs(
@@ -200,22 +194,19 @@ impl Redis {
             call.arg("commit", commit.unwrap_or_default());
             self.add_remembered(&mut call, HistoryRecord::of(settlement, now));
         }
-        let replies = self.run(&call).await?;
-        Ok(settlements
-            .iter()
-            .zip(replies)
-            .map(|(settlement, reply)| {
-                let wanted = match &settlement.authority {
-                    Authority::Owner(owner) | Authority::Claim(owner, _) => Some(owner),
-                    Authority::Override(_) => None,
-                };
-                let reply = reply.done(&self.client, &settlement.key, wanted)?;
-                Ok(Settled {
-                    replaced_namesake: reply.fact(0) == b"1",
-                    forgotten: Some(reply.text(1)).filter(|why| !why.is_empty()),
-                })
+        let replies = settlements.iter().zip(self.run(&call).await?);
+        let settled = replies.map(|(settlement, reply)| {
+            let wanted = match &settlement.authority {
+                Authority::Owner(owner) | Authority::Claim(owner, _) => Some(owner),
+                Authority::Override(_) => None,
+            };
+            let reply = reply.done(&self.client, &settlement.key, wanted)?;
+            Ok(Settled {
+                replaced_namesake: reply.fact(0) == b"1",
+                forgotten: Some(reply.text(1)).filter(|why| !why.is_empty()),
             })
-            .collect())
+        });
+        Ok(settled.collect())
     }
 
     pub(crate) async fn restore_jobs(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
@@ -250,12 +241,8 @@ impl Redis {
                 .filter(|job| matches!(job.change, JobChange::Edit(_)) && job.location == location);
             let fields: Vec<_> = edited.map(|job| field_of(&job.key)).collect();
             let postings = self.postings(location, &fields).await?;
-            found.extend(
-                fields
-                    .into_iter()
-                    .map(|field| (location, field))
-                    .zip(postings),
-            );
+            let places = fields.into_iter().map(|field| (location, field));
+            found.extend(places.zip(postings));
         }
         let edits = jobs.iter().map(|job| {
             let JobChange::Edit(edit) = &job.change else {
@@ -279,16 +266,15 @@ impl Redis {
             call.arg("remark", audit_text(purge.audit.as_ref()));
             self.add_remembered(&mut call, HistoryRecord::purged(purge, now));
         }
-        let replies = self.run(&call).await?.into_iter().zip(purges);
-        Ok(replies
-            .map(|(reply, purge)| {
-                let reply = reply.done(&self.client, &purge.key, None)?;
-                Ok(Settled {
-                    replaced_namesake: false,
-                    forgotten: Some(reply.text(0)).filter(|why| !why.is_empty()),
-                })
+        let replies = purges.iter().zip(self.run(&call).await?);
+        let purged = replies.map(|(purge, reply)| {
+            let reply = reply.done(&self.client, &purge.key, None)?;
+            Ok(Settled {
+                replaced_namesake: false,
+                forgotten: Some(reply.text(0)).filter(|why| !why.is_empty()),
             })
-            .collect())
+        });
+        Ok(purged.collect())
     }
 
     fn add_history(&self, call: &mut Call) {
@@ -298,10 +284,8 @@ impl Redis {
 
     fn add_remembered(&self, call: &mut Call, ended: Option<HistoryRecord>) {
         let ended = ended.filter(|_| self.history > 0);
-        call.arg(
-            "remembered",
-            ended.map(|ended| ended.write()).unwrap_or_default(),
-        );
+        let ended = ended.map(|ended| ended.write());
+        call.arg("remembered", ended.unwrap_or_default());
     }
 
     fn on_trash(&self, script: Script, now: DateTime<Utc>) -> Call {

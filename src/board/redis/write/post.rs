@@ -59,10 +59,8 @@ impl Redis {
         claimant: Option<&Claimant>,
     ) -> Result<Vec<Result<Posted>>> {
         let now = Utc::now();
-        let mut postings: Vec<_> = drafts
-            .iter()
-            .map(|draft| msgpack::encode(draft, now))
-            .collect();
+        let postings = drafts.iter().map(|draft| msgpack::encode(draft, now));
+        let mut postings: Vec<_> = postings.collect();
         let mut answers = Vec::with_capacity(drafts.len());
         while answers.len() < drafts.len() {
             let rest = &mut postings[answers.len()..];
@@ -91,12 +89,10 @@ impl Redis {
     ) -> Call {
         // The fields are new and have no keys beside them.
         let are_new = claimant.is_none() && !drafts.iter().any(|draft| draft.chosen);
-        let script = if are_new {
-            Script::PostNew
-        } else {
-            Script::Post
-        };
-        let mut call = self.call(script);
+        let mut call = self.call(match are_new {
+            true => Script::PostNew,
+            false => Script::Post,
+        });
         call.key("sequence", self.keys.sequence())
             .arg("time", text_of(now));
         let fields: Vec<_> = drafts.iter().map(|draft| draft.uuid.to_string()).collect();
@@ -104,9 +100,8 @@ impl Redis {
             let (mut end, mut message) = (String::new(), Vec::new());
             if let Some(last) = self.predicted.last() {
                 complete(postings, last);
-                end = last
-                    .saturating_add_unsigned(drafts.len() as u64)
-                    .to_string();
+                let until = last.saturating_add_unsigned(drafts.len() as u64);
+                end = until.to_string();
                 message = message::posted(drafts, &fields, now, last);
             }
             call.arg("foreseen", end).arg("message", message);
@@ -182,26 +177,20 @@ impl Redis {
         for draft in drafts {
             command.arg(draft.uuid.to_string());
         }
-        let found: Vec<Option<Vec<u8>>> = self
-            .client
-            .ask(WRITE, &command)
-            .await
-            .unwrap_or_else(|_| vec![None; drafts.len()]);
-        drafts
-            .iter()
-            .zip(found.into_iter().chain(repeat_with(|| None)))
-            .map(|(draft, posting)| {
-                let read = posting
-                    .and_then(|bytes| msgpack::decode(&bytes, Detail::Brief, Limit::USUAL).ok());
-                match read.and_then(|posting| posting.sequence) {
-                    // A job with a chosen uuid may have been there before.
-                    Some(sequence) if !draft.chosen && claimant.is_none() => {
-                        Ok(unclaimed(draft, sequence))
-                    }
-                    _ => Err(perhaps_posted(self.client.name(), draft, error)),
+        let found = self.client.ask::<Vec<Option<Vec<u8>>>>(WRITE, &command);
+        let found = found.await.unwrap_or_default().into_iter();
+        let looked_up = drafts.iter().zip(found.chain(repeat_with(|| None)));
+        let posted = looked_up.map(|(draft, posting)| {
+            let read = |bytes: Vec<u8>| msgpack::decode(&bytes, Detail::Brief, Limit::USUAL).ok();
+            match posting.and_then(read).and_then(|posting| posting.sequence) {
+                // A job with a chosen uuid may have been there before.
+                Some(sequence) if !draft.chosen && claimant.is_none() => {
+                    Ok(unclaimed(draft, sequence))
                 }
-            })
-            .collect()
+                _ => Err(perhaps_posted(self.client.name(), draft, error)),
+            }
+        });
+        posted.collect()
     }
 }
 

@@ -106,10 +106,7 @@ impl NodePicture {
         if self.board.contains_key(&key) {
             return None;
         }
-        let from_trash = match is_restored {
-            true => self.trash.remove(&key),
-            false => None,
-        };
+        let from_trash = is_restored.then(|| self.trash.remove(&key)).flatten();
         let audit = (seen.job.as_ref()).and_then(|job| job.audit().cloned());
         // A job that is already gone may be in the trash.
         let Some(known) = seen.job.or(from_trash).or(seen.trashed) else {
@@ -120,19 +117,15 @@ impl NodePicture {
             false => EventKind::Posted,
         };
         let mut event = event(kind, &key, &known);
-        if is_restored {
-            event.audit = audit;
-        }
+        event.audit = audit.filter(|_| is_restored);
         self.board.insert(key, known);
         Some(event)
     }
 
     fn job_went(&mut self, key: JobKey, seen: SeenNodes) -> Option<Event> {
         self.blocked.remove(&key);
-        let Some(mut known) = self.board.remove(&key) else {
-            // Its earlier state is unknown; its move to the trash is still reported.
-            return None;
-        };
+        // If its earlier state is unknown, its move to the trash is still reported.
+        let mut known = self.board.remove(&key)?;
         let trashed = seen.trashed;
         let is_ours = |trashed: &CachedJob| is_same(&key, &known, trashed);
         if trashed.as_ref().is_none_or(is_ours) && self.changes.take(NodeEvent::TrashCame, &key) {
@@ -193,23 +186,15 @@ impl NodePicture {
         if known.claim().is_none() && !was_blocked {
             return None;
         }
-        let claim = known.claim();
-        let (owner, fence) = claim.map_or((None, None), |(owner, fence)| {
-            (owner.cloned(), fence.cloned())
-        });
-        let mut audit = None;
+        let mut event = event(EventKind::Abandoned, key, known);
         // The abandoning client may have postponed the job.
         if let Some(job) = seen.job {
-            audit = known.audit_since(&job);
+            event.audit = known.audit_since(&job);
+            event.subject = Some(job.subject(key));
             *known = job;
         }
         known.set_claim(None);
-        Some(Event {
-            owner,
-            fence,
-            audit,
-            ..event(EventKind::Abandoned, key, known)
-        })
+        Some(event)
     }
 
     fn rewritten(&mut self, key: JobKey, seen: SeenNodes) -> Option<Event> {

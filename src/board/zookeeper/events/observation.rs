@@ -76,10 +76,8 @@ impl Observations {
             let nodes = jobs.flat_map(|(key, wanted)| wanted.nodes(paths, key));
             let nodes = std::iter::once(paths.board.clone()).chain(nodes);
             let found = board.session.read(&nodes.collect::<Vec<_>>()).await?;
-            let looked = ReadTime {
-                asked,
-                answered: Instant::now(),
-            };
+            let answered = Instant::now();
+            let looked = ReadTime { asked, answered };
             // Each job may have five nodes.
             count = look::next_count(found.iter().flatten(), page.len()).min(look::PAGE.1 / 5);
             let mut found = found.into_iter().skip(1);
@@ -157,12 +155,10 @@ fn observed(
 }
 
 fn seen_lock(found: Option<Node>) -> SeenLock {
-    let Some(lock) = found else {
-        return SeenLock::Gone;
-    };
-    match record::holding(&lock).0 {
-        Some(holding) => SeenLock::Held(holding.owner, holding.fence),
-        None => SeenLock::Vacant,
+    match found.map(|lock| record::holding(&lock).0) {
+        Some(Some(holding)) => SeenLock::Held(holding.owner, holding.fence),
+        Some(None) => SeenLock::Vacant,
+        None => SeenLock::Gone,
     }
 }
 

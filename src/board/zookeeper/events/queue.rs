@@ -38,7 +38,7 @@ pub(crate) struct NodeChanges {
     all: BTreeMap<u64, NodeChange>,
     /// The numbers of each job's changes, in order.
     of_job: HashMap<JobKey, VecDeque<u64>>,
-    end: u64,
+    pub(super) end: u64,
 }
 
 impl NodeChanges {
@@ -49,10 +49,6 @@ impl NodeChanges {
         }
         self.all.insert(self.end, change);
         self.end += 1;
-    }
-
-    pub(crate) fn end(&self) -> u64 {
-        self.end
     }
 
     pub(crate) fn is_empty(&self) -> bool {

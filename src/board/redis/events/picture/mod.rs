@@ -175,9 +175,7 @@ impl BoardPicture {
                 if is_new {
                     before(Posted, None, None);
                 }
-                let owner = (event.kind != Claimed)
-                    .then_some(event.owner.as_ref())
-                    .flatten();
+                let owner = event.owner.as_ref().filter(|_| event.kind != Claimed);
                 // A client that ends an unclaimed job names no owner.
                 let is_free = matches!(event.kind, Consumed | Trashed) && owner.is_none();
                 if let Some(held) = &known.claim

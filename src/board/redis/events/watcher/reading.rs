@@ -35,10 +35,8 @@ impl RedisWatcher<'_> {
         let asked = Instant::now();
         let commands = commands_of(&self.board.keys, &some);
         let answers = self.ask(&commands).await?;
-        let looked = ReadTime {
-            asked,
-            answered: Instant::now(),
-        };
+        let answered = Instant::now();
+        let looked = ReadTime { asked, answered };
         let places = places(&some, answers, looked).ok_or_else(|| self.unexpected_reply())?;
         let (places, leaves_time): (Vec<_>, Vec<_>) = places.into_iter().unzip();
         // Messages received with the reply may precede or follow it.

@@ -39,7 +39,7 @@ impl RedisWatcher<'_> {
         // The server reports every change from here on.
         self.stale_since = None;
         self.account.ask();
-        let (counts, names) = match self.numbers.settle() {
+        let (counts, names) = match std::mem::take(&mut self.numbers.are_of_peers) {
             true => self.counts_and_names().await?,
             false => (self.counts().await?, None),
         };
