@@ -113,15 +113,12 @@ impl Store {
         let path = &options.path;
         let mut store = Self::connect(options, OpenMode::Shared)?;
         if !store.has_schema()? {
-            store
-                .connection
-                .pragma_update(None, "journal_mode", "wal")?;
+            let connection = &mut store.connection;
+            connection.pragma_update(None, "journal_mode", "wal")?;
             // From the first read on, the file is locked under all its names.
-            version(&store.connection)?;
-            name::confirm(path, &store.connection)?;
-            let change = store
-                .connection
-                .transaction_with_behavior(TransactionBehavior::Immediate)?;
+            version(connection)?;
+            name::confirm(path, connection)?;
+            let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             // Another process may have been first.
             if version(&change)? == 0 {
                 change.execute_batch(SCHEMA)?;
@@ -131,7 +128,7 @@ impl Store {
             }
             change.commit()?;
             // The log exists only now.
-            name::confirm(path, &store.connection)?;
+            name::confirm(path, connection)?;
         }
         Ok(store)
     }
@@ -161,14 +158,8 @@ impl Store {
         // Keeps savepoint journals out of files; bulk changes write one for each job.
         connection.pragma_update(None, "temp_store", "memory")?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        connection.pragma_update(
-            None,
-            "synchronous",
-            match options.sync_full {
-                true => "full",
-                false => "normal",
-            },
-        )?;
+        let waits = if options.sync_full { "full" } else { "normal" };
+        connection.pragma_update(None, "synchronous", waits)?;
         Ok(Self {
             connection,
             options: options.clone(),
@@ -284,8 +275,7 @@ impl Store {
 
 /// Finds a table or index of the board that `jobboard` did not create: SQLite would evaluate its expressions.
 fn unknown_object(connection: &Connection) -> rusqlite::Result<Option<String>> {
-    let known = statements(SCHEMA).chain([DEPARTED, MOVES]);
-    let known: Vec<_> = known.collect();
+    let known: Vec<_> = statements(SCHEMA).chain([DEPARTED, MOVES]).collect();
     let mut statement =
         connection.prepare("SELECT sql, type, tbl_name, name FROM sqlite_schema")?;
     let mut rows = statement.query([])?;

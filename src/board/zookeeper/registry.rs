@@ -181,10 +181,8 @@ impl BoardSession<'_> {
             let silence = refreshed.map(|time| (now - time).to_std().unwrap_or_default());
             Some((ConductorReport::read(&name.data), silence))
         };
-        let report = self
-            .session
-            .read_as(&names, &mut ReadLimit::default(), read)
-            .await?;
+        let room = &mut ReadLimit::default();
+        let report = self.session.read_as(&names, room, read).await?;
         for (conductor, report) in conductors.iter_mut().zip(report) {
             (conductor.report, conductor.silence) = report.unwrap_or_default();
         }

@@ -16,7 +16,8 @@ use crate::{
         embedded::{
             read::record::RowJob,
             store::{
-                clock::BoardClock, file::BoardFile, signal::signal_path, transaction::BoardView,
+                OpenError, clock::BoardClock, file::BoardFile, signal::signal_path,
+                transaction::BoardView,
             },
         },
     },
@@ -98,7 +99,7 @@ impl JournalReader<'_> {
             .await?;
         // Another task may have noticed it first.
         if self.file.replacements() != self.replacements {
-            return Err(self.file.replaced());
+            return Err(self.file.explain("read", OpenError::Replaced));
         }
         if let Some((events, deadline)) = news {
             self.position = position;

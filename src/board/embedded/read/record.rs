@@ -105,11 +105,8 @@ impl RowJob {
 
     /// Returns the claim without its lease.
     pub(crate) fn holding(&self) -> Option<Holding> {
-        Some(Holding::new(
-            Some(self.owner()?),
-            ClaimEnd::Never,
-            self.fence(),
-        ))
+        let owner = Some(self.owner()?);
+        Some(Holding::new(owner, ClaimEnd::Never, self.fence()))
     }
 }
 
@@ -191,17 +188,13 @@ pub(crate) fn malformed(
     detail: Detail,
     problem: &str,
 ) -> rusqlite::Result<Entry> {
-    let size = row
-        .get::<_, Option<i64>>(Column::Size.at())?
-        .unwrap_or_default();
+    let size: Option<i64> = row.get(Column::Size.at())?;
+    let key = JobKey::new(text_of(row, Column::Uuid.at())?);
     Ok(Entry::Malformed(Malformed {
-        size: size.unsigned_abs(),
+        size: size.unwrap_or_default().unsigned_abs(),
         raw: raw_of(row, detail, false)?,
         holding: holding(row, view)?,
-        ..Malformed::new(
-            JobKey::new(text_of(row, Column::Uuid.at())?),
-            problem.to_owned(),
-        )
+        ..Malformed::new(key, problem.to_owned())
     }))
 }
 

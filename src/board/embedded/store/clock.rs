@@ -44,7 +44,6 @@ pub(crate) fn from_micros(micros: i64) -> DateTime<Utc> {
 
 pub(crate) fn boot_id() -> String {
     // If the kernel does not report a boot, deadlines count as those of one long boot.
-    fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map(|id| id.trim().to_owned())
-        .unwrap_or_else(|_| "unknown".to_owned())
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    id.map_or("unknown".to_owned(), |id| id.trim().to_owned())
 }

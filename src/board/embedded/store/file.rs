@@ -56,11 +56,6 @@ impl BoardFile {
         self.replacements.load(Ordering::Relaxed)
     }
 
-    /// Returns the error for callers that have not noticed the replacement.
-    pub(crate) fn replaced(&self) -> BoardError {
-        self.explain("read", OpenError::Replaced)
-    }
-
     /// A replaced file is one error, so that callers do not take it for the same board. A file that other users can
     /// write is not opened: the conductor excluded those at its start.
     fn opened(

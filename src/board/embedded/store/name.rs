@@ -121,10 +121,8 @@ impl FileName {
     /// Stores it with the file. Users without that right only read the board.
     fn store(&self, how: XattrFlags) -> Result<(), OpenError> {
         let ([device, file], [directory_device, directory]) = (self.file, self.directory);
-        let numbers = format!(
-            "{device} {file} {directory_device} {directory} {} ",
-            self.log
-        );
+        let log = self.log;
+        let numbers = format!("{device} {file} {directory_device} {directory} {log} ");
         let text = [numbers.as_bytes(), self.path.as_os_str().as_bytes()].concat();
         match setxattr(&self.path, ATTRIBUTE, &text, how) {
             Err(Errno::EXIST) => Err(busy().into()),
@@ -133,13 +131,8 @@ impl FileName {
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        let name = |it: &Self| {
-            (
-                it.file,
-                it.directory,
-                it.path.file_name().map(OsStr::to_owned),
-            )
-        };
+        let last = |it: &Self| it.path.file_name().map(OsStr::to_owned);
+        let name = |it: &Self| (it.file, it.directory, last(it));
         name(self) == name(other)
     }
 

@@ -66,10 +66,9 @@ impl<'a> BoardView<'a> {
     }
 
     pub(crate) fn count(&self, table: &str) -> rusqlite::Result<usize> {
-        let count = self.one(&format!("SELECT count(*) FROM {table}"), [], |row| {
-            row.get(0)
-        });
-        count.map(|count: i64| usize::try_from(count).unwrap_or_default())
+        let sql = format!("SELECT count(*) FROM {table}");
+        let count: i64 = self.one(&sql, [], |row| row.get(0))?;
+        Ok(usize::try_from(count).unwrap_or_default())
     }
 
     pub(crate) fn has_table(&self, name: &str) -> rusqlite::Result<bool> {

@@ -56,10 +56,8 @@ impl Change<'_> {
             Ok(done) => Ok(Vec::into_iter(done).map(Ok).collect()),
             Err(StepError::Sqlite(error)) if !is_of_the_row(&error) => Err(error),
             Err(_) => {
-                let one_by_one = all.iter();
-                one_by_one
-                    .map(|one| self.alone(key(one), || step(self, one)))
-                    .collect()
+                let alone = |one| self.alone(key(one), || step(self, one));
+                all.iter().map(alone).collect()
             }
         }
     }
@@ -100,11 +98,7 @@ impl Change<'_> {
     fn row(&self, location: Location, key: &JobKey) -> rusqlite::Result<Option<RowJob>> {
         let columns = RowJob::columns(self);
         let sql = format!("SELECT {columns} FROM job WHERE uuid = ?1 AND shelf = ?2");
-        self.first(
-            &sql,
-            params![key.text(), location_number(location)],
-            RowJob::read,
-        )
+        self.first(&sql, (key.text(), location_number(location)), RowJob::read)
     }
 
     fn require(&self, location: Location, key: &JobKey) -> StepResult<RowJob> {

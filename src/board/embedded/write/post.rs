@@ -74,13 +74,11 @@ impl Change<'_> {
         rules: ClaimRules,
     ) -> StepResult<Posted> {
         let (key, sequence) = (JobKey::from(draft.uuid), self.last_id());
-        let fence = match claimant {
-            Some(by) => {
-                let job = self.require(draft.location(), &key)?;
-                Some(self.take(job, ClaimRequest::after(0, by, rules))?)
-            }
-            None => None,
+        let take = |by| -> StepResult<_> {
+            let job = self.require(draft.location(), &key)?;
+            Ok(self.take(job, ClaimRequest::after(0, by, rules))?)
         };
+        let fence = claimant.map(take).transpose()?;
         Ok(Posted {
             key,
             sequence,

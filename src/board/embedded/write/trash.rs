@@ -68,9 +68,8 @@ impl Change<'_> {
             }
             false => None,
         };
-        let details = self.edited(edit, now.as_ref());
-        let details =
-            details.map_err(|problem| BoardError::malformed(&JobKey::new(&job.uuid), problem))?;
+        let malformed = |problem| BoardError::malformed(&JobKey::new(&job.uuid), problem);
+        let details = self.edited(edit, now.as_ref()).map_err(malformed)?;
         self.run(
             "UPDATE job SET name = coalesce(?2, name), priority = coalesce(?3, priority),
                             details = coalesce(?4, details), modified_on = ?5

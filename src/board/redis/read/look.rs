@@ -109,15 +109,13 @@ impl Redis {
         let direct: Vec<Option<Vec<u8>>> = wanted.iter().map(field_named).collect();
         let named: Vec<Vec<u8>> = direct.iter().flatten().cloned().collect();
         let postings = self.postings(location, &named).await?;
-        let mut all: Vec<RawPosting> = named
-            .into_iter()
-            .zip(postings)
-            .filter_map(|(field, posting)| Some((field, posting?)))
-            .collect();
-        let mut found: Vec<Vec<JobKey>> = direct
+        let all = named.into_iter().zip(postings);
+        let all = all.filter_map(|(field, posting)| Some((field, posting?)));
+        let mut all: Vec<RawPosting> = all.collect();
+        let found = direct
             .iter()
-            .map(|field| field.iter().map(|field| key_of(field)).collect())
-            .collect();
+            .map(|it| it.iter().map(|field| key_of(field)).collect());
+        let mut found: Vec<Vec<JobKey>> = found.collect();
         if direct.iter().any(Option::is_none) {
             let mut scan = Scan::of(self.keys.hash(location));
             while let Some(page) = scan.next(&self.client).await? {
@@ -144,19 +142,14 @@ impl Redis {
             }
             _ => true,
         };
-        Ok(found
-            .iter()
-            .zip(wanted)
-            .map(|(keys, wanted)| {
-                let mut returned = HashSet::new();
-                entries
-                    .iter()
-                    .filter(|entry| keys.contains(entry.key()) && is_meant(wanted, entry))
-                    .filter(|entry| returned.insert(entry.key().clone()))
-                    .cloned()
-                    .collect()
-            })
-            .collect())
+        let meant = found.iter().zip(wanted).map(|(keys, wanted)| {
+            let mut returned = HashSet::new();
+            let meant = (entries.iter())
+                .filter(|entry| keys.contains(entry.key()) && is_meant(wanted, entry))
+                .filter(|entry| returned.insert(entry.key().clone()));
+            meant.cloned().collect()
+        });
+        Ok(meant.collect())
     }
 }
 

@@ -29,27 +29,21 @@ impl Redis {
         if fields.is_empty() {
             return Ok(Vec::new());
         }
-        let names: Vec<_> = fields
-            .iter()
-            .map(|it| self.keys.sidecar_names(it))
-            .collect();
+        let names = fields.iter().map(|it| self.keys.sidecar_names(it));
+        let names: Vec<_> = names.collect();
         let mut command = cmd("MGET");
         names.iter().for_each(|name| name.add_to(&mut command));
         let found: Vec<Option<Vec<u8>>> = self.client.read(&command).await?;
         let mut found = found.into_iter();
-        let mut all: Vec<CompanionValues> = names
-            .iter()
-            .map(|_| CompanionValues {
-                // In the trash an owner key belongs to a namesake on the board.
-                owner: found
-                    .next()
-                    .flatten()
-                    .filter(|_| location == Location::Board),
-                left: None,
-                last_modified: found.next().flatten(),
-                side: found.next().flatten(),
-            })
-            .collect();
+        let mut next = || found.next().flatten();
+        let all = names.iter().map(|_| CompanionValues {
+            // In the trash an owner key belongs to a namesake on the board.
+            owner: next().filter(|_| location == Location::Board),
+            left: None,
+            last_modified: next(),
+            side: next(),
+        });
+        let mut all: Vec<_> = all.collect();
         if location == Location::Board {
             self.add_lives(&names, &mut all).await?;
         }

@@ -27,16 +27,11 @@ pub(crate) async fn find(
     let mut records = board.records(location, &keys).await?;
     board.find_origins(records.iter_mut().flatten()).await?;
     let mut records = records.into_iter();
-    let mut found: Vec<Vec<Entry>> = direct
-        .iter()
-        .map(|key| {
-            let record = key.as_ref().and_then(|_| records.next().flatten());
-            record
-                .map(|record| record.read(Detail::Whole))
-                .into_iter()
-                .collect()
-        })
-        .collect();
+    let found = direct.iter().map(|key| {
+        let record = key.as_ref().and_then(|_| records.next().flatten());
+        record.iter().map(|it| it.read(Detail::Whole)).collect()
+    });
+    let mut found: Vec<Vec<Entry>> = found.collect();
     // A number may have another spelling, which only a full scan finds.
     let needs_scan = |(wanted, found): (&JobRef, &Vec<Entry>)| {
         matches!(wanted, JobRef::Uuid(_))

@@ -42,10 +42,8 @@ impl LocationReader {
             board.children(location.into()),
             board.children(NodeKind::Sidecar),
         )?;
-        let mut keys: Vec<_> = children
-            .iter()
-            .filter_map(|child| board.paths.key_of(location, child))
-            .collect();
+        let keys = (children.iter()).filter_map(|child| board.paths.key_of(location, child));
+        let mut keys: Vec<_> = keys.collect();
         keys.sort_by_cached_key(|key| (number_of(key).is_none(), number_of(key), key.clone()));
         let locks = children.iter().filter_map(|child| locked_by(child));
         Ok(Self {
@@ -109,10 +107,8 @@ impl LocationReader {
             }
             ends.push(wanted.len());
         }
-        let found = board
-            .session
-            .read_as(&wanted, &mut self.room, |_, node| node)
-            .await?;
+        let room = &mut self.room;
+        let found = board.session.read_as(&wanted, room, |_, node| node).await?;
         let whole = ends.partition_point(|end| *end <= found.len());
         let later = keys.drain(whole..).rev();
         later.for_each(|key| self.keys.push_front(key));
@@ -198,15 +194,10 @@ async fn drop_claimed(board: &BoardSession<'_>, located: &mut LocationReader) ->
     let is_held = |_: &str, lock: Option<Node>| {
         lock.is_some_and(|lock| !matches!(json::read_lock(&lock.data), json::Lock::Vacant(_)))
     };
-    let found = board
-        .session
-        .read_as(&locks, &mut ReadLimit::default(), is_held)
-        .await?;
-    let held: HashSet<JobKey> = locked
-        .zip(&found)
-        .filter(|(_, is_held)| **is_held)
-        .map(|(key, _)| key.clone())
-        .collect();
+    let room = &mut ReadLimit::default();
+    let found = board.session.read_as(&locks, room, is_held).await?;
+    let held = locked.zip(&found).filter(|(_, is_held)| **is_held);
+    let held: HashSet<JobKey> = held.map(|(key, _)| key.clone()).collect();
     located.keys.retain(|key| !held.contains(key));
     Ok(())
 }

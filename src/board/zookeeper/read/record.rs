@@ -53,10 +53,8 @@ impl JobNodes {
         let lock = self.lock.as_ref();
         let (mut holding, lock_problem) = lock.map_or((None, None), holding);
         if let Some(holding) = &mut holding {
-            let side = self.side_of_claim();
-            holding.outlives = side
-                .and_then(|side| side.session)
-                .map(Duration::from_millis);
+            let session = self.side_of_claim().and_then(|side| side.session);
+            holding.outlives = session.map(Duration::from_millis);
         }
         match decode(&self.key, &self.posting, detail) {
             Ok(posting) => {
@@ -152,11 +150,8 @@ impl JobNodes {
         }
         let stat = &self.posting.stat;
         let is_unfit = side_problem.is_some() || posting.is_oversized;
-        let problems = [
-            posting.problem.take(),
-            side_problem,
-            unconfirmed(&self.origin),
-        ];
+        let problem = posting.problem.take();
+        let trashed_on = side.trashed_on.or_else(|| time(stat.ctime));
         Job {
             sequence: number_of(&self.key),
             created_on: self.created_on(),
@@ -164,12 +159,10 @@ impl JobNodes {
             origin: self.origin.clone(),
             is_unfit,
             is_denied: !self.is_readable(),
-            trashed_on: (self.location == Location::Trash)
-                .then(|| side.trashed_on.or_else(|| time(stat.ctime)))
-                .flatten(),
+            trashed_on: trashed_on.filter(|_| self.location == Location::Trash),
             location: self.location,
             history: side.history(),
-            problem: together(problems),
+            problem: together([problem, side_problem, unconfirmed(&self.origin)]),
             ..posting.into_job(self.key.clone(), self.posting.data.len())
         }
     }

@@ -75,9 +75,8 @@ impl BoardSession<'_> {
             let commit = self.posting(batch, &uuid_uses, &keys, claimant, sides)?;
             let commit = commit.commit();
             // Send after the transaction and before its reply: reads the locks as created.
-            let read = self
-                .session
-                .read(if claimant.is_some() { &locks } else { &[] });
+            let created = if claimant.is_some() { &locks[..] } else { &[] };
+            let read = self.session.read(created);
             let (done, locks) = join(commit, read).await;
             match done? {
                 Ok(_) => return Ok(answers(batch, keys, locks.unwrap_or_default())),
@@ -100,19 +99,17 @@ impl BoardSession<'_> {
             .collect();
         let mut markers = self.session.read(&paths).await?;
         let named = chosen.zip(&markers).map(|((draft, _), marker)| {
-            let known = (marker.as_ref())
-                .map(|node| MarkerRecord::read(&node.data))
-                .unwrap_or_default();
+            let known = marker.as_ref().map(|node| MarkerRecord::read(&node.data));
+            let known = known.unwrap_or_default();
             let locations = match draft.former {
                 Some(_) => &Location::LIVE[..],
                 None => &[Location::Board],
             };
-            let places = locations
-                .iter()
-                .filter_map(|location| Some((*location, known.on(*location)?)));
-            places
-                .map(|(location, key)| self.paths.job(location, &key))
-                .collect::<Vec<_>>()
+            let places = locations.iter().filter_map(|location| {
+                let key = known.on(*location)?;
+                Some(self.paths.job(*location, &key))
+            });
+            places.collect::<Vec<_>>()
         });
         let named: Vec<_> = named.collect();
         let jobs = self.session.read(&named.concat()).await?;
@@ -200,17 +197,13 @@ impl BoardSession<'_> {
             Location::Trash => (None, Some(key)),
             Location::Board | Location::History => (Some(key), None),
         };
+        // An existing marker keeps a namesake in the trash.
+        let namesake = marker.and_then(|node| MarkerRecord::read(&node.data).on(Location::Trash));
+        let record = MarkerRecord::of(job, trashed.or(namesake.as_ref())).write();
+        let kind = NodeKind::Marker;
         match marker {
-            None => {
-                let record = MarkerRecord::of(job, trashed).write();
-                transaction.create(NodeKind::Marker, draft.uuid, &record);
-            }
-            Some(node) => {
-                // The marker keeps a namesake in the trash.
-                let namesake = MarkerRecord::read(&node.data).on(Location::Trash);
-                let record = MarkerRecord::of(job, trashed.or(namesake.as_ref())).write();
-                transaction.set(NodeKind::Marker, draft.uuid, &record, node.stat.version);
-            }
+            None => transaction.create(kind, draft.uuid, &record),
+            Some(node) => transaction.set(kind, draft.uuid, &record, node.stat.version),
         }
     }
 }

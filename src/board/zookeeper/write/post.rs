@@ -131,18 +131,15 @@ impl BoardSession<'_> {
         claimant: Option<&Claimant>,
         error: &BoardError,
     ) -> Vec<Result<Posted>> {
-        let wanted: Vec<_> = batch
-            .iter()
-            .map(|(draft, _)| JobRef::Uuid(draft.uuid.to_string()))
-            .collect();
+        let wanted = (batch.iter()).map(|(draft, _)| JobRef::Uuid(draft.uuid.to_string()));
+        let wanted: Vec<_> = wanted.collect();
         let found = async {
             // The session may have ended.
             let board = self.root.reading().await?;
             find(&board, Location::Board, &wanted).await
         };
-        let found = found
-            .await
-            .unwrap_or_else(|_| vec![Vec::new(); batch.len()]);
+        let none = |_| vec![Vec::new(); batch.len()];
+        let found = found.await.unwrap_or_else(none);
         let answers = batch.iter().zip(found).map(|((draft, _), found)| {
             let job = found.first().and_then(Entry::job);
             let fence = job.and_then(|job| {
