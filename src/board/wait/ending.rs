@@ -95,10 +95,8 @@ pub(super) async fn look_for_endings(
     awaited: &[Awaited],
     endings: &[Option<Ending>],
 ) -> Result<Vec<(usize, Location)>> {
-    let open: Vec<usize> = (0..awaited.len())
-        .filter(|at| endings[*at].is_none())
-        .collect();
-    let gone = absent(board, Location::Board, awaited, open).await?;
+    let open = (0..awaited.len()).filter(|at| endings[*at].is_none());
+    let gone = absent(board, Location::Board, awaited, open.collect()).await?;
     let nowhere = absent(board, Location::Trash, awaited, gone.clone()).await?;
     // It may have been restored between the two reads.
     let ended = absent(board, Location::Board, awaited, gone).await?;
@@ -118,17 +116,11 @@ pub(super) async fn absent(
     if some.is_empty() {
         return Ok(some);
     }
-    let wanted: Vec<_> = some
-        .iter()
-        .map(|at| JobRef::Key(awaited[*at].key.clone()))
-        .collect();
+    let wanted = some.iter().map(|at| JobRef::Key(awaited[*at].key.clone()));
+    let wanted: Vec<_> = wanted.collect();
     let found = board.find(location, &wanted).await?;
     let is_it = |at: usize, entry: &Entry| entry.job().is_none_or(|job| awaited[at].is_of(job));
     let is_there = |at: usize, found: &[Entry]| found.iter().any(|entry| is_it(at, entry));
-    Ok(some
-        .into_iter()
-        .zip(found)
-        .filter(|(at, found)| !is_there(*at, found))
-        .map(|(at, _)| at)
-        .collect())
+    let absent = (some.into_iter().zip(found)).filter(|(at, found)| !is_there(*at, found));
+    Ok(absent.map(|(at, _)| at).collect())
 }

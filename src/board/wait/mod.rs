@@ -93,9 +93,8 @@ impl<'a> Waiter<'a> {
             let mut silent = Vec::new();
             for (at, location) in found {
                 let heard = heard.ends.get(&awaited[at].key).copied();
-                endings[at] = (location == Location::Trash)
-                    .then_some(Ending::Trashed)
-                    .or(heard);
+                let trashed = (location == Location::Trash).then_some(Ending::Trashed);
+                endings[at] = trashed.or(heard);
                 silent.extend(endings[at].is_none().then_some(at));
             }
             let unknown = self
@@ -187,10 +186,8 @@ impl<'a> Waiter<'a> {
                     Err(_) => break,
                 };
                 use EventKind::{Paused, Resumed, Resync};
-                if events
-                    .iter()
-                    .any(|event| matches!(event.kind, Resync | Paused | Resumed))
-                {
+                let is_of_all = |it: &Event| matches!(it.kind, Resync | Paused | Resumed);
+                if events.iter().any(is_of_all) {
                     break;
                 }
                 let freed = self.freed(events, filters).await?;
@@ -204,12 +201,9 @@ impl<'a> Waiter<'a> {
 
     async fn freed(&mut self, events: Vec<Event>, filters: &Filters) -> Result<Candidates> {
         use EventKind::{Abandoned, Expired, Posted, Restored};
-        let freed: HashSet<_> = events
-            .into_iter()
-            .filter(|event| matches!(event.kind, Posted | Abandoned | Expired | Restored))
-            .filter_map(|event| event.subject)
-            .map(|subject| subject.key)
-            .collect();
+        let frees = |it: &Event| matches!(it.kind, Posted | Abandoned | Expired | Restored);
+        let freed = events.into_iter().filter(frees);
+        let freed: HashSet<_> = freed.filter_map(|it| Some(it.subject?.key)).collect();
         let freed: Vec<_> = freed.into_iter().map(JobRef::Key).collect();
         let mut candidates = Candidates::default();
         if freed.is_empty() {

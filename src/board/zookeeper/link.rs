@@ -267,10 +267,8 @@ impl ZooKeeperClient {
     }
 
     fn tls(&self) -> Result<Option<Tls>, ServerProblem> {
-        let files = self.url.tls.as_ref();
-        files
-            .map(|files| Tls::load(files, &self.url.servers))
-            .transpose()
+        let load = |files| Tls::load(files, &self.url.servers);
+        self.url.tls.as_ref().map(load).transpose()
     }
 
     fn problem(&self, cause: ServerCause) -> ServerProblem {
