@@ -4,7 +4,7 @@ use rustix::process::{Pid, Signal};
 use serde_json::json;
 
 use crate::{
-    conduct::{Stage, on_every_board},
+    conduct::{Stage, on_every_board, on_one_board},
     support::{
         env::{Env, Outcome, wait_until},
         process::{guards, is_alive, signal},
@@ -13,8 +13,11 @@ use crate::{
 
 on_every_board!(
     job_of_a_dead_conductor_is_available_after_a_forced_release,
-    forced_release_without_proof_reports_the_wait_and_now_ends_it,
     running_command_of_a_dead_conductor_delays_its_job,
+);
+
+on_one_board!(
+    forced_release_without_proof_reports_the_wait_and_now_ends_it,
     job_trashed_by_force_waits_for_a_former_owner_that_may_still_run_it,
     job_trashed_by_force_after_its_command_ended_is_restored,
 );

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::{
-    conduct::{Stage, on_every_board, set_mode},
+    conduct::{Stage, on_every_board, on_one_board, set_mode},
     interop::shared::{Shared, Side},
     support::{
         env::{Env, Outcome},
@@ -14,9 +14,10 @@ use crate::{
     },
 };
 
-on_every_board!(
+on_every_board!(jobs_that_changed_since_the_plan_are_skipped);
+
+on_one_board!(
     each_verb_is_planned_without_an_effect_and_applied_once,
-    jobs_that_changed_since_the_plan_are_skipped,
     killed_apply_is_completed_by_repeating_it,
     job_that_changes_before_its_turn_is_skipped,
 );

@@ -6,7 +6,7 @@ mod watch;
 use serde_json::{Value, json};
 
 use crate::{
-    conduct::{Stage, on_every_board},
+    conduct::{Stage, on_every_board, on_one_board},
     support::{
         env::{Outcome, wait_until},
         tmux::Pane,
@@ -15,15 +15,18 @@ use crate::{
 
 on_every_board!(
     each_end_looks_the_same_everywhere,
+    board_without_history_records_nothing,
+    missing_job_does_not_prevent_waiting_for_others,
+    unrecorded_ends_of_peers_are_mentioned,
+);
+
+on_one_board!(
     actor_and_reason_of_a_forced_action_are_recorded,
     earlier_action_is_not_taken_for_the_cause_of_the_end,
     post_with_wait_reports_the_end,
     conductors_write_history_that_filters_can_select,
-    board_without_history_records_nothing,
     job_consumed_as_failed_counts_as_failed,
     final_failure_is_reported_the_same_by_every_runner,
-    missing_job_does_not_prevent_waiting_for_others,
-    unrecorded_ends_of_peers_are_mentioned,
 );
 
 fn run(stage: &Stage, words: &[&str]) -> Outcome {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    conduct::{Stage, on_every_board},
+    conduct::{Stage, on_one_board},
     support::env::{Env, names, wait_until},
 };
 
@@ -203,7 +203,7 @@ fn name_option_selects_by_pattern() {
     assert_eq!(named("none"), ["none"]);
 }
 
-on_every_board!(
+on_one_board!(
     problems_of_jobs_are_noted,
     jobs_can_be_sorted_by_any_field,
     jobs_can_be_counted_by_any_field,

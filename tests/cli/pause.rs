@@ -3,18 +3,19 @@
 use serde_json::{Value, json};
 
 use crate::{
-    conduct::{Stage, on_every_board},
+    conduct::{Stage, on_every_board, on_one_board},
     support::{
         env::{Env, Outcome, wait_until},
         servers::Server,
     },
 };
 
-on_every_board!(
+on_every_board!(claim_next_skips_paused_jobs);
+
+on_one_board!(
     conductor_skips_paused_jobs_only,
     conductor_skips_known_jobs_once_paused,
     pause_expires,
-    claim_next_skips_paused_jobs,
     pause_is_shown_and_reported,
 );
 

@@ -8,15 +8,16 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use crate::{
-    conduct::{Stage, on_every_board},
+    conduct::{Stage, on_every_board, on_one_board},
     metrics::figure_of,
     support::env::{Env, Outcome, wait_until},
 };
 
-on_every_board!(
-    numbers_equal_those_of_other_commands,
-    problems_are_counted_the_same_by_every_command,
+on_every_board!(numbers_equal_those_of_other_commands);
+
+on_one_board!(
     runs_are_recorded_with_their_conductor,
+    problems_are_counted_the_same_by_every_command,
 );
 
 /// Posts jobs of each kind.

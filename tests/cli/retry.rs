@@ -6,15 +6,16 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::{
-    conduct::{Stage, on_every_board},
+    conduct::{Stage, on_every_board, on_one_board},
     support::env::{Env, Outcome, Running, wait_until},
 };
 
-on_every_board!(
+on_every_board!(waiting_claim_wins_a_retried_job);
+
+on_one_board!(
     retried_job_runs_immediately,
     each_job_is_retried_or_has_a_reason,
     filter_retries_many_jobs,
-    waiting_claim_wins_a_retried_job,
     canary_that_fails_as_before_keeps_the_others,
     canary_with_another_result_releases_the_others,
     canary_without_a_conductor_is_refused_or_waits_until_the_timeout,

@@ -3,15 +3,16 @@
 use serde_json::{Value, json};
 
 use crate::{
-    conduct::{Stage, on_every_board},
+    conduct::{Stage, on_every_board, on_one_board},
     support::env::{Env, Outcome, wait_until},
 };
 
 on_every_board!(
     every_job_is_counted_and_each_problem_can_be_listed,
     claims_of_a_live_conductor_are_distinguished,
-    retried_job_is_failing_only_after_its_next_failure,
 );
+
+on_one_board!(retried_job_is_failing_only_after_its_next_failure);
 
 fn status(env: &Env) -> Value {
     env.json("status --json")

@@ -12,8 +12,6 @@ use crate::support::{
 };
 
 on_every_board!(
-    conductor_lets_jobs_finish_on_term,
-    unfinished_jobs_are_released_uncounted_after_the_grace_period,
     operator_can_force_a_job_from_a_conductor,
     drain_does_not_wait_for_an_unlimited_claim,
     drain_waits_for_an_expiring_claim_of_another_client,
@@ -22,6 +20,8 @@ on_every_board!(
 on_one_board!(
     second_signal_ends_everything_immediately,
     stubborn_command_is_killed_with_its_descendants,
+    conductor_lets_jobs_finish_on_term,
+    unfinished_jobs_are_released_uncounted_after_the_grace_period,
 );
 
 fn conductor_lets_jobs_finish_on_term(stage: &Stage) {

@@ -4,19 +4,17 @@ use serde_json::json;
 
 use super::{Stage, on_every_board, on_one_board};
 
-on_every_board!(
-    permanently_failing_job_is_trashed_alone,
-    postponing_job_is_retried_until_ready,
-    failure_can_be_final,
-    exhausted_job_is_not_retried,
-    job_postponed_by_another_conductor_is_waited_for,
-);
+on_every_board!(exhausted_job_is_not_retried);
 
 on_one_board!(
     last_output_is_recorded_with_secrets_masked,
     timeout_counts_as_a_failure,
     settings_of_a_job_are_limited,
     unstartable_command_counts_as_a_failure,
+    permanently_failing_job_is_trashed_alone,
+    postponing_job_is_retried_until_ready,
+    failure_can_be_final,
+    job_postponed_by_another_conductor_is_waited_for,
 );
 
 /// Retries failed jobs immediately.

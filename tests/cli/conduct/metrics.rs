@@ -10,13 +10,13 @@ use std::{
 
 use rustix::process::Signal;
 
-use super::{Stage, on_every_board};
+use super::{Stage, on_one_board};
 use crate::{
     metrics::{figure_of, judged},
     support::env::{Running, SOON, wait_until},
 };
 
-on_every_board!(work_of_a_conductor_is_counted);
+on_one_board!(work_of_a_conductor_is_counted);
 
 /// Starts a conductor with a metrics listener, and returns its address.
 fn listening(stage: &Stage, words: &[&str]) -> (Running, SocketAddr) {

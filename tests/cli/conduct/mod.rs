@@ -23,12 +23,7 @@ pub(crate) use self::stage::{Kind, Stage, on_every_board, on_one_board, set_mode
 
 on_every_board!(
     existing_jobs_are_run_and_consumed,
-    drain_of_an_empty_board_ends_immediately,
     later_job_is_run,
-    most_urgent_job_runs_first,
-    flows_of_other_conductors_are_skipped_and_reported_once,
-    filter_chooses_the_jobs,
-    idle_conductor_can_exit,
     conductor_is_registered_under_a_unique_name,
     several_conductors_share_the_work,
 );
@@ -40,6 +35,11 @@ on_one_board!(
     max_jobs_limits_the_number_of_jobs,
     command_gets_the_settings_of_its_job_and_no_secret,
     json_log_reports_every_event,
+    drain_of_an_empty_board_ends_immediately,
+    most_urgent_job_runs_first,
+    filter_chooses_the_jobs,
+    flows_of_other_conductors_are_skipped_and_reported_once,
+    idle_conductor_can_exit,
 );
 
 fn existing_jobs_are_run_and_consumed(stage: &Stage) {

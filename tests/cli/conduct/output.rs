@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use super::{Stage, on_every_board};
+use super::{Stage, on_one_board};
 
-on_every_board!(output_lines_are_complete_and_labelled);
+on_one_board!(output_lines_are_complete_and_labelled);
 
 fn output_lines_are_complete_and_labelled(stage: &Stage) {
     let script =

@@ -5,7 +5,7 @@ use std::{fs, time::Duration};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use serde_json::json;
 
-use super::{Stage, on_every_board, on_one_board};
+use super::{Stage, on_one_board};
 use crate::support::{
     env::{Invocation, stays, wait_until},
     manager::Manager,
@@ -13,9 +13,10 @@ use crate::support::{
     proxy::ProxyMode,
 };
 
-on_every_board!(ready_is_sent_only_after_the_registration,);
-
-on_one_board!(status_is_sent_and_the_socket_is_not_inherited,);
+on_one_board!(
+    status_is_sent_and_the_socket_is_not_inherited,
+    ready_is_sent_only_after_the_registration,
+);
 
 const WAITS: &str = "echo began >> log; until [ -e go ]; do sleep 0.02; done";
 

@@ -8,7 +8,7 @@ use std::{
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
-use super::{Stage, on_every_board, on_one_board, stage::set_mode};
+use super::{Stage, on_one_board, stage::set_mode};
 use crate::support::{
     env::{Invocation, Running, stays, wait_until},
     manager::Manager,
@@ -17,11 +17,10 @@ use crate::support::{
     servers::Host,
 };
 
-on_every_board!(quiet_conductor_takes_no_more_jobs_and_stays,);
-
 on_one_board!(
     timer_and_limit_signals_end_a_conductor_cleanly,
     jobs_continue_during_a_reload,
+    quiet_conductor_takes_no_more_jobs_and_stays,
 );
 
 /// A job that runs until the file `go` exists.

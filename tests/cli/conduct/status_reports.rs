@@ -5,13 +5,14 @@ use std::{fs, time::Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{Stage, on_every_board, stage::set_mode};
+use super::{Stage, on_every_board, on_one_board, stage::set_mode};
 use crate::support::env::wait_until;
 
-on_every_board!(
+on_every_board!(dead_conductor_is_listed_as_silent);
+
+on_one_board!(
     registry_shows_running_jobs_and_results,
     registry_shows_skipped_jobs_with_reasons,
-    dead_conductor_is_listed_as_silent,
     signal_makes_the_conductor_print_its_state,
 );
 

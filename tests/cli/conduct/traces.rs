@@ -4,10 +4,10 @@ use std::{collections::BTreeSet, fs};
 
 use serde_json::Value;
 
-use super::{Stage, on_every_board};
+use super::{Stage, on_one_board};
 use crate::support::env::wait_until;
 
-on_every_board!(attempts_are_linked_to_the_trace_of_the_posting);
+on_one_board!(attempts_are_linked_to_the_trace_of_the_posting);
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";
