@@ -81,4 +81,3 @@ mod shell_loops;
 mod terminal;
 mod untrusted_text;
 mod zookeeper;
-mod zookeeper_repair;

@@ -300,6 +300,10 @@ fn absent_server_is_waited_for_and_a_wrong_address_is_not() {
     server.kill();
     let watching = env.jobboard(&["watch", "--json"]).spawn();
     watching.says("retrying");
+    let impatient = env.jobboard(&["watch"]).spawn();
+    impatient.says("retrying");
+    impatient.signal(Signal::INT);
+    assert_eq!(impatient.ended().code, 130);
     server.start_again();
     watching.says("watching ");
     env.post("first");

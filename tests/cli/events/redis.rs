@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{Watched, count, is_full, kinds, watch};
 use crate::support::{
-    env::{Env, wait_until},
+    env::{Env, wait_until, words},
     servers::{Peer, Server},
 };
 
@@ -69,14 +69,7 @@ fn documented_rights_without_the_channel_suffice_to_wait_and_conduct() {
     let first = env.post("first");
     let waiting = env.jobboard(&["wait", "--empty", "--board", &eve]).spawn();
     waiting.says("sends no events");
-    let words = [
-        "conduct",
-        "--allow-any",
-        "--filter",
-        "name=cmd",
-        "--max-jobs",
-        "2",
-    ];
+    let words = words("conduct --allow-any --filter name=cmd --max-jobs 2");
     let conducting = env
         .jobboard(&[&words[..], &["--board", &eve]].concat())
         .spawn();

@@ -14,7 +14,7 @@ use crate::{
     interop::shared::Shared,
     support::{
         env::{Env, Running, SOON, comes_true, wait_until},
-        servers::{Peer, Server, ZooKeeper},
+        servers::{Host, Peer, Server, ZooKeeper},
     },
 };
 
@@ -56,17 +56,9 @@ fn followed(board: &BTreeMap<String, Value>, stream: &str, from: usize) -> BTree
     board
 }
 
-/// Performs several changes, by both clients if there are two.
-fn something_happens(env: &Env, peer: Option<&mut Peer>, name: &str) {
+/// Performs several changes, by both clients.
+fn something_happens(env: &Env, peer: &mut Peer, name: &str) {
     let ours = env.post(name);
-    let Some(peer) = peer else {
-        let other = env.post(name);
-        env.claim(&ours, "bob");
-        env.claim(&other, "ada");
-        let consume = ["consume", &other, "--who", "ada"];
-        env.jobboard(&consume).run().succeeded();
-        return;
-    };
     let post = json!({"do": "post", "name": name});
     let theirs = peer.request(&post).as_str().unwrap().to_owned();
     env.claim(&theirs, "ada");
@@ -93,29 +85,29 @@ fn fault_is_followed_by_a_resync_and_the_current_state_on_redis() {
     ];
     thread::scope(|scope| {
         for (fault, break_it) in faults {
-            scope.spawn(move || truth_after(fault, "", break_it));
+            scope.spawn(move || truth_after(fault, "", Server::start(), break_it));
         }
     });
 }
 
 #[test]
 fn fault_is_followed_by_a_resync_and_the_current_state_on_zookeeper() {
-    let faults: [(&str, &str, Fault<ZooKeeper>); 4] = [
-        ("restart", "", |it| it.server.process().start_again()),
+    type Start = fn() -> Option<ZooKeeper>;
+    let faults: [(&str, &str, Start, Fault<ZooKeeper>); 3] = [
         // An outage that a busy machine does not end early.
-        ("outage", "?session=4s", |it| {
+        ("outage", "?session=4s", ZooKeeper::start_own, |it| {
             it.server.process().stop();
             // The session ends within that time by any clock.
             thread::sleep(Duration::from_secs(6));
             it.server.process().start_again();
         }),
-        ("stop", "?session=4s", |it| {
+        ("stop", "?session=4s", Host::start, |it| {
             it.watching.signal(Signal::STOP);
             wait_until("the session has expired", || !it.server.is_watched());
             it.env.post("meanwhile");
             it.watching.signal(Signal::CONT);
         }),
-        ("meddling", "", |it| {
+        ("meddling", "", Host::start, |it| {
             let mut peer = Peer::on(&it.server).unwrap();
             let node = format!("{}/job0000000000", it.server.path());
             let posting = json!({"uuid": "00000000-0000-4000-8000-000000000000", "name": "new"});
@@ -124,22 +116,22 @@ fn fault_is_followed_by_a_resync_and_the_current_state_on_zookeeper() {
         }),
     ];
     thread::scope(|scope| {
-        for (fault, tail, break_it) in faults {
-            scope.spawn(move || truth_after(fault, tail, break_it));
+        for (fault, tail, start, break_it) in faults {
+            scope.spawn(move || truth_after(fault, tail, start(), break_it));
         }
     });
 }
 
-fn truth_after<H: EventSource>(fault: &str, tail: &str, break_it: Fault<H>) {
+fn truth_after<H: EventSource>(fault: &str, tail: &str, server: Option<H>, break_it: Fault<H>) {
     need!(Shared {
         env,
         mut peer,
         server,
-    } = H::alone().and_then(Shared::on));
+    } = server.and_then(Shared::on));
     env.post_many(20);
     let board = format!("{}{tail}", server.board());
     let watching = watch(&env, &["--board", &board]);
-    something_happens(&env, Some(&mut peer), "before");
+    something_happens(&env, &mut peer, "before");
     // The peer would reconnect slowly.
     drop(peer);
     let mut witness = Witness {
@@ -147,16 +139,11 @@ fn truth_after<H: EventSource>(fault: &str, tail: &str, break_it: Fault<H>) {
         server,
         watching,
     };
-    witness.expect_current_state_after(fault, break_it, |server| Peer::on(server));
+    witness.expect_current_state_after(fault, break_it);
 }
 
-impl<H> Witness<H> {
-    fn expect_current_state_after(
-        &mut self,
-        fault: &str,
-        break_it: Fault<H>,
-        peer: impl FnOnce(&H) -> Option<Peer>,
-    ) {
+impl<H: EventSource> Witness<H> {
+    fn expect_current_state_after(&mut self, fault: &str, break_it: Fault<H>) {
         wait_until("earlier events are reported", || {
             self.watching.stdout().contains("\"consumed\"")
         });
@@ -172,9 +159,9 @@ impl<H> Witness<H> {
         // repetition is harmless.
         let from = stream().lines().count();
         let known = listed(&self.env);
-        let mut peer = peer(&self.server);
+        let mut peer = Peer::on(&self.server).unwrap();
         for round in 0..3 {
-            something_happens(&self.env, peer.as_mut(), &format!("after-{round}"));
+            something_happens(&self.env, &mut peer, &format!("after-{round}"));
         }
         let last = self.env.post("last");
         wait_until("the last post is reported", || stream().contains(&last));
@@ -192,25 +179,4 @@ impl<H> Witness<H> {
         );
         assert_eq!(count(&stream(), "resync"), 1, "{fault}: {}", stream());
     }
-}
-
-#[test]
-fn slow_watcher_of_a_file_gets_a_resync_and_the_current_state() {
-    let env = Env::new();
-    env.post_many(20);
-    let watching = watch(&env, &[]);
-    something_happens(&env, None, "before");
-    let mut witness = Witness {
-        env,
-        server: (),
-        watching,
-    };
-    let falls_behind: Fault<()> = |it| {
-        it.watching.signal(Signal::STOP);
-        // More events than the queue holds.
-        it.env.post_many(11_000);
-        it.env.ok("trash --filter name=job-* --yes --force");
-        it.watching.signal(Signal::CONT);
-    };
-    witness.expect_current_state_after("a long pause", falls_behind, |()| None);
 }

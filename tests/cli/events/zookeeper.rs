@@ -1,15 +1,11 @@
 //! Events that are special to ZooKeeper.
 
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{Watched, kinds, kinds_in};
+use super::{Watched, kinds};
 use crate::{
     interop::shared::Shared,
-    support::{
-        env::{Env, wait_until},
-        servers::{Host, ZooKeeper},
-    },
+    support::servers::ZooKeeper,
 };
 
 /// Returns the node of the only job on the board.
@@ -33,6 +29,7 @@ fn unclaimable_job_is_not_waited_for() {
         .request(&json!({"do": "create", "path": lock, "data": "{}"}));
     let wait = ["wait", "--any", "--timeout", "300ms"];
     assert_eq!(watched.env.jobboard(&wait).run().code, 124);
+    watched.env.fails(6, "claim --next");
     let waiting = watched.env.jobboard(&["wait", "--any"]).spawn();
     watched.env.ok(format!("abandon {uuid} --force --yes"));
     assert!(waiting.ended().succeeded().starts_with(&uuid));
@@ -86,38 +83,6 @@ fn boards_with_a_common_trash_are_distinguished() {
             .iter()
             .all(|event| event["uuid"] == ours.as_str())
     );
-}
-
-#[test]
-fn unreachable_server_is_waited_for_at_the_start_and_later() {
-    need!(mut server = ZooKeeper::start_own());
-    let env = Env::new();
-    let url = format!("{}?session=1s", server.board());
-    env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
-    server.process().stop();
-    let watching = env.jobboard(&["watch", "--json"]).spawn();
-    watching.says("retrying");
-    // The user can interrupt it.
-    let impatient = env.jobboard(&["watch"]).spawn();
-    impatient.says("retrying");
-    impatient.signal(Signal::INT);
-    assert_eq!(impatient.ended().code, 130);
-    server.process().start_again();
-    watching.says("watching ");
-    env.post("first");
-    watching.prints(1);
-    server.process().stop();
-    wait_until("the outage is reported", || {
-        watching.stderr().matches("retrying").count() == 2
-    });
-    server.process().start_again();
-    watching.says("reconnected to");
-    watching.prints(2);
-    assert_eq!(kinds_in(&watching.stdout()), ["posted", "resync"]);
-    watching.signal(Signal::INT);
-    let run = watching.ended();
-    assert_eq!(run.code, 130);
-    assert_eq!(run.stderr.matches("retrying").count(), 2, "{run}");
 }
 
 #[test]

@@ -110,13 +110,7 @@ impl Env {
 
     /// Runs the program with words that are separated by spaces; single quotes keep spaces.
     pub(crate) fn run(&self, words: impl AsRef<str>) -> Outcome {
-        let mut words_and_quoted = words.as_ref().split('\'');
-        let mut words = Vec::new();
-        while let Some(plain) = words_and_quoted.next() {
-            words.extend(plain.split_whitespace());
-            words.extend(words_and_quoted.next());
-        }
-        self.jobboard(&words).run()
+        self.jobboard(&self::words(words.as_ref())).run()
     }
 
     /// Requires success, and returns standard output.
@@ -196,6 +190,17 @@ impl Env {
         database.busy_timeout(SOON).unwrap();
         database
     }
+}
+
+/// Returns the words of a command line; single quotes keep spaces.
+pub(crate) fn words(line: &str) -> Vec<&str> {
+    let mut plain_and_quoted = line.split('\'');
+    let mut words = Vec::new();
+    while let Some(plain) = plain_and_quoted.next() {
+        words.extend(plain.split_whitespace());
+        words.extend(plain_and_quoted.next());
+    }
+    words
 }
 
 pub(crate) fn names(listing: &Outcome) -> Vec<String> {

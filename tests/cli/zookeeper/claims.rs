@@ -68,30 +68,6 @@ fn manual_claim_is_shown_as_unlimited() {
 }
 
 #[test]
-fn a_claim_cannot_be_given_an_expiry() {
-    need!(mut shared = Shared::<ZooKeeper>::new());
-    let job = shared.post(Side::TaskFlow, "resize", "NORMAL", &json!({}));
-    let before = shared.everything();
-    let claim = ["claim", &job, "--expiry", "1h", "--json"];
-    let refused = shared.env.jobboard(&claim).run();
-    refused.failed(4);
-    let error = refused.error();
-    assert_eq!(error["kind"], "unsupported");
-    assert!(
-        error["hint"].as_str().unwrap().contains("--hold"),
-        "{error}"
-    );
-    assert_eq!(shared.everything(), before);
-    shared.does(Side::Jobboard, "claim", &job, "ada").unwrap();
-    let refused = shared
-        .env
-        .run(format!("extend {job} --expiry 1h --who ada --json"));
-    refused.failed(4);
-    assert_eq!(refused.error()["kind"], "unsupported");
-    shared.is(&job, "CLAIMED", Some("ada"));
-}
-
-#[test]
 fn peer_receives_posted_removed_and_restored_events() {
     need!(mut shared = Shared::<ZooKeeper>::new());
     let hears = |shared: &mut Shared<ZooKeeper>, kind: &str, job: &str, times: usize| {
@@ -147,7 +123,12 @@ fn invalid_locks_are_shown_and_released_by_force_only() {
         assert_eq!(shared.env.state(&other), "UNCLAIMED");
         let owner = shared.env.run(format!("owner {job}"));
         match state {
-            "CLAIMED" => assert!(owner.failed(4).contains("abandon --force"), "{owner}"),
+            "CLAIMED" => {
+                assert!(owner.failed(4).contains("abandon --force"), "{owner}");
+                let asked = shared.env.run(format!("consume {job} --force"));
+                let whose = "by an unreadable owner";
+                assert!(asked.failed(8).contains(whose), "{asked}");
+            }
             _ => _ = owner.failed(6),
         }
         let claim = ["claim", &job, "--json"];
@@ -164,22 +145,4 @@ fn invalid_locks_are_shown_and_released_by_force_only() {
         shared.does(Side::TaskFlow, "claim", &job, "ada").unwrap();
         shared.does(Side::TaskFlow, "consume", &job, "ada").unwrap();
     }
-}
-
-#[test]
-fn unclaimable_job_is_not_the_next() {
-    need!(mut shared = Shared::<ZooKeeper>::new());
-    for lock in ["{}", "ada"] {
-        let job = shared.post(Side::Jobboard, "stuck", "VERY_HIGH", &json!({}));
-        let node = node_of(&mut shared, &job);
-        shared
-            .server
-            .create(&mut shared.peer, &format!("{node}.lock"), lock);
-    }
-    let job = shared.post(Side::Jobboard, "resize", "LOW", &json!({}));
-    let next = ["claim", "--next", "-o", "uuid"];
-    assert_eq!(shared.env.jobboard(&next).run().posted(), job);
-    shared.env.jobboard(&next).run().failed(6);
-    let wait = [&next[..], &["--wait", "300ms"]].concat();
-    shared.env.jobboard(&wait).run().failed(124);
 }

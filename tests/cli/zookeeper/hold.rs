@@ -13,15 +13,13 @@ use crate::{
 };
 
 /// A held job, and its holder.
-pub(super) struct Held {
-    pub(super) job: String,
-    pub(super) node: String,
-    pub(super) owner: String,
-    pub(super) holder: Running,
+struct Held {
+    job: String,
+    holder: Running,
 }
 
 /// Posts a job and holds it under a session of this length.
-pub(super) fn hold(shared: &mut Shared<ZooKeeper>, lease: &str) -> Held {
+fn hold(shared: &mut Shared<ZooKeeper>, lease: &str) -> Held {
     let job = shared.post(Side::TaskFlow, "resize", "NORMAL", &json!({}));
     let node = node_of(shared, &job);
     let words = [
@@ -37,43 +35,7 @@ pub(super) fn hold(shared: &mut Shared<ZooKeeper>, lease: &str) -> Held {
     let lock = lock_of(shared, &node).unwrap();
     assert_eq!(lock["is_ephemeral"], true);
     assert_eq!(shared.env.show(&job)["lease"], "session");
-    Held {
-        job,
-        node,
-        owner,
-        holder,
-    }
-}
-
-#[test]
-fn interrupted_hold_ends_immediately() {
-    need!(mut shared = Shared::<ZooKeeper>::new());
-    for signal in [Signal::TERM, Signal::INT] {
-        // Such a long session would not end in time.
-        let held = hold(&mut shared, "1m");
-        held.holder.signal(signal);
-        held.holder.ended().succeeded();
-        assert_eq!(lock_of(&mut shared, &held.node), None);
-        shared.is(&held.job, "UNCLAIMED", None);
-        shared
-            .does(Side::TaskFlow, "claim", &held.job, "bob")
-            .unwrap();
-        shared
-            .does(Side::TaskFlow, "consume", &held.job, "bob")
-            .unwrap();
-    }
-}
-
-#[test]
-fn job_of_a_killed_holder_is_free_after_its_session() {
-    need!(mut shared = Shared::<ZooKeeper>::new());
-    let held = hold(&mut shared, "3s");
-    assert_eq!(held.holder.kill().code, 137);
-    assert_eq!(shared.ask_peer("owner", &held.job), held.owner);
-    wait_until("the session ends", || {
-        shared.ask_peer("state", &held.job) == "UNCLAIMED"
-    });
-    shared.is(&held.job, "UNCLAIMED", None);
+    Held { job, holder }
 }
 
 #[test]
@@ -123,4 +85,15 @@ fn command_of_a_claim_with_an_expired_session_ends() {
     let ended = running.ended();
     assert_eq!(ended.code, 125, "{ended}");
     shared.is(&job, "UNCLAIMED", None);
+}
+
+#[test]
+fn holder_reports_a_permanently_lost_server() {
+    need!(server = ZooKeeper::start_own());
+    need!(mut shared = Shared::on(server));
+    let held = hold(&mut shared, "2s");
+    shared.server.process().stop();
+    let ended = held.holder.ended();
+    assert_eq!(ended.code, 4, "{ended}");
+    assert!(ended.stderr.contains("the claim on the job"), "{ended}");
 }

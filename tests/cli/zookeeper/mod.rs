@@ -3,7 +3,6 @@
 mod claims;
 mod hold;
 mod nodes;
-mod outage;
 mod sharing;
 
 use serde_json::Value;

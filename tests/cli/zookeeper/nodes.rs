@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::on_board;
 use crate::{
+    conduct::Stage,
     interop::shared::{Shared, Side, pairs},
     support::servers::{Host, Location, ZooKeeper},
 };
@@ -20,46 +21,6 @@ fn oddity(case: &str) -> String {
     let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap();
     // The peer takes bytes that may be no text.
     hex.chunks(2).map(|pair| char::from(byte(pair))).collect()
-}
-
-#[test]
-fn unreadable_nodes_stay_and_affect_no_other() {
-    need!(mut shared = Shared::<ZooKeeper>::new());
-    let posted: BTreeSet<_> = shared.env.post_many(20).into_iter().collect();
-    let cases = [
-        "no uuid",
-        "priority unknown",
-        "empty object",
-        "empty data",
-        "not utf-8",
-    ];
-    for (number, case) in cases.into_iter().enumerate() {
-        let node = format!("job{:010}", 900 + number);
-        shared.server.create(&mut shared.peer, &node, &oddity(case));
-    }
-    let before = shared.everything();
-    for format in ["tsv", "jsonl"] {
-        let listed = shared.env.run(format!("list -o {format}"));
-        assert_eq!(listed.succeeded().lines().count(), 25, "{listed}");
-        assert_eq!(listed.stdout.matches("MALFORMED").count(), 5, "{listed}");
-    }
-    shared.env.ok("ping");
-    assert_eq!(shared.everything(), before);
-    let claimed: BTreeSet<_> = (0..3)
-        .map(|_| shared.env.run("claim --next -o uuid").posted())
-        .collect();
-    assert!(claimed.is_subset(&posted));
-    // They make TaskFlow fail until an operator deletes them.
-    shared.peer.ask(&json!({"do": "list"})).unwrap_err();
-    let malformed = ["list", "--state", "malformed", "--json"];
-    let malformed = shared.env.jobboard(&malformed).run().json();
-    for record in malformed.as_array().unwrap() {
-        let key = format!("key:{}", record["key"].as_str().unwrap());
-        let show = shared.env.run(format!("show '{key}' --json"));
-        assert!(show.json()["problem"].is_string());
-        shared.env.ok(format!("consume '{key}' --force --yes"));
-    }
-    assert_eq!(shared.jobs().len(), 20);
 }
 
 #[test]
@@ -132,30 +93,6 @@ fn foreign_nodes_are_no_jobs() {
         );
     }
     shared.is(&job, "UNCLAIMED", None);
-}
-
-#[test]
-fn reading_creates_no_node() {
-    need!(server = ZooKeeper::start());
-    // TaskFlow creates a board by reading it, so it uses another one.
-    need!(mut shared = Shared::<ZooKeeper>::new());
-    let url = server.board();
-    for words in [
-        &["list"][..],
-        &["list", "--trash"],
-        &["ping"],
-        &["conductors"],
-    ] {
-        let words = [&["--board", &url], words].concat();
-        let run = shared.env.jobboard(&words).run();
-        run.succeeded();
-        if words[2] != "conductors" {
-            assert_ne!(run.stderr, "", "{words:?}");
-        }
-    }
-    let top = json!({"do": "nodes", "path": server.top()});
-    let missing = shared.peer.ask(&top).unwrap_err();
-    assert!(missing.starts_with("NoNodeError"), "{missing}");
 }
 
 #[test]
@@ -255,4 +192,36 @@ fn jobs_with_the_same_uuid_are_named_by_their_keys() {
     assert_eq!(run(&["list", "--count"]).stdout, "1\n");
     assert_eq!(shared.env.state(&uuid), "UNCLAIMED");
     assert_eq!(run(&["doctor", "--only", "uuid-mismatch"]).code, 0);
+}
+
+#[test]
+fn board_is_no_broken_record_of_its_parent() {
+    need!(stage = Stage::zookeeper());
+    let (env, server) = (&stage.env, stage.zookeeper_board().unwrap());
+    env.post("resize");
+    env.ok("consume @0 --force --yes");
+    let parent = format!("zk://127.0.0.1:{}{}", server.port(), server.top());
+    let on_parent = |words: &[&str]| env.jobboard(&[words, &["--board", &parent]].concat()).run();
+    assert!(on_parent(&["list"]).succeeded().contains("MALFORMED"));
+    for verb in ["trash", "consume"] {
+        let forced = on_parent(&[verb, "--filter", "state=MALFORMED", "--force", "--yes"]);
+        let why = "the parent node of another board";
+        assert!(forced.failed(4).contains(why), "{forced}");
+    }
+    // The same board as before, which was used once.
+    let listed = env.run("list");
+    assert_eq!((listed.succeeded(), listed.stderr.as_str()), ("", ""));
+    env.post("again");
+}
+
+#[test]
+fn unused_board_differs_from_its_neighbour_in_the_trash() {
+    need!(stage = Stage::zookeeper());
+    let (env, server) = (&stage.env, stage.zookeeper_board().unwrap());
+    env.post("resize");
+    env.trash("@0");
+    let mistyped = format!("zk://127.0.0.1:{}{}/job", server.port(), server.top());
+    let list = env.jobboard(&["list", "--board", &mistyped]).run();
+    list.succeeded();
+    assert!(list.stderr.contains("no job was ever posted"), "{list}");
 }
