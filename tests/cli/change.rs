@@ -13,7 +13,7 @@ use crate::{
         hostile::sha256,
     },
     support::{
-        env::{Env, wait_until},
+        env::{Env, wait_until, words},
         servers::{Host, Peer, Server, ZooKeeper},
     },
 };
@@ -54,15 +54,8 @@ fn change_edits_the_chosen_parts_and_nothing_else() {
         let before = boards.dumped(&board);
         let change = |words: &[&str]| boards.run(&board, &[&["change"][..], words].concat());
         let uuid = |at: usize| before[at]["uuid"].as_str().unwrap();
-        let report = change(&[
-            uuid(1),
-            "--priority",
-            "very_high",
-            "--reason",
-            "now",
-            "--json",
-        ])
-        .json();
+        let urgent = words("--priority very_high --reason now --json");
+        let report = change(&[&[uuid(1)], &urgent[..]].concat()).json();
         assert_eq!(
             (&report["done"], &report["name"]),
             (&json!("changed"), &json!("low"))
@@ -116,31 +109,29 @@ fn change_edits_the_chosen_parts_and_nothing_else() {
 #[test]
 fn impossible_changes_leave_the_job_unchanged() {
     let boards = Boards::new();
-    for kind in boards.kinds() {
-        let board = boards.another(kind);
-        fill(&boards, &board);
-        let before = boards.dumped(&board);
-        let uuid = |at: usize| before[at]["uuid"].as_str().unwrap();
-        let change = |words: &[&str]| boards.run(&board, &[&["change"][..], words].concat());
-        let claimed = change(&[uuid(4), "--priority", "LOW"]);
-        assert!(claimed.failed(4).contains("claimed by ada"), "{claimed}");
-        let large = format!("{{\"x\":\"{}\"}}", "x".repeat(1 << 20));
-        fs::write(boards.env.file("large"), large).unwrap();
-        change(&[uuid(5), "--details", "@large"]).failed(2);
-        for words in [
-            &[][..],
-            &["--priority", "URGENT"],
-            &["--name", ""],
-            &["--details", "[]"],
-            &["--set", "x"],
-        ] {
-            change(&[&[uuid(5)][..], words].concat()).failed(2);
-        }
-        assert_eq!(boards.dumped(&board), before);
-        let two = change(&[uuid(4), uuid(5), "--priority", "LOW"]);
-        assert_eq!(two.code, 7, "{two}");
-        assert_eq!(boards.dumped(&board)[5]["priority"], "LOW");
+    let board = boards.another("embedded");
+    fill(&boards, &board);
+    let before = boards.dumped(&board);
+    let uuid = |at: usize| before[at]["uuid"].as_str().unwrap();
+    let change = |words: &[&str]| boards.run(&board, &[&["change"][..], words].concat());
+    let claimed = change(&[uuid(4), "--priority", "LOW"]);
+    assert!(claimed.failed(4).contains("claimed by ada"), "{claimed}");
+    let large = format!("{{\"x\":\"{}\"}}", "x".repeat(1 << 20));
+    fs::write(boards.env.file("large"), large).unwrap();
+    change(&[uuid(5), "--details", "@large"]).failed(2);
+    for words in [
+        &[][..],
+        &["--priority", "URGENT"],
+        &["--name", ""],
+        &["--details", "[]"],
+        &["--set", "x"],
+    ] {
+        change(&[&[uuid(5)][..], words].concat()).failed(2);
     }
+    assert_eq!(boards.dumped(&board), before);
+    let two = change(&[uuid(4), uuid(5), "--priority", "LOW"]);
+    assert_eq!(two.code, 7, "{two}");
+    assert_eq!(boards.dumped(&board)[5]["priority"], "LOW");
 }
 
 #[test]
@@ -198,8 +189,8 @@ fn unknown_parts_of_a_posting_keep_their_bytes() {
             continue;
         }
         let (from, to) = (boards.another(kind), boards.another(kind));
-        boards.run(&from, &["post", "a", "n:=1"]).succeeded();
-        boards.run(&from, &["dump", "it"]).succeeded();
+        boards.ok(&from, "post a n:=1");
+        boards.ok(&from, "dump it");
         let mut record = records(&boards.env, "it").remove(0);
         let mut raw = BASE64.decode(record["raw"].as_str().unwrap()).unwrap();
         let odd: &[u8] = match kind {
@@ -220,19 +211,10 @@ fn unknown_parts_of_a_posting_keep_their_bytes() {
             "end": true, "jobs": 1, "trash": 0, "malformed": 0, "sha256": sha256(&boards, &body),
         });
         fs::write(boards.env.file("odd"), format!("{body}{end}\n")).unwrap();
-        boards.run(&to, &["load", "odd"]).succeeded();
+        boards.ok(&to, "load odd");
         let job = record["uuid"].as_str().unwrap();
-        let words = [
-            "change",
-            job,
-            "--priority",
-            "LOW",
-            "--name",
-            "b",
-            "--set",
-            "m=2",
-        ];
-        boards.run(&to, &words).succeeded();
+        let change = format!("change {job} --priority LOW --name b --set m=2");
+        boards.run(&to, &words(&change)).succeeded();
         let now = boards.dumped(&to).remove(0);
         let raw = BASE64.decode(now["raw"].as_str().unwrap()).unwrap();
         assert!(raw.ends_with(odd), "{kind}: {raw:?}");
@@ -277,19 +259,10 @@ fn taskflow_reads_it<H: Host>(server: Option<H>) {
     let (board, job) = (server.board(), posted.as_str().unwrap());
     let watch = ["watch", "--json", "--event", "restored", "--count", "1"];
     let mut watch = boards.on(&board, &watch).spawn();
-    let words = [
-        "change",
-        job,
-        "--priority",
-        "HIGH",
-        "--set",
-        "b=2",
-        "--reason",
-        "why",
-    ];
+    let change = format!("change {job} --priority HIGH --set b=2 --reason why");
     // The listener may start late.
     wait_until("it is reported", || {
-        let changed = boards.run(&board, &words);
+        let changed = boards.run(&board, &words(&change));
         assert!(changed.stderr.contains("Python services"), "{changed}");
         watch.has_ended()
     });

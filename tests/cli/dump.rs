@@ -32,30 +32,15 @@ pub(crate) fn fill(boards: &Boards, board: &str) {
         "text": "héllo ☃", "none": null, "deep": [{"a": [1, -2, 3.5]}], "exact": 95.590_019_048_695_07,
         "large": u64::MAX, "small": i64::MIN, "long": "x".repeat(3000),
     });
-    let post = [
-        "post",
-        "rich",
-        "--priority",
-        "VERY_HIGH",
-        "--details",
-        &details.to_string(),
-    ];
-    run(&post).succeeded();
+    let details = details.to_string();
+    let rich = ["post", "rich", "--priority", "VERY_HIGH"];
+    run(&[&rich[..], &["--details", &details]].concat()).succeeded();
     run(&["post", "low", "--priority", "LOW"]).succeeded();
     let book = "bóok:00000000-0000-4000-8000-000000000001";
     run(&["post", "with-book", "--book", book, "--unique", "once"]).succeeded();
     let failed = run(&["post", "failed"]).posted();
-    let claim = [
-        "claim",
-        &failed,
-        "--retry-delay",
-        "1h",
-        "--",
-        "sh",
-        "-c",
-        "exit 3",
-    ];
-    assert_eq!(run(&claim).code, 3);
+    let claim = ["claim", &failed, "--retry-delay", "1h"];
+    run(&[&claim[..], &["--", "sh", "-c", "exit 3"]].concat()).failed(3);
     let claimed = run(&["post", "claimed"]).posted();
     run(&["claim", &claimed, "--who", "ada"]).succeeded();
     for name in ["thrown", "thrown-too"] {
@@ -129,8 +114,8 @@ fn dump_and_load_preserve_jobs_between_all_boards() {
             assert_eq!(boards.dumped(&board), after);
             // And back to a board of the first kind.
             let back = boards.another(from);
-            boards.run(&board, &["dump", "back"]).succeeded();
-            boards.run(&back, &["load", "back"]).succeeded();
+            boards.ok(&board, "dump back");
+            boards.ok(&back, "load back");
             are_alike(
                 &before,
                 &boards.dumped(&back),
@@ -146,9 +131,9 @@ fn loaded_jobs_can_be_performed_and_restored() {
     for kind in boards.kinds() {
         let from = boards.another(KINDS[0]);
         fill(&boards, &from);
-        boards.run(&from, &["dump", "it"]).succeeded();
+        boards.ok(&from, "dump it");
         let board = boards.another(kind);
-        boards.run(&board, &["load", "it"]).succeeded();
+        boards.ok(&board, "load it");
         // The copies are unclaimed, and failed jobs are still delayed.
         for name in ["rich", "with-book", "claimed", "last", "low"] {
             let next = ["claim", "--next", "--", "sh", "-c", "echo $JOBBOARD_NAME"];
@@ -156,9 +141,7 @@ fn loaded_jobs_can_be_performed_and_restored() {
             assert_eq!(performed.succeeded(), format!("{name}\n"));
         }
         assert_eq!(boards.run(&board, &["claim", "--next"]).code, 6);
-        boards
-            .run(&board, &["restore", "--name", "thrown*", "--yes"])
-            .succeeded();
+        boards.ok(&board, "restore --name thrown* --yes");
         let new = boards.run(&board, &["post", "new"]).posted();
         let names = boards
             .run(&board, &["list", "-o", "jsonl", "--sort", "sequence"])
@@ -184,9 +167,9 @@ fn taskflow_reads_loaded_jobs_from<H: Host>(server: Option<H>) {
     for kind in boards.kinds() {
         let from = boards.another(kind);
         fill(&boards, &from);
-        boards.run(&from, &["dump", "it"]).succeeded();
+        boards.ok(&from, "dump it");
         let board = server.board();
-        boards.run(&board, &["load", "it"]).succeeded();
+        boards.ok(&board, "load it");
         let before = records(&boards.env, "it");
         let listed = peer.request(&json!({"do": "list"}));
         let listed = listed.as_array().unwrap();
@@ -202,9 +185,7 @@ fn taskflow_reads_loaded_jobs_from<H: Host>(server: Option<H>) {
             peer.request(&json!({"do": "claim", "uuid": job, "who": "py"}));
             peer.request(&json!({"do": "consume", "uuid": job, "who": "py"}));
         }
-        boards
-            .run(&board, &["purge", "--name", "*", "--yes"])
-            .succeeded();
+        boards.ok(&board, "purge --name * --yes");
         assert_eq!(boards.run(&board, &["list", "--count"]).succeeded(), "0\n");
     }
 }
@@ -220,139 +201,87 @@ fn taskflow_on_zookeeper_reads_loaded_jobs() {
 }
 
 #[test]
-fn loaded_jobs_keep_their_numbers_if_the_board_has_none_greater() {
-    let boards = Boards::new();
-    for kind in boards.kinds() {
-        let (from, to) = (boards.another(kind), boards.another(kind));
-        for name in ["a", "b", "c", "d"] {
-            boards.run(&from, &["post", name]).succeeded();
-        }
-        boards
-            .run(&from, &["dump", "it", "--filter", "name!=a"])
-            .succeeded();
-        boards.run(&to, &["post", "x"]).succeeded();
-        boards.run(&to, &["post", "y"]).succeeded();
-        boards.run(&to, &["load", "it"]).succeeded();
-        let after = boards.dumped(&to);
-        let names: Vec<_> = after
-            .iter()
-            .map(|it| it["name"].as_str().unwrap())
-            .collect();
-        assert_eq!(names, ["x", "y", "b", "c", "d"], "{kind}");
-        let mut numbers: Vec<_> = after
-            .iter()
-            .map(|it| it["sequence"].as_i64().unwrap())
-            .collect();
-        assert!(numbers.is_sorted());
-        numbers.dedup();
-        assert_eq!(numbers.len(), 5, "{kind}");
-    }
-}
-
-#[test]
 fn fresh_load_resets_attempts() {
     let boards = Boards::new();
-    for kind in boards.kinds() {
-        let (from, to) = (boards.another(kind), boards.another(kind));
-        fill(&boards, &from);
-        boards.run(&from, &["dump", "it"]).succeeded();
-        boards
-            .run(&to, &["load", "it", "--fresh", "--filter", "attempts>0"])
-            .succeeded();
-        let jobs = boards.run(&to, &["list", "--json"]).json();
-        assert_eq!(jobs.as_array().unwrap().len(), 1);
-        let job = &jobs[0];
-        let facts = (&job["name"], &job["attempts"], &job["not_before"]);
-        assert_eq!(facts, (&json!("failed"), &json!(0), &Value::Null));
-        assert_eq!(job["failures"][0]["exit_code"], 3);
-    }
+    let (from, to) = (boards.another("embedded"), boards.another("embedded"));
+    fill(&boards, &from);
+    boards.ok(&from, "dump it");
+    boards.ok(&to, "load it --fresh --filter attempts>0");
+    let jobs = boards.run(&to, &["list", "--json"]).json();
+    assert_eq!(jobs.as_array().unwrap().len(), 1);
+    let job = &jobs[0];
+    let facts = (&job["name"], &job["attempts"], &job["not_before"]);
+    assert_eq!(facts, (&json!("failed"), &json!(0), &Value::Null));
+    assert_eq!(job["failures"][0]["exit_code"], 3);
 }
 
 #[test]
 fn repeated_load_skips_jobs_that_ended_meanwhile() {
     let boards = Boards::new();
-    for kind in boards.kinds() {
-        let (from, to) = (boards.another(kind), boards.another(kind));
-        for name in ["done", "purged", "waiting"] {
-            boards.run(&from, &["post", name]).succeeded();
-        }
-        boards.run(&from, &["dump", "it"]).succeeded();
-        boards.run(&to, &["load", "it"]).succeeded();
-        boards
-            .run(&to, &["consume", "--name", "done", "--force", "--yes"])
-            .succeeded();
-        boards
-            .run(&to, &["trash", "--name", "purged", "--force", "--yes"])
-            .succeeded();
-        boards
-            .run(&to, &["purge", "--name", "purged", "--yes"])
-            .succeeded();
-        let again = boards.run(&to, &["load", "it"]);
-        again.succeeded();
-        let expected = "1 job already ended on this board; skipped (--again loads them)";
-        assert!(again.stderr.contains(expected), "{again:?}");
-        assert!(
-            again
-                .stderr
-                .contains("posted: 1, to the trash: 0, already there: 1"),
-            "{again:?}"
-        );
-        boards.run(&to, &["load", "it", "--again"]).succeeded();
-        assert_eq!(boards.dumped(&to).len(), 3);
+    let (from, to) = (boards.another("embedded"), boards.another("embedded"));
+    for name in ["done", "purged", "waiting"] {
+        boards.ok(&from, format!("post {name}"));
     }
+    boards.ok(&from, "dump it");
+    boards.ok(&to, "load it");
+    boards.ok(&to, "consume --name done --force --yes");
+    boards.ok(&to, "trash --name purged --force --yes");
+    boards.ok(&to, "purge --name purged --yes");
+    let again = boards.run(&to, &["load", "it"]);
+    again.succeeded();
+    let expected = "1 job already ended on this board; skipped (--again loads them)";
+    assert!(again.stderr.contains(expected), "{again:?}");
+    assert!(
+        again
+            .stderr
+            .contains("posted: 1, to the trash: 0, already there: 1"),
+        "{again:?}"
+    );
+    boards.ok(&to, "load it --again");
+    assert_eq!(boards.dumped(&to).len(), 3);
 }
 
 #[test]
 fn dry_run_prints_the_plan_without_effect() {
     let boards = Boards::new();
-    for kind in boards.kinds() {
-        let (from, to) = (boards.another(kind), boards.another(kind));
-        fill(&boards, &from);
-        boards.run(&from, &["dump", "it"]).succeeded();
-        let dry = ["load", "it", "--dry-run", "--read-only", "-o", "jsonl"];
-        let outcome = boards.run(&to, &dry);
-        outcome.succeeded();
-        assert!(
-            outcome.values().iter().all(|it| it["done"] == "would-post"),
-            "{outcome:?}"
-        );
-        assert_eq!(outcome.values().len(), 8);
-        assert_eq!(boards.dumped(&to).len(), 0);
-        assert_eq!(boards.run(&to, &["load", "it", "--read-only"]).code, 8);
-    }
+    let (from, to) = (boards.another("embedded"), boards.another("embedded"));
+    fill(&boards, &from);
+    boards.ok(&from, "dump it");
+    let dry = ["load", "it", "--dry-run", "--read-only", "-o", "jsonl"];
+    let outcome = boards.run(&to, &dry);
+    outcome.succeeded();
+    assert!(
+        outcome.values().iter().all(|it| it["done"] == "would-post"),
+        "{outcome:?}"
+    );
+    assert_eq!(outcome.values().len(), 8);
+    assert_eq!(boards.dumped(&to).len(), 0);
+    assert_eq!(boards.run(&to, &["load", "it", "--read-only"]).code, 8);
 }
 
 #[test]
 fn different_job_with_the_same_uuid_is_kept_and_reported() {
     let boards = Boards::new();
-    for from in boards.kinds() {
-        for to in boards.kinds() {
-            let (one, other) = (boards.another(from), boards.another(to));
-            let uuid = "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b";
-            boards
-                .run(&one, &["post", "a", "--uuid", uuid, "n:=1"])
-                .succeeded();
-            boards.run(&one, &["post", "b"]).succeeded();
-            boards
-                .run(&other, &["post", "a", "--uuid", uuid, "n:=2"])
-                .succeeded();
-            boards.run(&one, &["dump", "it"]).succeeded();
-            for location in ["board", "trash"] {
-                if location == "trash" {
-                    boards
-                        .run(&other, &["trash", uuid, "--force", "--yes"])
-                        .succeeded();
-                }
-                let loaded = boards.run(&other, &["load", "it"]);
-                assert_eq!(loaded.code, 7, "{loaded:?}");
-                assert!(
-                    loaded.stderr.contains("a different job with this uuid"),
-                    "{loaded:?}"
-                );
-                let job = boards.run(&other, &["show", uuid, "--json"]).json();
-                assert_eq!(job["details"], json!({"n": 2}));
+    for [from, to] in boards.pairs() {
+        let (one, other) = (boards.another(from), boards.another(to));
+        let uuid = "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b";
+        boards.ok(&one, format!("post a --uuid {uuid} n:=1"));
+        boards.ok(&one, "post b");
+        boards.ok(&other, format!("post a --uuid {uuid} n:=2"));
+        boards.ok(&one, "dump it");
+        for location in ["board", "trash"] {
+            if location == "trash" {
+                boards.ok(&other, format!("trash {uuid} --force --yes"));
             }
-            assert_eq!(boards.dumped(&other).len(), 2);
+            let loaded = boards.run(&other, &["load", "it"]);
+            assert_eq!(loaded.code, 7, "{loaded:?}");
+            assert!(
+                loaded.stderr.contains("a different job with this uuid"),
+                "{loaded:?}"
+            );
+            let job = boards.run(&other, &["show", uuid, "--json"]).json();
+            assert_eq!(job["details"], json!({"n": 2}));
         }
+        assert_eq!(boards.dumped(&other).len(), 2);
     }
 }

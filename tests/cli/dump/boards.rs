@@ -8,7 +8,8 @@ use std::{
 use serde_json::Value;
 
 use crate::support::{
-    env::{Env, Invocation, Outcome},
+    env::{Env, Invocation, Outcome, words},
+    needs::is_full,
     servers::{Host, Peer, Server, ZooKeeper},
 };
 
@@ -39,6 +40,32 @@ impl Boards {
             _ => true,
         };
         KINDS.into_iter().filter(can_be_had).collect()
+    }
+
+    /// Returns pairs of kinds: each is a source once and a target once; in a full run, all pairs.
+    pub(crate) fn pairs(&self) -> Vec<[&'static str; 2]> {
+        let kinds = self.kinds();
+        let mut pairs: Vec<_> = (kinds.iter())
+            .flat_map(|from| kinds.iter().map(|to| [*from, *to]))
+            .collect();
+        if !is_full() {
+            let next = kinds.iter().cycle().skip(1);
+            pairs = kinds
+                .iter()
+                .zip(next)
+                .map(|(from, to)| [*from, *to])
+                .collect();
+        }
+        pairs
+    }
+
+    /// Posts jobs named by their numbers.
+    pub(crate) fn post_many(&self, board: &str, count: usize) {
+        let lines: String = (0..count)
+            .map(|number| format!("{{\"name\":\"job-{number}\"}}\n"))
+            .collect();
+        let post = self.on(board, &["post", "--from", "-"]);
+        post.stdin(lines).run().succeeded();
     }
 
     pub(crate) fn redis(&self) -> &Server {
@@ -90,6 +117,13 @@ impl Boards {
 
     pub(crate) fn run(&self, board: &str, words: &[&str]) -> Outcome {
         self.on(board, words).run()
+    }
+
+    /// Requires success of a command line without quotes, and returns standard output.
+    #[track_caller]
+    pub(crate) fn ok(&self, board: &str, line: impl AsRef<str>) -> String {
+        let run = self.run(board, &words(line.as_ref()));
+        run.succeeded().to_owned()
     }
 
     /// Returns the records of a dump of a board.

@@ -1,7 +1,7 @@
 //! Interrupted loads that are repeated.
 
 use super::boards::Boards;
-use crate::support::env::{Env, wait_until};
+use crate::support::env::wait_until;
 
 const JOBS: usize = 4000;
 
@@ -14,15 +14,7 @@ fn is_identical_after_kills(boards: &Boards, board: &str) {
         });
         run.kill();
     }
-    boards.run(board, &["load", "it"]).succeeded();
-}
-
-fn post_many(env: &Env, url: &str) {
-    let lines: String = (0..JOBS)
-        .map(|number| format!("{{\"name\":\"job-{number}\",\"details\":{{\"n\":{number}}}}}\n"))
-        .collect();
-    let words = ["--board", url, "post", "--from", "-"];
-    env.jobboard(&words).stdin(lines).run().succeeded();
+    boards.ok(board, "load it");
 }
 
 #[test]
@@ -30,8 +22,8 @@ fn killed_load_can_be_repeated() {
     let boards = Boards::new();
     for kind in boards.kinds() {
         let (from, to) = (boards.another(kind), boards.another(kind));
-        post_many(&boards.env, &boards.url(&from));
-        boards.run(&from, &["dump", "it"]).succeeded();
+        boards.post_many(&from, JOBS);
+        boards.ok(&from, "dump it");
         is_identical_after_kills(&boards, &to);
         let (before, after) = (boards.dumped(&from), boards.dumped(&to));
         assert_eq!((before.len(), after.len()), (JOBS, JOBS), "{kind}");

@@ -173,9 +173,9 @@ fn stored_bytes_that_contradict_the_record_are_refused() {
     let boards = Boards::new();
     for kind in boards.kinds() {
         let (from, to) = (boards.another(kind), boards.another(kind));
-        boards.run(&from, &["post", "one", "n:=1"]).succeeded();
-        boards.run(&from, &["post", "two", "n:=2"]).succeeded();
-        boards.run(&from, &["dump", "it"]).succeeded();
+        boards.ok(&from, "post one n:=1");
+        boards.ok(&from, "post two n:=2");
+        boards.ok(&from, "dump it");
         let [one, two] = records(&boards.env, "it").try_into().unwrap();
         let mut forged = one.clone();
         forged["raw"] = two["raw"].clone();
@@ -210,7 +210,7 @@ fn unreadable_records_can_be_copied_to_the_same_kind_of_board() {
         return;
     }
     let (from, to) = (boards.another("redis"), boards.another("redis"));
-    boards.run(&from, &["post", "good"]).succeeded();
+    boards.ok(&from, "post good");
     for location in ["listings", "trash"] {
         let key = format!("{from}:{location}");
         boards.redis().run_with(
@@ -218,7 +218,7 @@ fn unreadable_records_can_be_copied_to_the_same_kind_of_board() {
             b"\x81\xff\x00garbage",
         );
     }
-    boards.run(&from, &["dump", "it"]).succeeded();
+    boards.ok(&from, "dump it");
     let text = fs::read_to_string(boards.env.file("it")).unwrap();
     assert!(text.contains("\"malformed\":2"), "{text}");
     let left_out = boards.run(&to, &["load", "it"]);
@@ -249,9 +249,7 @@ fn unreadable_records_can_be_copied_to_the_same_kind_of_board() {
 fn dump_file_is_private_and_complete() {
     let boards = Boards::new();
     let board = boards.another("embedded");
-    boards
-        .run(&board, &["post", "secret", "password=x"])
-        .succeeded();
+    boards.ok(&board, "post secret password=x");
     let report = boards.run(&board, &["dump", "it", "--json"]).json();
     assert_eq!(report["jobs"], 1);
     let facts = fs::metadata(boards.env.file("it")).unwrap();

@@ -50,9 +50,7 @@ fn listed_jobs_can_be_posted_and_ended_ones_cannot() {
         .succeeded();
     assert_eq!(boards.dumped(&to).len(), 6);
     let job = boards.run(&from, &["post", "done"]).posted();
-    boards
-        .run(&from, &["consume", &job, "--force", "--yes"])
-        .succeeded();
+    boards.ok(&from, format!("consume {job} --force --yes"));
     let past = boards.run(&from, &["list", "--history", "-o", "jsonl"]);
     for words in [&["post", "--from", "-"][..], &["load", "-"]] {
         let refused = boards.on(&to, words).stdin(past.succeeded()).run();
@@ -69,7 +67,7 @@ fn listed_jobs_can_be_posted_and_ended_ones_cannot() {
     let line = json!({"name": "x", "details": null, "size": 9, "raw": "e30="}).to_string();
     let refused = boards.on(&to, &["post", "--from", "-"]).stdin(line).run();
     assert!(refused.stderr.contains("too large"), "{refused:?}");
-    boards.run(&from, &["dump", "it"]).succeeded();
+    boards.ok(&from, "dump it");
     let refused = boards.run(&to, &["post", "--from", "it"]);
     assert!(
         refused

@@ -69,12 +69,8 @@ fn post(boards: &Boards, (one, other): (&str, &str), jobs: usize) {
     let uuid = |number: usize| format!("1f0c9a58-8f0e-4d0a-8a43-{number:012x}");
     for number in 0..jobs / 10 {
         let job = uuid(number);
-        boards
-            .run(other, &["post", "old", "--uuid", &job])
-            .succeeded();
-        boards
-            .run(other, &["consume", &job, "--force", "--yes"])
-            .succeeded();
+        boards.ok(other, format!("post old --uuid {job}"));
+        boards.ok(other, format!("consume {job} --force --yes"));
     }
     let line = |number: usize| match number < jobs / 10 {
         true => format!("{{\"name\":\"job\",\"uuid\":\"{}\"}}\n", uuid(number)),
