@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{
     conduct::{Stage, on_every_board, set_mode},
     support::{
-        env::{Env, Outcome, wait_until},
+        env::{Env, Outcome, wait_until, words},
         needs,
         proxy::ProxyMode,
         servers::Server,
@@ -196,14 +196,7 @@ fn first_line_summarises_and_the_others_list_commands() {
     assert!(run.code == 1 && run.stdout.starts_with(nothing), "{run}");
     let jobs = env.post_many(4);
     env.trash(&jobs[0]);
-    let words = [
-        "-w",
-        "trashed=0",
-        "-c",
-        "unclaimed=2",
-        "-c",
-        "oldest_unclaimed=@1h:",
-    ];
+    let words = words("-w trashed=0 -c unclaimed=2 -c oldest_unclaimed=@1h:");
     let mut run = check(&env, &words);
     run.stdout = without_times(&run.stdout);
     insta::assert_snapshot!(run, @"
@@ -266,13 +259,12 @@ fn every_failure_has_a_monitoring_exit_code() {
         (2, "check --board zk://127.0.0.1:1/a --op-timeout 1s"),
         (0, "check --help"),
     ] {
-        let words: Vec<_> = line.split(' ').collect();
-        let run = env.jobboard(&words).run();
+        let run = env.run(line);
         assert_eq!((run.code, run.stderr.as_str()), (code, ""), "{line}: {run}");
         let state = ["Report the health", "", "CRITICAL - ", "UNKNOWN - "][code as usize];
         assert!(run.stdout.starts_with(state), "{line}: {run}");
         if code > 0 {
-            let run = env.jobboard(&[&words[..], &["--json"]].concat()).run();
+            let run = env.run(format!("{line} --json"));
             let report: Value = serde_json::from_str(&run.stdout).unwrap();
             assert_eq!((run.code, &report["code"]), (code, &json!(code)), "{run}");
         }
@@ -347,14 +339,7 @@ fn icinga_accepts_every_number_and_the_definitions() {
     }
     let env = Env::new();
     env.post_many(3);
-    let words = [
-        "-w",
-        "oldest_unclaimed=1h",
-        "-c",
-        "unclaimed=~:9",
-        "-c",
-        "trashed=@5:6",
-    ];
+    let words = words("-w oldest_unclaimed=1h -c unclaimed=~:9 -c trashed=@5:6");
     let run = check(&env, &words);
     let (_, perfdata) = run.succeeded().trim_end().split_once(" | ").unwrap();
     let icinga = |words: &[&str]| env.program(std::path::Path::new("icinga2"), words).run();

@@ -49,9 +49,7 @@ fn is_empty(env: &Env) {
 
 fn jobs_of_dead_conductors_are_taken_over<S>(env: Env, _server: S) {
     let own = env.post("own");
-    let drill = env
-        .jobboard(&["drill", "--yes", "--lease", "2s", "--json"])
-        .run();
+    let drill = env.run("drill --yes --lease 2s --json");
     let report = drill.json();
     assert_eq!(report["finished"], 12, "{drill}");
     for kind in ["crash", "stop"] {
@@ -76,9 +74,7 @@ fn jobs_of_dead_conductors_are_taken_over<S>(env: Env, _server: S) {
 fn interrupted_drill_leaves_nothing<S>(env: Env, _server: S) {
     let drill = env.jobboard(&["drill", "--yes", "--lease", "60s"]).spawn();
     wait_until("a job of the drill is claimed", || {
-        let claimed = env
-            .jobboard(&["list", "--state", "claimed", "-o", "uuid"])
-            .run();
+        let claimed = env.run("list --state claimed -o uuid");
         !claimed.stdout.is_empty()
     });
     drill.signal(rustix::process::Signal::INT);
@@ -109,8 +105,6 @@ fn drill_asks_first() {
     env.post("own");
     let refused = env.jobboard(&["drill"]).run();
     assert!(refused.failed(8).contains("--yes"), "{refused}");
-    env.jobboard(&["drill", "--yes", "--read-only"])
-        .run()
-        .failed(8);
+    env.run("drill --yes --read-only").failed(8);
     assert_eq!(env.names(), ["own"]);
 }

@@ -297,10 +297,7 @@ fn initially_full_disk_is_reported() {
     // The write ends when the disk is full.
     let _ = fs::write(&filler, vec![0; 2 << 20]);
     let url = format!("sqlite:{}", disk.0.join("board.db").display());
-    let post = || {
-        env.jobboard(&["post", "a", "--board", &url, "--json"])
-            .run()
-    };
+    let post = || env.run(format!("post a --board {url} --json"));
     let refused = post();
     refused.failed(1);
     let message = refused.error()["message"].to_string();

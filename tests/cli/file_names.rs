@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
 
 use rustix::process::{Signal, geteuid};
 
-use crate::support::env::{Env, Outcome, wait_until};
+use crate::support::env::{Env, Outcome, wait_until, words};
 
 /// A board whose file gets a second name.
 struct Named {
@@ -171,15 +171,7 @@ fn hard_link_backup_is_usable_once_the_log_is_empty() {
 fn name_keeps_its_log_after_a_crash() {
     let named = Named::new();
     named.empty_log("one.db");
-    let words = [
-        "claim",
-        "@1",
-        "--board",
-        "sqlite:one.db",
-        "--",
-        "sleep",
-        "600",
-    ];
+    let words = words("claim @1 --board sqlite:one.db -- sleep 600");
     let claim = named.env.jobboard(&words).spawn();
     wait_until("the job is claimed", || {
         let run = named.run("one.db", &["show", "@1", "--json"]);

@@ -22,8 +22,7 @@ impl Guarded {
         let env = Env::new();
         let board = env.root().join("shared/board.db");
         let url = format!("sqlite:{}", board.display());
-        env.jobboard(&["post", "resize", "--create", "--board", &url])
-            .run()
+        env.run(format!("post resize --create --board {url}"))
             .succeeded();
         // Other users may have no access to the build directory.
         let program = env.root().join("jobboard");
@@ -63,10 +62,7 @@ impl Guarded {
             set_mode(&file.unwrap().path(), 0o644);
         }
         let url = format!("sqlite:{}", self.board.display());
-        let listed = self
-            .env
-            .jobboard(&["list", "--json", "--board", &url])
-            .run();
+        let listed = self.env.run(format!("list --json --board {url}"));
         assert_eq!(names(&listed), ["resize"]);
         assert_eq!(listed.json()[0]["state"], "UNCLAIMED");
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     conduct::{Stage, on_every_board, on_one_board},
     support::{
-        env::{Outcome, wait_until},
+        env::{Outcome, wait_until, words},
         tmux::Pane,
     },
 };
@@ -23,7 +23,6 @@ on_every_board!(
 on_one_board!(
     actor_and_reason_of_a_forced_action_are_recorded,
     earlier_action_is_not_taken_for_the_cause_of_the_end,
-    post_with_wait_reports_the_end,
     conductors_write_history_that_filters_can_select,
     job_consumed_as_failed_counts_as_failed,
     final_failure_is_reported_the_same_by_every_runner,
@@ -52,15 +51,9 @@ fn each_end_looks_the_same_everywhere(stage: &Stage) {
     };
     command(&done, &[], "true").succeeded();
     command(&failed, &["--on-failure", "consume"], "exit 3").failed(3);
-    let trash = [
-        "trash",
-        "--force",
-        "--yes",
-        &purged,
-        "--reason",
-        "of no use",
-    ];
-    run(stage, &trash).succeeded();
+    stage
+        .env
+        .ok(format!("trash --force --yes {purged} --reason 'of no use'"));
     stage.env.ok(format!("purge --yes {purged}"));
     let listed = history(stage, &[]);
     let ends = [
@@ -131,15 +124,8 @@ fn actor_and_reason_of_a_forced_action_are_recorded(stage: &Stage) {
 fn earlier_action_is_not_taken_for_the_cause_of_the_end(stage: &Stage) {
     let job = stage.env.post("resize");
     stage.env.claim(&job, "ada");
-    let free = [
-        "abandon",
-        "--force",
-        &job,
-        "--reason",
-        "ada is ill",
-        "--yes",
-    ];
-    run(stage, &[&free[..], &["--who", "olga"]].concat()).succeeded();
+    let free = format!("abandon --force {job} --reason 'ada is ill' --yes --who olga");
+    stage.env.ok(free);
     stage.env.claim(&job, "ben");
     stage.env.ok(format!("consume {job} --who ben"));
     let listed = stage.env.run("list --history -o table");
@@ -152,15 +138,7 @@ fn earlier_action_is_not_taken_for_the_cause_of_the_end(stage: &Stage) {
     let shown = shown.succeeded();
     let earlier = shown.lines().find(|line| line.starts_with("earlier"));
     assert!(earlier.unwrap().contains("olga, abandoned "), "{shown}");
-    let freed = [
-        "--event",
-        "abandoned",
-        "--event",
-        "consumed",
-        "--count",
-        "2",
-        "--json",
-    ];
+    let freed = words("--event abandoned --event consumed --count 2 --json");
     let events = run(stage, &[&["watch", "--since", "1h"], &freed[..]].concat()).values();
     let by: Vec<_> = events.iter().map(|it| (&it["event"], &it["by"])).collect();
     let (abandoned, consumed) = (json!("abandoned"), json!("consumed"));
@@ -170,26 +148,6 @@ fn earlier_action_is_not_taken_for_the_cause_of_the_end(stage: &Stage) {
     );
     let wrong = stage.env.run("list --history --filter outcome=bogus");
     assert!(wrong.failed(2).contains("consumed, failed, purged"));
-}
-
-fn post_with_wait_reports_the_end(stage: &Stage) {
-    let posting = stage.env.jobboard(&["post", "resize", "--wait"]).spawn();
-    wait_until("it is posted", || !stage.env.names().is_empty());
-    let claim = [
-        "claim",
-        "--next",
-        "--on-failure",
-        "consume",
-        "--",
-        "sh",
-        "-c",
-        "exit 7",
-    ];
-    run(stage, &claim).failed(7);
-    let posted = posting.ended();
-    assert_eq!(posted.code, 9, "{posted:?}");
-    let why = "resize was removed and recorded as failed; last failure: exit 7";
-    assert!(posted.stderr.contains(why), "{}", posted.stderr);
 }
 
 fn job_consumed_as_failed_counts_as_failed(stage: &Stage) {
@@ -241,13 +199,7 @@ fn final_failure_is_reported_the_same_by_every_runner(stage: &Stage) {
     stage.env.post("two");
     run(stage, &[&["claim", "--next"], &fail[..]].concat()).failed(7);
     stage.env.ok("post three -- sh -c 'exit 7'");
-    let conduct = [
-        "conduct",
-        "--drain",
-        "--allow-any",
-        "--on-failure",
-        "consume",
-    ];
+    let conduct = words("conduct --drain --allow-any --on-failure consume");
     run(stage, &conduct);
     let listed = history(stage, &[]);
     assert_eq!(listed.len(), 3);
@@ -313,14 +265,7 @@ fn conductors_write_history_that_filters_can_select(stage: &Stage) {
     for (name, script) in [("good", "true"), ("bad", "exit 4")] {
         run(stage, &["post", name, "--", "sh", "-c", script]).succeeded();
     }
-    let words = [
-        "conduct",
-        "--drain",
-        "--allow-any",
-        "--on-failure",
-        "consume",
-        "-j2",
-    ];
+    let words = words("conduct --drain --allow-any --on-failure consume -j2");
     run(stage, &words);
     let names = |filter: &str| {
         let jobs = history(stage, &["--filter", filter]);

@@ -327,15 +327,8 @@ fn octavia_board_behind_sentinels_is_found() {
     // A single Sentinel cannot reach a quorum of two.
     let url = format!("redis-sentinel://127.0.0.1:{}/mymaster/0", sentinel.port());
     let objects = || {
-        let words = [
-            "doctor",
-            "--only",
-            "server-unreachable",
-            "--json",
-            "--board",
-            &url,
-        ];
-        let run = Env::new().jobboard(&words).run();
+        let doctor = "doctor --only server-unreachable --json --board";
+        let run = Env::new().run(format!("{doctor} {url}"));
         let report: Value = serde_json::from_str(&run.stdout).unwrap();
         report["problems"].to_string()
     };

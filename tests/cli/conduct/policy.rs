@@ -273,10 +273,7 @@ fn own_command_runs_for_each_job_with_its_details() {
     ];
     assert_eq!(stage.log(), expected);
     assert_eq!(stage.env.names(), ["other"]);
-    let absent = stage
-        .env
-        .jobboard(&["conduct", "--drain", "--", "./nowhere"])
-        .run();
+    let absent = stage.env.run("conduct --drain -- ./nowhere");
     let message = absent.failed(2);
     assert!(message.contains("nowhere not found"), "{message}");
     let both = ["conduct", "--allow-any", "--", "true"];

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs};
 use serde_json::Value;
 
 use super::{Stage, on_one_board};
-use crate::support::env::wait_until;
+use crate::support::env::{wait_until, words};
 
 on_one_board!(attempts_are_linked_to_the_trace_of_the_posting);
 
@@ -28,13 +28,7 @@ fn attempts_are_linked_to_the_trace_of_the_posting(stage: &Stage) {
     let plain = stage.post("plain", "echo \"<$TRACEPARENT>\" > plain");
     assert_eq!(env.show(&plain)["details"].get("traceparent"), None);
 
-    let words = [
-        "--otlp-file",
-        "spans.jsonl",
-        "--retry-delay",
-        "1ms",
-        "--drain",
-    ];
+    let words = words("--otlp-file spans.jsonl --retry-delay 1ms --drain");
     let conducted = stage.conduct(&words).env("TRACEPARENT", parent()).run();
     conducted.succeeded();
     let text = fs::read_to_string(env.file("spans.jsonl")).unwrap();
@@ -121,15 +115,9 @@ fn claimed_command_continues_the_trace() {
     let stage = Stage::embedded().unwrap();
     let post = stage.env.jobboard(&["post", "a", "--trace"]);
     post.env("TRACEPARENT", parent()).run().posted();
-    let claim = [
-        "claim",
-        "--next",
-        "--",
-        "sh",
-        "-c",
-        "echo $TRACEPARENT > log",
-    ];
-    stage.env.jobboard(&claim).run().succeeded();
+    stage
+        .env
+        .ok("claim --next -- sh -c 'echo $TRACEPARENT > log'");
     let printed = stage.log().remove(0);
     assert!(
         printed.starts_with("00-") && !printed.contains(TRACE),

@@ -265,9 +265,7 @@ fn fix_of_each_problem_acts_on_its_own_jobs_only() {
     }
     assert_eq!(super::command(joined)[1..], ["list", "--problem", "failed"]);
     assert_eq!(joined["fix"]["risk"], Value::Null, "{joined}");
-    let fixed = env
-        .jobboard(&["doctor", "--fix", "--yes", "--only", "failed"])
-        .run();
+    let fixed = env.run("doctor --fix --yes --only failed");
     assert_eq!(fixed.code, 7, "{fixed}");
     assert_eq!(findings(&env, "failed").len(), 3, "{fixed}");
 }

@@ -9,15 +9,9 @@ fn shared_configuration_files_are_reported() {
     let password = config.with_file_name("pw");
     fs::write(&password, "secret").unwrap();
     let found = |code: &str| {
-        let words = [
-            "--board",
-            "a",
-            "--only",
-            code,
-            "--password-file",
-            "../config/jobboard/pw",
-        ];
-        let run = doctor(&env, &words);
+        let run = env.run(format!(
+            "doctor --json --board a --only {code} --password-file ../config/jobboard/pw"
+        ));
         let report: Value = serde_json::from_str(&run.stdout).unwrap();
         report["problems"].as_array().unwrap().len()
     };

@@ -3,7 +3,10 @@
 use serde_json::json;
 
 use super::{Stage, explain, is};
-use crate::support::{env::wait_until, servers::Peer};
+use crate::{
+    doctor::findings,
+    support::{env::wait_until, servers::Peer},
+};
 
 #[test]
 fn unreadable_record_on_an_embedded_board_is_explained() {
@@ -79,7 +82,7 @@ fn blocking_node_and_unreadable_lock_are_explained_on_zookeeper() {
 }
 
 #[test]
-fn unrenewed_claim_is_explained_and_a_single_delay_is_not() {
+fn unrenewed_claim_is_explained_and_reported_and_a_single_delay_is_not() {
     need!(stage = Stage::redis());
     let server = stage.redis_server().unwrap();
     let job = stage.post("long", "touch log; sleep 600");
@@ -90,6 +93,8 @@ fn unrenewed_claim_is_explained_and_a_single_delay_is_not() {
     short();
     let explanation = is(&stage, &job, "claim-not-renewed");
     assert_eq!(explanation.value["will_run"], false);
+    short();
+    assert_eq!(findings(&stage.env, "claim-not-renewed").len(), 1);
     conductor.signal(rustix::process::Signal::CONT);
     wait_until("it is renewed", || {
         explain(&stage, &job).verdict() == "running"
@@ -106,10 +111,12 @@ fn unrenewed_claim_is_explained_on_an_embedded_board() {
     let sooner = "UPDATE job SET expires_boot = expires_boot - 21000";
     stage.env.database().execute_batch(sooner).unwrap();
     is(&stage, &job, "claim-not-renewed");
+    assert_eq!(findings(&stage.env, "claim-not-renewed").len(), 1);
     conductor.signal(rustix::process::Signal::CONT);
     wait_until("it is renewed", || {
         explain(&stage, &job).verdict() == "running"
     });
+    assert_eq!(findings(&stage.env, "claim-not-renewed").len(), 0);
 }
 
 #[test]

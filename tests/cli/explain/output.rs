@@ -29,48 +29,13 @@ fn table_output_begins_with_the_verdict() {
 }
 
 #[test]
-fn json_has_a_fixed_set_of_keys() {
-    let env = Env::new();
-    let job = env.post("resize");
-    let run = env.run(format!("explain {job} --json"));
-    assert_eq!(run.code, 4, "{run}");
-    let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
-    let keys = |value: &serde_json::Value| {
-        let object = value.as_object().unwrap();
-        object.keys().cloned().collect::<Vec<_>>().join(" ")
-    };
-    assert_eq!(keys(&report), "job name verdict will_run findings unseen");
-    let finding = &report["findings"][0];
-    assert_eq!(
-        keys(finding),
-        "code severity summary jobs since examples impact evidence fix"
-    );
-    assert_eq!(keys(&finding["evidence"][0]), "what value at");
-    assert_eq!(keys(&finding["fix"]), "risk text command");
-}
-
-#[test]
-fn each_code_has_a_section() {
-    let help = Env::new().run("help troubleshooting");
-    let codes = "ready backing-off retries-exhausted no-conductor no-matching-conductor invalid-command conductor-refuses \
-                 waiting running unsettled-job claim-never-expires owner-dead claim-expires-soon claim-not-renewed broken-lock unreadable-record unreadable-sidecar \
-                 breaks-peers uuid-mismatch trashed ended unknown-job unfinished-move blocks-posters flow-without-claim \
-                 clock-skew unavailable excessive-delay unreadable-entry";
-    for code in codes.split(' ') {
-        assert!(help.stdout.lines().any(|line| line == code), "{code}");
-    }
-}
-
-#[test]
 fn foreign_names_are_escaped_and_several_jobs_are_separated() {
     let env = Env::new();
     let job = env.post("resize");
     let evil = "UPDATE job SET name = 'evil' || char(27) || '[31m'";
     env.database().execute(evil, []).unwrap();
     let unknown = "00000000-0000-4000-8000-000000000000";
-    let run = env
-        .jobboard(&["explain", &job, unknown, "-o", "table"])
-        .run();
+    let run = env.run(format!("explain {job} {unknown} -o table"));
     assert_eq!(run.code, 4, "{run}");
     assert!(!run.stdout.contains('\u{1b}'), "{run}");
     assert!(run.stdout.contains("unknown-job"), "{run}");

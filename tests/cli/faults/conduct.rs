@@ -30,7 +30,7 @@ use super::{random, size};
 use crate::{
     conduct::{Stage, on_every_board},
     support::{
-        env::{Running, SOON, comes_true, wait_until},
+        env::{Running, SOON, comes_true, wait_until, words},
         manager::Manager,
         process::{self, Tag, is_alive},
     },
@@ -120,15 +120,7 @@ fn killed_conductor_ends_its_commands_and_the_jobs_run_again(stage: &Stage) {
     let script = alone(&format!("[ -e may-end ] || sleep {}", tag.text()));
     let jobs = stage.post_many(3, &script);
     let mut lost = 0;
-    let conduct = [
-        "-j3",
-        "--lease",
-        "2s",
-        "--max-attempts",
-        "1000",
-        "--retry-delay",
-        "10ms",
-    ];
+    let conduct = words("-j3 --lease 2s --max-attempts 1000 --retry-delay 10ms");
     for time in 1..=times {
         let conductor = stage.start(&conduct);
         wait_until("all run", || tag.sleepers().len() == 3);
@@ -288,15 +280,7 @@ fn many_postponing_jobs_all_finish(stage: &Stage) {
     let script = "echo x >> tries.$JOBBOARD_JOB; [ $(wc -l < tries.$JOBBOARD_JOB) -ge 4 ] || exit 75; \
                   echo done >> log";
     stage.post_many(count, script);
-    let conduct = [
-        "--drain",
-        "-j8",
-        "--max-attempts",
-        "1",
-        "--retry-delay",
-        "20ms",
-        "-q",
-    ];
+    let conduct = words("--drain -j8 --max-attempts 1 --retry-delay 20ms -q");
     let mut conductor = stage.conduct(&conduct).spawn();
     finishes(&mut conductor, SOON * 2);
     conductor.ended().succeeded();

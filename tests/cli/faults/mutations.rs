@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{random, size};
-use crate::support::env::{Env, Outcome, Running, SOON, comes_true, wait_until};
+use crate::support::env::{Env, Outcome, Running, SOON, comes_true, wait_until, words};
 
 /// The limit of requests per second for all waiting commands on an unchanged board.
 const BUSY: f64 = 20.0;
@@ -130,14 +130,7 @@ fn meet(env: &Env, job: &str) {
         ends(env, words);
     }
     // Unrunnable jobs need no retry.
-    let drain = [
-        "conduct",
-        "--allow-any",
-        "--drain",
-        "-j2",
-        "--max-attempts",
-        "1",
-    ];
+    let drain = words("conduct --allow-any --drain -j2 --max-attempts 1");
     let drained = ends(env, &drain);
     assert!([0, 7].contains(&drained.code), "{}", drained.stderr);
     assert!(

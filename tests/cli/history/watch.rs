@@ -9,8 +9,8 @@ fn watch_can_begin_with_past_events(stage: &Stage) {
     let failed = stage.env.post("failed");
     let purged = stage.env.post("purged");
     run(stage, &["claim", &done, "--", "true"]).succeeded();
-    let words = ["--on-failure", "consume", "--", "false"];
-    run(stage, &[&["claim", failed.as_str()], &words[..]].concat()).failed(1);
+    let consume = ["--on-failure", "consume", "--", "false"];
+    run(stage, &[&["claim", failed.as_str()], &consume[..]].concat()).failed(1);
     run(stage, &["trash", "--force", "--yes", &purged]).succeeded();
     run(stage, &["purge", "--yes", &purged, "--reason", "too old"]).succeeded();
     stage.env.post("waiting");
@@ -48,14 +48,7 @@ fn watch_can_begin_with_past_events(stage: &Stage) {
         (&json!("posted"), &json!("later"))
     );
     // A filter selects among them.
-    let words = [
-        "--filter",
-        "outcome=failed",
-        "--event",
-        "consumed",
-        "--count",
-        "1",
-    ];
-    let only = run(stage, &[&watch[..], &words[..]].concat());
+    let select = words("--filter outcome=failed --event consumed --count 1");
+    let only = run(stage, &[&watch[..], &select].concat());
     assert_eq!(only.json()["name"], "failed");
 }

@@ -8,7 +8,7 @@ use super::shared::{SIDES, Shared};
 use crate::{
     conduct::set_mode,
     support::{
-        env::{Env, Outcome, Running, wait_until},
+        env::{Env, Outcome, Running, wait_until, words},
         servers::Server,
     },
 };
@@ -59,15 +59,7 @@ fn start_conductor(env: &Env) -> Running {
         fs::write(directory.join(name), script).unwrap();
         set_mode(&directory.join(name), 0o755);
     }
-    let words = [
-        "conduct",
-        "--handlers",
-        "handlers",
-        "--name",
-        "night",
-        "--jobs",
-        "2",
-    ];
+    let words = words("conduct --handlers handlers --name night --jobs 2");
     let conductor = env.jobboard(&words).spawn();
     wait_until("it performs two jobs", || {
         let report = env.json("conductors --json");
@@ -104,17 +96,8 @@ fn plant(shared: &mut Shared<Server>) -> Vec<Planted> {
     add("failed", &spent);
     let postponed = post(shared, "backup", &none, 3);
     for job in &postponed {
-        let words = [
-            "claim",
-            job,
-            "--retry-delay",
-            "1h",
-            "--retry-max",
-            "1h",
-            "--",
-            "false",
-        ];
-        run(&shared.env, &words).failed(1);
+        let fail = format!("claim {job} --retry-delay 1h --retry-max 1h -- false");
+        shared.env.fails(1, fail);
     }
     add("backing-off", &postponed);
     let foreign = post(shared, "resize", &none, 4);

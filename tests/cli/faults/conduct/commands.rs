@@ -87,8 +87,7 @@ fn manual_claim_with_a_lost_reply_is_unknown_and_named(remote: &Remote) {
         remote
             .stage
             .env
-            .jobboard(&["trash", "--force", "--yes", &job])
-            .run()
+            .run(format!("trash --force --yes {job}"))
             .succeeded();
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     conduct::Stage,
     faults::size,
     support::{
-        env::{Running, wait_until},
+        env::{Running, wait_until, words},
         process::{Tag, no_echo},
         proxy::{Proxy, ProxyMode},
     },
@@ -187,14 +187,7 @@ fn recovers_and_ends(stage: &Stage, conductor: Running, proxy: &Proxy) {
 fn ends_without_a_reply(opened: Option<(Stage, Way)>, word: fn(&Way) -> &'static str, code: u8) {
     need!((stage, way) = opened);
     for round in 1..=size(10, 1) {
-        let words = [
-            "--lease",
-            "3s",
-            "--op-timeout",
-            "1s",
-            "--retry-delay",
-            "10ms",
-        ];
+        let words = words("--lease 3s --op-timeout 1s --retry-delay 10ms");
         let (conductor, proxy) = start(&stage, &words);
         proxy.set_at(word(&way), ProxyMode::Silent);
         let script = alone(&format!("[ $JOBBOARD_ATTEMPT -gt 1 ] || exit {code}"));

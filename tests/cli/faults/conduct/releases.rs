@@ -3,7 +3,11 @@
 use std::path::Path;
 
 use super::{alone, each_ran_once, finishes};
-use crate::{conduct::Stage, faults::size, support::env::SOON};
+use crate::{
+    conduct::Stage,
+    faults::size,
+    support::env::{SOON, words},
+};
 
 /// `scripts/faults releases` builds the other release. Without one this test has nothing to compare.
 #[test]
@@ -15,14 +19,7 @@ fn two_releases_share_a_board() {
         need!(stage = stage());
         let count = size(2_000, 60);
         let jobs = stage.post_many(count, &alone("sleep 0.01"));
-        let drain = [
-            "conduct",
-            "--allow-any",
-            "--drain",
-            "-j4",
-            "--output",
-            "discard",
-        ];
+        let drain = words("conduct --allow-any --drain -j4 --output discard");
         let other = |_| stage.env.program(Path::new(&other), &drain).spawn();
         let ours = |_| stage.env.jobboard(&drain).spawn();
         let crowd: Vec<_> = (0..2).map(other).chain((0..2).map(ours)).collect();
