@@ -1,10 +1,6 @@
 //! Connections: unusable ones are named in one line, and moved servers are followed.
 
-use std::{
-    net::TcpListener,
-    path::Path,
-    time::Instant,
-};
+use std::{net::TcpListener, path::Path, time::Instant};
 
 use crate::{
     redis::denied,
