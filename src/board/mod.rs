@@ -64,7 +64,7 @@ pub(crate) struct Capabilities {
     pub(crate) has_expiring_claims: bool,
     /// Whether a lease ends one term after the server last heard from the session of its client.
     ///
-    /// After a failover this is the contact before the last confirmed one.
+    /// A new leader may not know of the last confirmed contact, so callers count from the one before.
     pub(crate) has_session_leases: bool,
     /// Whether [`Board::conductors`] also returns the conductors of TaskFlow itself.
     pub(crate) lists_peer_conductors: bool,
@@ -119,9 +119,9 @@ pub(crate) struct ClaimRules {
     pub(crate) is_attempt: bool,
     /// How many of the claimed jobs start immediately.
     ///
-    /// The others wait for their turn. Their claims count as attempts while they last, and permanently once an
-    /// attempt has a result. A claim that expires first does not count. To keep the count growing, the job is then
-    /// postponed for every claimant.
+    /// The others wait for their turn, and their claims become attempts once they have a result. A job whose claim
+    /// expired before that is not claimed ahead again, or its attempts might never be counted: it is postponed by
+    /// [`NOT_AHEAD`] for every claimant.
     pub(crate) at_once: usize,
     /// Whether to skip postponed jobs. False when the job was requested by name.
     pub(crate) respects_not_before: bool,

@@ -5,8 +5,8 @@ use chrono::{DateTime, Utc};
 
 use super::{BoardError, ClaimRules, NOT_AHEAD, Result, wire::sidecar::Sidecar};
 use crate::job::{
-    Aftermath, Authority, Claimant, Claimed, Decision, ExpectedState, Failure, Fence, Holding,
-    JobChange, Location, Owner, Restore, Settlement,
+    Authority, Claimant, Claimed, Decision, ExpectedState, Failure, Fence, Holding, JobChange,
+    Location, Owner, Restore, Settlement,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -91,36 +91,25 @@ pub(super) fn permit_settlement(held: Option<&Holding>, settlement: &Settlement)
 
 impl Sidecar {
     pub(super) fn settle(&mut self, settlement: &Settlement) {
-        match &settlement.decision {
-            Decision::Abandon(aftermath) | Decision::Trash(aftermath) => self.record(aftermath),
-            Decision::Consume => {}
-            Decision::Spent(failure) => {
-                self.add_failure(failure);
-                self.uncount();
-            }
-            Decision::GiveUp(failure) => self.add_failure(failure),
+        let decision = &settlement.decision;
+        if let Some(failure) = decision.failure() {
+            self.add_failure(failure);
         }
-        self.not_before = settlement.decision.not_before().or(self.not_before);
+        let counts = decision.counts();
+        if !counts.attempt {
+            self.uncount();
+        }
+        let postponed = u32::from(counts.postponement);
+        self.postponed = self.postponed.saturating_add(postponed);
+        self.not_before = decision.not_before().or(self.not_before);
         if settlement.audit.is_some() {
             self.audit.clone_from(&settlement.audit);
         }
     }
 
-    fn record(&mut self, aftermath: &Aftermath) {
-        match aftermath {
-            Aftermath::None => {}
-            Aftermath::Failed { failure, .. } => self.add_failure(failure),
-            Aftermath::Postponed { .. } => {
-                self.uncount();
-                self.postponed = self.postponed.saturating_add(1);
-            }
-            Aftermath::Interrupted => self.uncount(),
-        }
-    }
-
     /// Returns the record of a restored or retried job: attempts start from zero unless they are to be kept.
     ///
-    /// On the board, the job must be delayed or counted.
+    /// On the board, a job is refused that is not delayed and has no counts that this would reset.
     pub(super) fn restored(self, restore: &Restore, now: DateTime<Utc>) -> Result<Self> {
         let keeps_attempts = restore.change == JobChange::Continue;
         let is_in_the_way = || self.clone().history().is_in_the_way(now, keeps_attempts);

@@ -186,7 +186,8 @@ pub(crate) struct AuditEntry {
     pub(crate) reason: Option<String>,
 }
 
-/// Reads a stored time. The scripts on Redis know no other form, and neither leap seconds nor more than nine decimals.
+/// Reads a stored time. Like the scripts on Redis, it accepts only this form, without leap seconds and with at most nine
+/// decimals.
 pub(crate) fn sortable_time<'de, D: Deserializer<'de>>(
     reader: D,
 ) -> Result<Option<DateTime<Utc>>, D::Error> {

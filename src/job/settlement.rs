@@ -75,6 +75,22 @@ impl Decision {
         }
     }
 
+    pub(crate) fn counts(&self) -> AttemptCounts {
+        let (attempt, postponement) = match self {
+            Self::Abandon(aftermath) | Self::Trash(aftermath) => match aftermath {
+                Aftermath::None | Aftermath::Failed { .. } => (true, false),
+                Aftermath::Postponed { .. } => (false, true),
+                Aftermath::Interrupted => (false, false),
+            },
+            Self::Consume | Self::GiveUp(_) => (true, false),
+            Self::Spent(_) => (false, false),
+        };
+        AttemptCounts {
+            attempt,
+            postponement,
+        }
+    }
+
     pub(crate) fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Abandon(Aftermath::Failed { failure, .. })
@@ -84,6 +100,14 @@ impl Decision {
             Self::Abandon(_) | Self::Trash(_) | Self::Consume => None,
         }
     }
+}
+
+/// What counts when an attempt ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AttemptCounts {
+    /// Whether the attempt, counted when it was claimed, stays counted.
+    pub(crate) attempt: bool,
+    pub(crate) postponement: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

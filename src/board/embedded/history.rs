@@ -20,15 +20,16 @@ use crate::{
 /// How many old entries are dropped together.
 const ENTRIES_PER_TRIM: i64 = 64;
 
+pub(super) struct Exit<'a> {
+    pub(super) departure: Departure,
+    pub(super) has_succeeded: bool,
+    /// All its failures, if the last one is not stored yet.
+    pub(super) failures: Option<&'a Vec<Failure>>,
+    pub(super) audit: Option<&'a AuditEntry>,
+}
+
 impl Change<'_> {
-    /// Takes how the job departed and whether it succeeded, and all its failures if the last one is not stored yet.
-    pub(super) fn put_ended(
-        &self,
-        sequence: i64,
-        (departure, has_succeeded): (Departure, bool),
-        failures: Option<&Vec<Failure>>,
-        audit: Option<&AuditEntry>,
-    ) -> rusqlite::Result<()> {
+    pub(super) fn put_ended(&self, sequence: i64, exit: &Exit<'_>) -> rusqlite::Result<()> {
         if self.history == 0 {
             return Ok(());
         }
@@ -40,14 +41,8 @@ impl Change<'_> {
             "failures",
             "remark",
         ];
-        let [
-            uuid,
-            name,
-            book_name,
-            book_uuid,
-            stored_failures,
-            stored_audit,
-        ] = texts.map(|column| self.bounded(column));
+        let [uuid, name, book_name, book_uuid, failures, audit] =
+            texts.map(|column| self.bounded(column));
         self.run(
             &format!(
                 "INSERT INTO past (ended_on, outcome, succeeded, sequence, uuid, name, priority,
@@ -55,17 +50,16 @@ impl Change<'_> {
                                    postponed, failures, first_claimed_on, remark)
                  SELECT ?2, ?3, ?4, sequence, {uuid}, {name}, priority, created_on, {book_name},
                         {book_uuid}, claimed_on, min(attempts + ahead, 4294967295), postponed,
-                        coalesce(?5, {stored_failures}), first_claimed_on,
-                        coalesce(?6, {stored_audit})
+                        coalesce(?5, {failures}), first_claimed_on, coalesce(?6, {audit})
                  FROM job WHERE sequence = ?1"
             ),
             params![
                 sequence,
                 self.now.wall,
-                departure.name(),
-                has_succeeded,
-                failures.map(as_json),
-                audit.map(as_json),
+                exit.departure.name(),
+                exit.has_succeeded,
+                exit.failures.map(as_json),
+                exit.audit.map(as_json),
             ],
         )?;
         let last = self.last_id();

@@ -10,19 +10,19 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim is served",
         "board/redis/write/scripts/claim.lua",
         &[],
-        "e5e934fa",
+        "0daf4864",
     ),
     (
         "a renewal is served",
         "board/redis/write/scripts/renew.lua",
         &[],
-        "7f575755",
+        "2c348318",
     ),
     (
         "a settlement is served",
         "board/redis/write/scripts/settle.lua",
         &[],
-        "03956d78",
+        "2a07ba57",
     ),
     (
         "owner and claim of the job",
@@ -46,7 +46,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/zookeeper/write/settle.rs",
         &["settle_one", "permitted", "settling"],
-        "dba01c1c",
+        "c3a216f2",
     ),
     (
         "a claim or a renewal is served",
@@ -58,7 +58,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/embedded/write/settle.rs",
         &["settle"],
-        "efc10207",
+        "0c33a43e",
     ),
     (
         "a claim or a settlement is permitted",

@@ -49,7 +49,10 @@ impl Change<'_> {
             let place = if location == 0 { "board" } else { "trash" };
             return Err(BoardError::Exists { uuid, place }.into());
         }
-        self.insert(draft, Some(former))?;
+        if self.insert(draft, Some(former))? == 0 {
+            let place = "board";
+            return Err(BoardError::Exists { uuid, place }.into());
+        }
         let posted = self.posted(draft, claimant, ClaimRules::BY_HAND)?;
         if claimant.is_some() {
             // The transfer is not the first claim of the job.

@@ -4,7 +4,7 @@ use super::StepResult;
 use crate::{
     board::{
         EventKind, Settled,
-        embedded::{read::record::failures_of, store::transaction::Change},
+        embedded::{history::Exit, read::record::failures_of, store::transaction::Change},
         rules::permit_settlement,
     },
     job::{Decision, Failure, Location, Settlement},
@@ -33,9 +33,14 @@ impl Change<'_> {
                 EventKind::Trashed
             }
             Decision::Consume | Decision::GiveUp(_) => {
-                if let Some(end) = settlement.departure() {
-                    let failures = settlement.decision.failure().map(|_| &side.failures);
-                    self.put_ended(sequence, end, failures, settlement.audit.as_ref())?;
+                if let Some((departure, has_succeeded)) = settlement.departure() {
+                    let exit = Exit {
+                        departure,
+                        has_succeeded,
+                        failures: settlement.decision.failure().map(|_| &side.failures),
+                        audit: settlement.audit.as_ref(),
+                    };
+                    self.put_ended(sequence, &exit)?;
                 }
                 if let Some(commit) = &settlement.commit {
                     self.put_move(commit)?;

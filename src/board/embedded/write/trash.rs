@@ -8,6 +8,7 @@ use crate::{
     board::{
         BoardError, EventKind, Result, Settled,
         embedded::{
+            history::Exit,
             read::record::{RowJob, priority_number},
             store::transaction::Change,
         },
@@ -98,10 +99,15 @@ impl Change<'_> {
 
     pub(crate) fn purge(&self, purge: &Purge) -> StepResult<Settled> {
         let job = self.require(Location::Trash, &purge.key)?;
-        let (purged, audit) = (Departure::Purged, purge.audit.as_ref());
-        self.put_ended(job.sequence, (purged, false), None, audit)?;
+        let exit = Exit {
+            departure: Departure::Purged,
+            has_succeeded: false,
+            failures: None,
+            audit: purge.audit.as_ref(),
+        };
+        self.put_ended(job.sequence, &exit)?;
         self.delete(job.sequence)?;
-        self.log_exit(EventKind::Purged, &job, Some(purged), audit)?;
+        self.log_exit(EventKind::Purged, &job, Some(exit.departure), exit.audit)?;
         Ok(Settled::default())
     }
 }

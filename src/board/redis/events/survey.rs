@@ -135,7 +135,6 @@ mod tests {
         numbers.note();
         numbers.touch();
         assert!(numbers.are_of_peers);
-        assert!(numbers.are_of_peers);
     }
 
     #[test]

@@ -336,8 +336,14 @@ async fn read_only_server_refuses_all_without_effect() {
             board.claim(&keys[2..], &by, 1, ATTEMPT).await.map(drop),
             board.renew(&claims).await.map(drop),
             board.settle(&settlements).await.map(drop),
-            restore(&board, &trashed).await,
-            purge(&board, &trashed).await,
+            board
+                .restore(&[crate::job::Restore::from_trash(trashed.clone(), None)])
+                .await
+                .map(drop),
+            board
+                .purge(&[crate::job::Purge::of(trashed.clone())])
+                .await
+                .map(drop),
         ];
         let is_refused = |answer: &Result<()>| {
             let source = answer.as_ref().err().and_then(std::error::Error::source);

@@ -82,7 +82,7 @@ impl Redis {
         let mut call = self.call(Script::Claim);
         self.add_claimant(&mut call, Some(by), now);
         call.arg("time", text_of(now))
-            .arg("wanted", most.to_string())
+            .arg("most", most.to_string())
             .arg("is_attempt", flag(rules.is_attempt))
             .arg("respects_not_before", flag(rules.respects_not_before))
             .arg("at_once", rules.at_once.to_string())
@@ -106,7 +106,7 @@ impl Redis {
         Ok((answers, released))
     }
 
-    /// Returns a claimed job; a malformed or unreadable one is released.
+    /// Returns a claimed job; one that is malformed, or unfit for these rules, is released.
     async fn claimed(
         &self,
         field: &[u8],
@@ -215,13 +215,13 @@ impl Redis {
         let mut call = self.on_trash(Script::Restore, now);
         call.arg("now", msgpack::time(now));
         for (job, edit) in jobs.iter().zip(&edits) {
-            let Ok((seen, wanted)) = edit else { continue };
+            let Ok((seen, edited)) = edit else { continue };
             self.add_job(&mut call, &field_of(&job.key));
             call.arg("is_trashed", flag(job.location == Location::Trash))
                 .arg("keeps_attempts", flag(job.change == JobChange::Continue))
                 .arg("remark", audit_text(job.audit.as_ref()))
                 .arg("seen", seen.as_slice())
-                .arg("wanted", wanted.as_slice());
+                .arg("edited", edited.as_slice());
         }
         let mut replies = self.run(&call).await?.into_iter();
         let answers = jobs.iter().zip(edits).map(|(job, edit)| {
@@ -250,9 +250,9 @@ impl Redis {
             };
             let seen = found.remove(&(job.location, field_of(&job.key))).flatten();
             let seen = seen.ok_or(BoardError::NoSuchJob)?;
-            let wanted = msgpack::edited(&seen, edit, self.client.limit);
-            let wanted = wanted.map_err(|problem| BoardError::malformed(&job.key, problem))?;
-            Ok((seen, wanted))
+            let edited = msgpack::edited(&seen, edit, self.client.limit);
+            let edited = edited.map_err(|problem| BoardError::malformed(&job.key, problem))?;
+            Ok((seen, edited))
         });
         Ok(edits.collect())
     }
@@ -298,18 +298,13 @@ impl Redis {
 
 fn add_settlement(call: &mut Call, settlement: &Settlement) {
     let decision = &settlement.decision;
-    let counts = |aftermath: &Aftermath| match aftermath {
-        Aftermath::None | Aftermath::Failed { .. } => (0, 0),
-        Aftermath::Postponed { .. } => (-1, 1),
-        Aftermath::Interrupted => (-1, 0),
+    let word = match decision {
+        Decision::Abandon(_) => "abandon",
+        Decision::Trash(_) | Decision::Spent(_) => "trash",
+        Decision::Consume => "consume",
+        Decision::GiveUp(_) => "give-up",
     };
-    let (word, (attempts, postponed)) = match decision {
-        Decision::Abandon(aftermath) => ("abandon", counts(aftermath)),
-        Decision::Trash(aftermath) => ("trash", counts(aftermath)),
-        Decision::Consume => ("consume", (0, 0)),
-        Decision::GiveUp(_) => ("give-up", (0, 0)),
-        Decision::Spent(_) => ("trash", (-1, 0)),
-    };
+    let counts = decision.counts();
     let no_name: &[u8] = b"";
     let (authority, owner, fence) = match &settlement.authority {
         Authority::Owner(owner) => ("owner", owner.as_bytes(), None),
@@ -328,8 +323,8 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
         .arg("owner", owner)
         .arg("fence", fence_text(fence))
         .arg("not_before", not_before.map(text_of).unwrap_or_default())
-        .arg("attempts", attempts.to_string())
-        .arg("postponed", postponed.to_string())
+        .arg("attempts", if counts.attempt { "0" } else { "-1" })
+        .arg("postponed", flag(counts.postponement))
         .arg("failure", failure.unwrap_or_default())
         .arg("remark", audit_text(settlement.audit.as_ref()));
 }

@@ -77,7 +77,7 @@ impl Redis {
                 [made.as_slice(), &[], &[]]
             }
         };
-        let wanted = former.sequence.map(|number| number.to_string());
+        let number = former.sequence.map(|number| number.to_string());
         let stored = match (former.sequence, stored.is_empty()) {
             (Some(number), true) => msgpack::sequence(number.unsigned_abs()),
             _ => stored.to_vec(),
@@ -88,7 +88,7 @@ impl Redis {
             .arg("is_malformed", flag(former.malformed.is_some()))
             .arg("head", head)
             .arg("tail", tail)
-            .arg("wanted", wanted.unwrap_or_default())
+            .arg("former", number.unwrap_or_default())
             .arg("stored", stored)
             .arg("side", side.unwrap_or_default());
         head.len() + tail.len()

@@ -130,11 +130,16 @@ impl BoardSession<'_> {
         if let Some(commit) = &settlement.commit {
             transaction.create(NodeKind::Move, commit.key(), b"");
         }
-        self.note(&mut transaction, record, settlement);
+        self.record_result(&mut transaction, record, settlement);
         transaction
     }
 
-    fn note(&self, transaction: &mut Transaction<'_>, record: &JobNodes, settlement: &Settlement) {
+    fn record_result(
+        &self,
+        transaction: &mut Transaction<'_>,
+        record: &JobNodes,
+        settlement: &Settlement,
+    ) {
         let key = &record.key;
         let decision = &settlement.decision;
         let is_unchanged =

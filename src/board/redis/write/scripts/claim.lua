@@ -1,6 +1,6 @@
--- Claims the first unclaimed jobs of a list for an owner, as many as are wanted and fit into a reply.
+-- Claims the first unclaimed jobs of a list for an owner, as many as are asked for and fit into a reply.
 -- Keys       `listings`, `fences`; of each job: `owned`, `modified`, `sidecar`
--- Arguments  `channel`, `time`, `now`, `life`, `owner`; `wanted`, how many to claim; `at_once`, how many of these start
+-- Arguments  `channel`, `time`, `now`, `life`, `owner`; `most`, how many to claim; `at_once`, how many of these start
 --            now, while the attempts of the others count when they are settled; `not_ahead` (text), until when to
 --            postpone a job that may not be claimed ahead of its turn again; flags: `is_attempt`, to count attempts;
 --            `respects_not_before`, to skip postponed jobs; `needs_side`, to skip jobs with an unreadable sidecar; of
@@ -20,7 +20,7 @@ local won, bytes = 0, 0
 
 return for_each_job(function()
   -- A client that cannot read a reply of this size would not learn of its claims.
-  if won == tonumber(wanted) or bytes > MOST_BYTES then return nil end
+  if won == tonumber(most) or bytes > MOST_BYTES then return nil end
   local posting = redis.call("HGET", listings, field)
   if not posting then return { "no-such-job" } end
   local holder = holder_now()
@@ -42,6 +42,6 @@ return for_each_job(function()
   end
   local text = give_to(owner, side)
   won, bytes = won + 1, bytes + #posting + #text
-  note("claimed", posting, { owner = owner, fence = fence })
+  emit("claimed", posting, { owner = owner, fence = fence })
   return { "ok", fence, posting, text }
 end)

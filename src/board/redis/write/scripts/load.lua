@@ -1,7 +1,7 @@
 -- Posts jobs of another board on the board or in the trash, in their former state. A claim counts no attempt.
 -- Keys       `listings`, `trash`, `sequence`, `fences`; of each job: `owned`, `modified`, `sidecar`
 -- Arguments  `channel`, `time`, `now`, `life`, `owner` ("" to claim none); of each job: `field`; `head` and `tail`, its
---            posting around its number; `wanted`, its former number, and `stored`, the bytes of that; `side`, its
+--            posting around its number; `former`, its former number, and `stored`, the bytes of that; `side`, its
 --            sidecar; flags: `is_trashed`; `is_malformed`, for a record without a number, which is all in head
 -- Replies    for each job: ok (number, fence or ""), exists, failed
 -- A job keeps its number if no greater one was given, and in the trash in any case.
@@ -16,12 +16,12 @@ if owner ~= "" then permit_claim() end
 
 -- Returns the number that a job is to have; nothing and an error, if no more can be given out.
 local function next_number()
-  local former = tonumber(wanted)
-  if not former then return count_up(sequence, 1) end
+  local kept = tonumber(former)
+  if not kept then return count_up(sequence, 1) end
   local last = redis.pcall("GET", sequence)
   last = type(last) == "string" and tonumber(last) or 0
-  if former > last then return count_up(sequence, former - last) end
-  if is_trashed == "1" then return former end
+  if kept > last then return count_up(sequence, kept - last) end
+  if is_trashed == "1" then return kept end
   return count_up(sequence, 1)
 end
 
@@ -61,10 +61,10 @@ return for_each_job(function()
   end
   local posting = head
   if is_malformed ~= "1" then
-    posting = head .. (number == tonumber(wanted) and stored or cmsgpack.pack(number)) .. tail
+    posting = head .. (number == tonumber(former) and stored or cmsgpack.pack(number)) .. tail
   end
   redis.call("HSET", is_trashed == "1" and trash or listings, field, posting)
-  note(is_trashed == "1" and "trashed" or "posted", posting, { sequence = number })
-  if fence ~= "" then note("claimed", posting, { owner = owner, fence = fence, sequence = number }) end
+  emit(is_trashed == "1" and "trashed" or "posted", posting, { sequence = number })
+  if fence ~= "" then emit("claimed", posting, { owner = owner, fence = fence, sequence = number }) end
   return { "ok", digits(number), fence }
 end)

@@ -37,7 +37,7 @@ return for_each_job(function()
     give_to(owner, { v = 1, owner = owner, claimed_on = time, fence = fence, attempts = 1, first_claimed_on = time })
   end
   redis.call("HSET", listings, field, posting .. cmsgpack.pack(number))
-  note("posted", posting, { sequence = number })
-  if fence ~= "" then note("claimed", posting, { owner = owner, fence = fence, sequence = number }) end
+  emit("posted", posting, { sequence = number })
+  if fence ~= "" then emit("claimed", posting, { owner = owner, fence = fence, sequence = number }) end
   return { "ok", digits(number), fence }
 end)

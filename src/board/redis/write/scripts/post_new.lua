@@ -27,6 +27,6 @@ return for_each_job(function()
     posting = posting:sub(1, -#other - 1)
   end
   redis.call("HSET", listings, field, posting .. cmsgpack.pack(number))
-  note("posted", posting, { sequence = number })
+  emit("posted", posting, { sequence = number })
   return { "ok", digits(number) }
 end)

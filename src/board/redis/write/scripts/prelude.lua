@@ -144,12 +144,12 @@ end
 
 local events = {}
 
--- Records an event of the job. Names and owners need not be text, hence msgpack.
-local function note(kind, posting, more)
-  local texts, noted = texts_of(posting or ""), more or {}
-  noted.event, noted.time, noted.field = kind, time, field
-  noted.uuid, noted.name, noted.priority = texts.uuid, texts.name, texts.priority
-  events[#events + 1] = noted
+-- Adds an event of the job. Names and owners need not be text, hence msgpack.
+local function emit(kind, posting, more)
+  local texts, event = texts_of(posting or ""), more or {}
+  event.event, event.time, event.field = kind, time, field
+  event.uuid, event.name, event.priority = texts.uuid, texts.name, texts.priority
+  events[#events + 1] = event
 end
 
 -- Publishes the events. The change is done, so errors are ignored.

@@ -5,7 +5,7 @@
 permit({ "HEXISTS" }, listings, "field")
 permit({ "HGET", "HDEL" }, trash, "field")
 turn_to(1)
-permit({ "GET" }, sidecar)
+if remembered ~= "" then permit({ "GET" }, sidecar) end
 permit({ "DEL" }, modified, sidecar)
 
 return for_each_job(function()
@@ -19,6 +19,6 @@ return for_each_job(function()
   end
   redis.call("HDEL", trash, field)
   local forgotten = remember(side)
-  note("purged", posting, { outcome = "purged", remark = remark ~= "" and remark or nil })
+  emit("purged", posting, { outcome = "purged", remark = remark ~= "" and remark or nil })
   return { "ok", forgotten }
 end)

@@ -3,8 +3,14 @@
 -- Arguments  `token` of the process; `text` of the entry, "" to remove it; `entry_life` in ms; `report`, the text of
 --            the status; `copy_life` in ms, also of the status
 -- Replies    entered, kept, removed, gone or other
-for _, key in ipairs({ entry, copy, status }) do permit({ "GET", "SET", "PEXPIRE" }, key, "1") end
-if text == "" then permit({ "DEL" }, entry, copy, status) end
+for _, key in ipairs({ entry, copy, status }) do
+  permit({ "GET" }, key)
+  if text == "" then
+    permit({ "DEL" }, key)
+  else
+    permit({ "SET", "PEXPIRE" }, key, "1")
+  end
+end
 
 local function put(key, value, life)
   -- An unchanged value is not written again, so that subscribers are not notified.

@@ -16,6 +16,6 @@ return for_each_job(function()
   redis.call("PEXPIRE", sidecar, SIDE_LIFE)
   redis.call("PEXPIRE", owned, life)
   -- Renewing a kept lease is routine; prolonging a claim by hand is news.
-  if fence == "" then note("extended", redis.call("HGET", listings, field), { owner = owner }) end
+  if fence == "" then emit("extended", redis.call("HGET", listings, field), { owner = owner }) end
   return { "ok" }
 end)

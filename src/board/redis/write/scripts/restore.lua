@@ -1,13 +1,13 @@
 -- Returns trashed jobs to the board, makes delayed unclaimed jobs ready now, or edits unclaimed or trashed jobs.
 -- Keys       `listings`, `trash`; of each job: `owned`, `modified`, `sidecar`
--- Arguments  `channel`, `time`, `now`; of each job: `field`, `remark`; `wanted`, the new posting of a job whose posting
+-- Arguments  `channel`, `time`, `now`; of each job: `field`, `remark`; `edited`, the new posting of a job whose posting
 --            is still `seen`, both "" for no edit; flags: `is_trashed`; `keeps_attempts`, since failures always stay
 -- Replies    for each job: ok, no-such-job, exists, already-claimed, unreadable, not-delayed, changed, failed
 -- An edit changes nothing else; in the trash, it publishes no event.
 permit({ "HGET", "HDEL" }, trash, "field")
 permit({ "HGET", "HSET", "HEXISTS" }, listings, "field", "value")
 turn_to(1)
-if wanted ~= "" and is_trashed == "1" then permit({ "HSET" }, trash, "field", "value") end
+if edited ~= "" and is_trashed == "1" then permit({ "HSET" }, trash, "field", "value") end
 permit({ "GET", "SET" }, sidecar, "value")
 permit({ "GET", "DEL" }, owned)
 permit({ "SET" }, modified, "value")
@@ -16,7 +16,7 @@ permit({ "SET" }, modified, "value")
 local function refusal(side, raw, posting)
   local holder = holder_now()
   if holder then return { "already-claimed", holder } end
-  if wanted ~= "" then return posting ~= seen and { "changed" } or nil end
+  if edited ~= "" then return posting ~= seen and { "changed" } or nil end
   if not side then return { "unreadable", raw } end
   if is_delayed(side) then return nil end
   local count = (side.attempts or 0) + (side.postponed or 0)
@@ -25,7 +25,7 @@ end
 
 local function reset(side)
   side.remark = remark ~= "" and cjson.decode(remark) or nil
-  if wanted ~= "" then return end
+  if edited ~= "" then return end
   side.owner, side.claimed_on, side.fence, side.session = nil, nil, nil, nil
   side.not_before, side.trashed_on = nil, nil
   if keeps_attempts ~= "1" then
@@ -37,9 +37,9 @@ return for_each_job(function()
   local posting = redis.call("HGET", is_trashed == "1" and trash or listings, field)
   if not posting then return { "no-such-job" } end
   local side, raw = read_side()
-  if is_trashed == "1" and wanted ~= "" then
+  if is_trashed == "1" and edited ~= "" then
     if posting ~= seen then return { "changed" } end
-    redis.call("HSET", trash, field, wanted)
+    redis.call("HSET", trash, field, edited)
     if side then reset(side) end
     write_side(text_of_side(side), true)
     return { "ok" }
@@ -53,13 +53,13 @@ return for_each_job(function()
   redis.call("SET", modified, now)
   if side then reset(side) end
   write_side(text_of_side(side))
-  if wanted ~= "" then
-    posting = wanted
+  if edited ~= "" then
+    posting = edited
     redis.call("HSET", listings, field, posting)
   elseif is_trashed == "1" then
     redis.call("HSET", listings, field, posting)
     redis.call("HDEL", trash, field)
   end
-  note("restored", posting, { remark = remark ~= "" and remark or nil })
+  emit("restored", posting, { remark = remark ~= "" and remark or nil })
   return { "ok" }
 end)

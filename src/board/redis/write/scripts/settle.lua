@@ -8,17 +8,33 @@
 -- Replies    for each job: ok ("1" if a namesake left the trash, why the history lacks the job), no-such-job,
 --            not-claimed, not-owner, changed, failed
 -- history is no declared key: a user without the right to write to it can still settle jobs.
+local EVENT_OF = { abandon = "abandoned", consume = "consumed", ["give-up"] = "consumed", trash = "trashed" }
+local ENDED = { consume = "consumed", ["give-up"] = "failed" }
 permit({ "HGET", "HDEL" }, listings, "field")
 permit({ "HSET", "HEXISTS" }, trash, "field", "value")
 turn_to(1)
-permit({ "GET" }, owned)
-permit({ "GET", "SET" }, sidecar, "value")
-permit({ "SET" }, modified, "value")
-permit({ "DEL" }, owned, modified, sidecar)
-if commit ~= "" then permit({ "HSET" }, moves, "field", "value") end
+permit({ "GET" }, owned, sidecar)
+permit({ "DEL" }, owned)
 
-local EVENT_OF = { abandon = "abandoned", consume = "consumed", ["give-up"] = "consumed", trash = "trashed" }
-local ENDED = { consume = "consumed", ["give-up"] = "failed" }
+-- Jobs that end and jobs that stay need different rights.
+local is_checked = {}
+for job = 1, jobs do
+  turn_to(job)
+  local ends = ENDED[outcome] ~= nil
+  if not is_checked[ends] then
+    is_checked[ends] = true
+    if ends then
+      permit({ "DEL" }, modified, sidecar)
+    else
+      permit({ "SET" }, modified, "value")
+      permit({ "SET" }, sidecar, "value")
+    end
+  end
+  if commit ~= "" and not is_checked.move then
+    is_checked.move = true
+    permit({ "HSET" }, moves, "field", "value")
+  end
+end
 
 -- Returns the refusal if the authority does not cover the job as it is.
 local function refusal()
@@ -38,7 +54,7 @@ end
 -- Records the result of an attempt in the sidecar.
 local function record(side)
   side.owner, side.claimed_on, side.fence = nil, nil, nil
-  -- It was an attempt, if anything came of it.
+  -- A claim ahead of its turn becomes an attempt once it has a result.
   if side.ahead and (failure ~= "" or attempts ~= "0") then
     side.attempts, side.ahead = (side.attempts or 0) + 1, nil
   end
@@ -85,6 +101,6 @@ return for_each_job(function()
     redis.call("DEL", owned)
     if outcome == "trash" then redis.call("HDEL", listings, field) end
   end
-  note(EVENT_OF[outcome], posting, event)
+  emit(EVENT_OF[outcome], posting, event)
   return { "ok", replaced, forgotten }
 end)
