@@ -36,7 +36,8 @@ fn uuids(boards: &Boards, board: &str, words: &[&str]) -> BTreeSet<String> {
 #[test]
 fn copy_is_identical_and_repeatable() {
     let boards = Boards::new();
-    for [from, to] in boards.pairs() {
+    let alike = boards.kinds().into_iter().map(|kind| [kind, kind]);
+    for [from, to] in alike.chain(boards.pairs()) {
         let (one, other) = (boards.another(from), boards.another(to));
         fill(&boards, &one);
         let would = copy(&boards, &one, &other, &["--dry-run", "--read-only"]);
@@ -61,6 +62,12 @@ fn copy_is_identical_and_repeatable() {
         let but = [&OF_THE_BOARD[..], &OF_THE_KIND].concat();
         let (before, mut after) = (boards.dumped(&one), boards.dumped(&other));
         are_alike(&before, &after, &but);
+        if from == to {
+            let raw = |all: &[serde_json::Value]| -> Vec<_> {
+                all.iter().map(|it| it["raw"].clone()).collect()
+            };
+            assert_eq!(raw(&before), raw(&after), "{from}");
+        }
         // A copy restores a deleted job.
         let gone = after.remove(1)["uuid"].as_str().unwrap().to_owned();
         boards.ok(&other, format!("consume {gone} --force --yes"));

@@ -183,8 +183,11 @@ fn waiting_claim_wins_a_retried_job(stage: &Stage) {
     let [job] = hold_back(stage, &["resize"]).try_into().unwrap();
     let wait = ["claim", "--next", "--wait", "5m"];
     let waiting = stage.env.jobboard(&wait).spawn();
+    let start = Instant::now();
     stage.env.ok(format!("retry {job}"));
     assert!(waiting.ended().succeeded().contains(&job));
+    // A waiter that missed the event would look again after a minute.
+    assert!(start.elapsed().as_secs() < 60);
 }
 
 const CANARY: [&str; 6] = ["retry", "--name", "a-*", "--yes", "--canary", "1"];

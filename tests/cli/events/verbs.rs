@@ -112,15 +112,40 @@ fn expect_actor<H: EventSource>() {
 }
 
 #[test]
-fn every_own_verb_emits_its_event_once_in_odd_namespaces() {
+fn every_own_verb_emits_its_event_once_on_redis() {
     thread::scope(|scope| {
-        for tail in ["?namespace=", "?bare=true"] {
-            scope.spawn(move || Server::start().map(|server| each_own_verb(&server.url(tail))));
+        for tail in ["", "?namespace=", "?bare=true"] {
+            scope.spawn(move || {
+                let server = Server::start()?;
+                let url = server.url(tail);
+                each_own_verb(&url, true);
+                Some(())
+            });
         }
     });
 }
 
-fn each_own_verb(url: &str) {
+#[test]
+fn every_own_verb_emits_its_event_once_on_zookeeper() {
+    thread::scope(|scope| {
+        for path in ["/jobs", "/job"] {
+            scope.spawn(move || {
+                let server = ZooKeeper::start()?.in_chroot(path);
+                each_own_verb(&server.board(), false);
+                Some(())
+            });
+        }
+    });
+}
+
+#[test]
+fn every_own_verb_emits_its_event_once_on_a_file() {
+    let env = Env::new();
+    let url = format!("sqlite:{}", env.file("jobs.db").display());
+    each_own_verb(&url, true);
+}
+
+fn each_own_verb(url: &str, has_expiry: bool) {
     let env = Env::new();
     env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
     let watching = watch(&env, &[]);
@@ -132,8 +157,10 @@ fn each_own_verb(url: &str) {
     let uuid = env.post("resize");
     does(&["posted"], &["list"]);
     does(&["claimed"], &["claim", &uuid, "--who", "ada"]);
-    let extend = ["extend", &uuid, "--who", "ada", "--expiry", "2h"];
-    does(&["extended"], &extend);
+    if has_expiry {
+        let extend = ["extend", &uuid, "--who", "ada", "--expiry", "2h"];
+        does(&["extended"], &extend);
+    }
     does(&["abandoned"], &["abandon", &uuid, "--who", "ada"]);
     does(&["claimed"], &["claim", &uuid, "--who", "ada"]);
     does(&["abandoned"], &["abandon", &uuid, "--force", "--yes"]);

@@ -27,6 +27,11 @@ fn unclaimable_job_is_not_waited_for() {
     let wait = ["wait", "--any", "--timeout", "300ms"];
     assert_eq!(watched.env.jobboard(&wait).run().code, 124);
     watched.env.fails(6, "claim --next");
+    // A job that cannot be claimed does not block the next one.
+    let next = watched.post("next");
+    let claim = ["claim", "--next", "-o", "uuid"];
+    assert_eq!(watched.env.jobboard(&claim).run().posted(), next);
+    watched.next(2);
     let waiting = watched.env.jobboard(&["wait", "--any"]).spawn();
     watched.env.ok(format!("abandon {uuid} --force --yes"));
     assert!(waiting.ended().succeeded().starts_with(&uuid));
