@@ -1,6 +1,6 @@
 //! Awaits a future that may be missing.
 
-/// Waits forever without a future, such as in a branch of `select!`.
+/// Awaits the future, or forever if there is none; for branches of `select!`.
 pub(crate) async fn or_never<F: Future>(future: Option<F>) -> F::Output {
     match future {
         Some(future) => future.await,

@@ -255,6 +255,7 @@ fn human_takes(takes: &PublishedPolicy, page: &mut Page) {
     }
 }
 
+/// Drops the conductors whose registration ended, except the owners of claims.
 async fn drop_departed(board: &dyn Board, conductors: &mut Vec<Conductor>) -> board::Result<()> {
     let departed = conductors.iter().filter(|it| it.has_left);
     let mut without: HashSet<_> = departed.map(|it| it.owner.clone()).collect();

@@ -239,8 +239,8 @@ async fn for_existing(
     bad_ends.end()
 }
 
-/// Finds the jobs, also in the trash. Returns the existing jobs, the acceptable uuids of no job, and an error for each
-/// missing job.
+/// Finds the jobs, also in the trash. Returns the existing jobs, the uuids without a job that count as complete, and an
+/// error for each missing job.
 async fn look_up(
     ctx: &Context,
     board: &dyn Board,

@@ -263,7 +263,7 @@ async fn pump(capture: &mut Option<Capture>, shared: &Shared) -> Infallible {
 }
 
 async fn expired(timeout: Option<Duration>) -> Duration {
-    // A timeout beyond the range of the clock never comes.
+    // Timeouts of more than 30 years end after 30.
     or_never(timeout.map(time::sleep)).await;
     timeout.unwrap_or_default()
 }

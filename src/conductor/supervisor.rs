@@ -194,6 +194,7 @@ impl Supervisor {
             tokio::select! {
                 biased;
                 Some(over) = self.attempts.join_next() => over.map_err(|_| Halted::Broken)?,
+                () = self.keeper.broken() => return Err(Halted::Broken),
                 // A pending claim request is answered first; its result no longer matters.
                 ended = self.picker.end(), if is_picking => {
                     let _ = ended?;

@@ -322,9 +322,9 @@ fn read_only(
         truth(env, "JOBBOARD_READ_ONLY")?,
         of_board,
     ];
-    // Of equal ones, `max_by_key` returns the last.
-    let given = given.into_iter().rev().flatten();
-    let first = given.max_by_key(|given| given.value);
+    let given: Vec<_> = given.into_iter().flatten().collect();
+    let first = given.iter().position(|it| it.value).unwrap_or(0);
+    let first = given.into_iter().nth(first);
     Ok(first.unwrap_or(Sourced::default(false)))
 }
 

@@ -83,9 +83,9 @@ impl Snapshot {
         let problem = match explained.entry {
             Entry::Malformed(record) => {
                 let is_in_trash = explained.location == Location::Trash;
-                let is_listed = self.peers.is_some() && explained.location == Location::Board;
+                let harms_peers = self.peers.is_some() && explained.location == Location::Board;
                 let place = is_in_trash.then_some("in the trash, where it does no harm");
-                let harm = is_listed.then_some("services fail on the record or delete it");
+                let harm = harms_peers.then_some("services fail on the record or delete it");
                 let summary = format!("the record cannot be read: {}", record.problem);
                 Problem::new(cause.code, summary)
                     .seen("size", format!("{} bytes", record.size))

@@ -141,19 +141,22 @@ pub(crate) fn doubt(
 ) -> Option<Duration> {
     let is_timed = holding.lease == ClaimEnd::Timed;
     let owner = holding.owner.as_ref().filter(|_| is_timed)?;
-    let (left, is_of_peer) = (holding.expires_in?, holding.fence.is_none());
-    let (least, pause) = match conductor.and_then(Runner::lease) {
-        // `jobboard` numbers its claims.
-        _ if is_of_peer && !has_peers => return None,
-        _ if is_of_peer => (octavia.map_or(LEAST_OF_PEERS, Expiry::quarter), SHORTEST),
+    let left = holding.expires_in?;
+    // `jobboard` numbers its claims, and peers do not.
+    let (least, pause) = if holding.fence.is_none() {
+        if !has_peers {
+            return None;
+        }
+        (octavia.map_or(LEAST_OF_PEERS, Expiry::quarter), SHORTEST)
+    } else if let Some(lease) = conductor.and_then(Runner::lease) {
         // Conductors renew when two thirds are left.
-        Some(lease) => (lease / 3, SHORTEST),
+        (lease / 3, SHORTEST)
+    } else if process_of(&owner.text()).is_some() {
         // Only processes renew theirs. The lease is unknown, but a claim with this much left is renewed within half of
         // it.
-        None => {
-            process_of(&owner.text())?;
-            (USUAL_LEASE / 3, left / 2)
-        }
+        (USUAL_LEASE / 3, left / 2)
+    } else {
+        return None;
     };
     (left < least).then_some(pause)
 }

@@ -189,7 +189,7 @@ impl Ledger {
             entry.confirmed = [asked, entry.confirmed[0]];
             let limits = entry.limits(self);
             if let Some((guard, group)) = &entry.guarded {
-                // A guard that could not be replaced is tried again by whoever tends it.
+                // If the guard ended and no new one starts, the task that tends the guards tries again.
                 let _ = guard.extend(*group, limits);
             }
         }

@@ -143,7 +143,7 @@ impl KeptLease {
     pub(crate) async fn lost(&mut self) -> Lost {
         if let Some(notice) = &mut self.notice {
             let lost = notice.await.ok();
-            self.notice(lost);
+            self.note_loss(lost);
         }
         or_never(self.loss.take().map(std::future::ready)).await
     }
@@ -154,7 +154,7 @@ impl KeptLease {
         self.loss.take()
     }
 
-    /// Whether the claim may have expired: no renewal reached the board in time. The loss remains to be taken.
+    /// Whether the claim may have expired: no renewal reached the board in time, or nothing renews it. The loss remains to be taken.
     pub(crate) fn has_expired(&mut self) -> bool {
         self.look();
         matches!(self.loss, Some(Lost::Expired { .. }))
@@ -165,12 +165,12 @@ impl KeptLease {
         self.ledger.expire(None);
         match self.notice.as_mut().map(oneshot::Receiver::try_recv) {
             None | Some(Err(TryRecvError::Empty)) => {}
-            Some(lost) => self.notice(lost.ok()),
+            Some(lost) => self.note_loss(lost.ok()),
         }
     }
 
     /// Without a keeper, nothing renews the claim, but the guard's limits still hold.
-    fn notice(&mut self, lost: Option<Lost>) {
+    fn note_loss(&mut self, lost: Option<Lost>) {
         let kill_at = Boottime::now();
         let unrenewed = Lost::Expired {
             kill_at,

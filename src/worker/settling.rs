@@ -19,7 +19,7 @@ pub(crate) enum Earlier {
     Settled,
     /// The claim may have expired before the board received a request.
     Unknown,
-    /// No request has settled the job; the refusal stands.
+    /// No earlier request has settled the job, if there was one; the refusal stands.
     Refused,
 }
 

@@ -15,6 +15,7 @@ use crate::{
     context::Context,
     exit::CommandError,
     job::{Claimant, Job, JobKey},
+    optional::or_never,
     output::counted,
     process::{clock::Boottime, signal::Signals},
 };
@@ -43,12 +44,7 @@ impl<'a> WaitLimits<'a> {
         &mut self,
         wait: impl Future<Output = board::Result<T>>,
     ) -> anyhow::Result<T> {
-        let signal = async {
-            match &mut self.signals {
-                Some(signals) => signals.next().await,
-                None => std::future::pending().await,
-            }
-        };
+        let signal = or_never(self.signals.as_mut().map(|it| it.next()));
         tokio::select! {
             biased;
             signal = signal => Err(code(128 + signal.as_raw())),

@@ -81,7 +81,7 @@ pub(super) fn unless_ended(answer: board::Result<()>) -> board::Result<()> {
 /// Settles claims, each with its own answer, and repeats requests without a reply once. Each names its claim, so it
 /// takes effect at most once.
 ///
-/// A refusal of a repeated request proves nothing here, unlike under [`worker`](crate::worker::settling): an operator
+/// A refusal of a repeated request proves nothing here, unlike in [`worker`](crate::worker::settling): an operator
 /// may have ended the claim. The record of the move on the source board shows which request ended the job.
 pub(super) async fn settle(
     board: &dyn Board,

@@ -110,6 +110,7 @@ pub(super) struct DashState {
     pub(super) picture: Picture,
     pub(super) summary: Summary,
     pub(super) rates: Rates,
+    /// Why each job ended, and the job.
     pub(super) history: Option<Vec<(String, Entry)>>,
     pub(super) history_groups: Vec<RowGroup>,
     /// Whether more jobs have left it since.

@@ -31,6 +31,7 @@ pub(super) struct Status {
     pub(super) unseen: Vec<String>,
     pub(super) conductors: Option<u64>,
     pub(super) slots_free: u64,
+    /// Not counted in `conductors`.
     pub(super) silent: u64,
     pub(super) pauses: Vec<Pause>,
     pub(super) names: Vec<ByName>,
