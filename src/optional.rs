@@ -1,6 +1,6 @@
-//! Awaits a future that may be missing.
+//! Futures that may be missing.
 
-/// Awaits the future, or forever if there is none; for branches of `select!`.
+/// Awaits the future, or never returns if there is none, such as in a branch of `select!`.
 pub(crate) async fn or_never<F: Future>(future: Option<F>) -> F::Output {
     match future {
         Some(future) => future.await,

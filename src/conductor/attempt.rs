@@ -263,9 +263,10 @@ async fn pump(capture: &mut Option<Capture>, shared: &Shared) -> Infallible {
 }
 
 async fn expired(timeout: Option<Duration>) -> Duration {
-    // Timeouts of more than 30 years end after 30.
-    or_never(timeout.map(time::sleep)).await;
-    timeout.unwrap_or_default()
+    let limit = or_never(timeout.map(std::future::ready)).await;
+    // Longer ones than 30 years end after 30.
+    time::sleep(limit).await;
+    limit
 }
 
 async fn turn<'a>(

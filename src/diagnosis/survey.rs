@@ -169,7 +169,7 @@ impl Surveyor {
         survey.has_dropped[1] |= keep_most(&mut self.owners, MOST_OWNERS, |of| of.claims);
     }
 
-    /// Reads the jobs that `take` returns, without those of other boards that share the trash.
+    /// Counts the jobs that `take` returns. Omits those of other boards that share the trash.
     pub(crate) async fn read(
         &mut self,
         board: &dyn Board,

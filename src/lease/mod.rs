@@ -148,13 +148,15 @@ impl KeptLease {
         or_never(self.loss.take().map(std::future::ready)).await
     }
 
-    /// Takes the loss, if there is one that was not taken before.
+    /// Takes the loss, once.
     pub(crate) fn lost_by_now(&mut self) -> Option<Lost> {
         self.look();
         self.loss.take()
     }
 
-    /// Whether the claim may have expired: no renewal reached the board in time, or nothing renews it. The loss remains to be taken.
+    /// Whether the claim may have expired: no renewal reached the board in time, or nothing renews it.
+    ///
+    /// The loss remains to be taken.
     pub(crate) fn has_expired(&mut self) -> bool {
         self.look();
         matches!(self.loss, Some(Lost::Expired { .. }))

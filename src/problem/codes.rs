@@ -154,7 +154,7 @@ codes! {
     }
 }
 
-/// Matches every code except those of jobs, so that a `match` must list each of these.
+/// A pattern for all codes that do not describe a job. A `match` must then list the codes of jobs.
 macro_rules! no_job_code {
     () => {
         $crate::problem::codes_of!(Connection)

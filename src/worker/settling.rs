@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// What a refusal shows about earlier requests for the same settlement whose replies were lost.
+/// The result of earlier requests for a settlement, inferred from a refusal after their replies were lost.
 ///
 /// A settlement names its claim, so the board makes it at most once. No other change may be repeated like this.
 pub(crate) enum Earlier {
@@ -19,7 +19,7 @@ pub(crate) enum Earlier {
     Settled,
     /// The claim may have expired before the board received a request.
     Unknown,
-    /// No earlier request has settled the job, if there was one; the refusal stands.
+    /// The refusal stands: no earlier request settled the job.
     Refused,
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::{Row, params};
 
 use super::{
-    read::record::{Column, entry, malformed, select, time_of},
+    read::record::{StoredColumn, entry, malformed, select, time_of},
     store::{
         clock::from_micros,
         texts::text_of,
@@ -74,7 +74,7 @@ impl Change<'_> {
 }
 
 /// The place of the first column that only ended jobs have.
-const ENDED: usize = Column::ALL.len();
+const ENDED: usize = StoredColumn::ALL.len();
 
 pub(super) fn entries(view: &BoardView<'_>, most: u32) -> rusqlite::Result<Vec<Entry>> {
     // The journal still knows the owners of recently ended jobs.
@@ -93,7 +93,7 @@ pub(super) fn entries(view: &BoardView<'_>, most: u32) -> rusqlite::Result<Vec<E
         format!("iif({text}, substr({it}, 1, {LONGEST_TEXT}) || '…', {it})").into()
     };
     let columns = select(|column| {
-        use Column::*;
+        use StoredColumn::*;
         match column {
             Shelf => "2".into(),
             Size | Ahead | DetailsLength => "0".into(),
@@ -131,7 +131,7 @@ fn read(
         job.ended = Some(End {
             on: from_micros(row.get(ENDED)?),
             departure,
-            owner: owners.get(&row.get(Column::Sequence.at())?).cloned(),
+            owner: owners.get(&row.get(StoredColumn::Sequence.at())?).cloned(),
             claimed_on: time_of(row, ENDED + 3)?,
             has_succeeded: row.get(ENDED + 2)?,
         });

@@ -158,8 +158,8 @@ impl Store {
         // Keeps savepoint journals out of files; bulk changes write one for each job.
         connection.pragma_update(None, "temp_store", "memory")?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        let waits = if options.sync_full { "full" } else { "normal" };
-        connection.pragma_update(None, "synchronous", waits)?;
+        let mode = if options.sync_full { "full" } else { "normal" };
+        connection.pragma_update(None, "synchronous", mode)?;
         Ok(Self {
             connection,
             options: options.clone(),

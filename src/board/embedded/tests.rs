@@ -474,7 +474,7 @@ async fn slow_watcher_gets_a_resync() {
     let key = post_one(&board, "resize").await;
     let mut events = board.events().await.unwrap().stream;
     claim_one(&board, &key, &ada()).await.unwrap();
-    // The next event is one that drops those of more than 10,000 events ago.
+    // The next event triggers the trimming, which keeps the last 10,000.
     sqlite(&directory)
         .execute_batch("UPDATE sqlite_sequence SET seq = 40 * 256 - 1 WHERE name = 'event'")
         .unwrap();

@@ -141,8 +141,12 @@ impl Path {
     }
 
     pub(super) fn name(&self, field: &str) -> String {
-        let parts = self.0.iter();
-        parts.fold(field.to_owned(), |name, part| format!("{name}.{part}"))
+        let mut name = field.to_owned();
+        for part in &self.0 {
+            name.push('.');
+            name.push_str(part);
+        }
+        name
     }
 
     /// Follows the path; a missing value and `null` are the same.

@@ -24,7 +24,7 @@ use crate::{
         BoardError, EventKind, Result,
         net::cause::ServerCause,
         own_entry::{ConductorEntry, LIFE, MOST_CONDUCTORS, crowded, kept},
-        wire::{as_json, records::EntryRecord},
+        wire::{as_json, conductor::EntryRecord},
     },
     job::{Conductor, ConductorReport, Owner, from_json, shortened},
 };

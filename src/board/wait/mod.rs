@@ -291,10 +291,11 @@ impl<'a> Waiter<'a> {
         match news {
             News::Event(_) => {}
             News::Lost(_) if self.is_lost => {}
-            News::Lost(_) | News::Back(_) | News::Listening(_) => {
+            News::Lost(_) | News::Back(_) => {
                 self.is_lost = matches!(news, News::Lost(_));
                 (self.on_news)(news);
             }
+            News::Listening(_) => (self.on_news)(news),
         }
     }
 }

@@ -2,13 +2,16 @@
 //!
 //! Contacts no server, and reads only time zone files.
 
+pub(crate) mod conductor;
 pub(crate) mod history;
 pub(crate) mod json;
+pub(crate) mod marker;
 mod members;
 pub(crate) mod message;
+mod moves;
 pub(crate) mod msgpack;
+mod pause;
 pub(crate) mod posting;
-pub(crate) mod records;
 pub(crate) mod sidecar;
 pub(crate) mod verify_stored;
 

@@ -91,7 +91,7 @@ impl BoardSession<'_> {
         self.session.children(&self.paths.directory(kind)).await
     }
 
-    /// Reads the nodes of a kind, at most this many, by name and node. Also returns how many there are.
+    /// Reads up to this many nodes of a kind, and returns their names and contents, and the number of all.
     pub(super) async fn read_below<T>(
         &self,
         kind: NodeKind,

@@ -8,7 +8,7 @@ use super::{
     paths::{NodeKind, locked_by},
 };
 use crate::{
-    board::{Result, wire::records::MarkerRecord},
+    board::{Result, wire::marker::MarkerRecord},
     job::{JobKey, Location},
 };
 

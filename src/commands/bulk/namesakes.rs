@@ -12,6 +12,7 @@ use crate::{
 };
 
 const SAMPLE: usize = 5;
+
 /// These commands require a uuid, but --name acts on all jobs of a name.
 const HAVE_NAME_OPTION: [&str; 3] = ["abandon", "consume", "purge"];
 

@@ -73,7 +73,7 @@ pub(super) fn judged(
     match (force, answer) {
         (_, Err(error @ BoardError::NotClaimed)) => Err(match entry {
             Entry::Job(_) => error.into(),
-            // It is unreadable, which matters more than that nobody claims it.
+            // That it is unreadable matters more than that it is unclaimed.
             Entry::Malformed(record) => BoardError::from(record).into(),
         }),
         (Force::Of(owner), Err(BoardError::Changed)) => {

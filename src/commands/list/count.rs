@@ -23,13 +23,17 @@ use crate::{
     secret::covered_member,
 };
 
-impl Report for u64 {
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+struct JobCount(u64);
+
+impl Report for JobCount {
     fn fields(&self) -> Vec<String> {
-        vec![self.to_string()]
+        vec![self.0.to_string()]
     }
 
     fn human(&self, page: &mut Page) {
-        page.line().plain(self.to_string());
+        page.line().plain(self.0.to_string());
     }
 }
 
@@ -105,9 +109,9 @@ pub(super) async fn count(
             *counts.entry(values.collect()).or_default() += 1;
         }
     }
-    let count: u64 = counts.values().sum();
+    let count = counts.values().sum();
     if args.by.is_empty() {
-        ctx.out.report(&count)?;
+        ctx.out.report(&JobCount(count))?;
     } else {
         print_groups(ctx, &args.by, counts)?;
     }

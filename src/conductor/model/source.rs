@@ -22,7 +22,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/redis/write/scripts/settle.lua",
         &[],
-        "2a07ba57",
+        "5f41986b",
     ),
     (
         "owner and claim of the job",

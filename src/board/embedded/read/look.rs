@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use rusqlite::{Row, params, types::Value};
 
-use super::record::{Column, columns, entry, location_number, malformed};
+use super::record::{StoredColumn, columns, entry, location_number, malformed};
 use crate::{
     board::{
         Detail, JobRef, Order, Query, Which, embedded::store::transaction::BoardView,
@@ -51,13 +51,13 @@ pub(crate) fn page(view: &BoardView<'_>, cursor: &mut PageCursor) -> rusqlite::R
     while bytes < PAGE_BYTES
         && let Some(row) = rows.next()?
     {
-        let found = match unreadable.contains(&row.get(Column::Sequence.at())?) {
+        let found = match unreadable.contains(&row.get(StoredColumn::Sequence.at())?) {
             false => entry(row, view, query.detail)?,
             true => malformed(row, view, query.detail, "the details are not valid JSON")?,
         };
         last = (
-            row.get(Column::Priority.at())?,
-            row.get(Column::Sequence.at())?,
+            row.get(StoredColumn::Priority.at())?,
+            row.get(StoredColumn::Sequence.at())?,
         );
         bytes += match (&found, query.detail) {
             (Entry::Job(job), Detail::Whole | Detail::Stored) => job.size,

@@ -114,11 +114,11 @@ macro_rules! columns {
     ($($column:ident $name:literal)*) => {
         /// The columns of the record of a job, in their order, and their SQL.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum Column {
+        pub(crate) enum StoredColumn {
             $($column),*
         }
 
-        impl Column {
+        impl StoredColumn {
             pub(crate) const ALL: &[Self] = &[$(Self::$column),*];
 
             pub(crate) fn name(self) -> &'static str {
@@ -144,8 +144,11 @@ columns! {
 }
 
 /// Returns the SQL of all columns, each as the function writes it.
-pub(crate) fn select(sql: impl Fn(Column) -> Cow<'static, str>) -> String {
-    let all: Vec<_> = Column::ALL.iter().map(|column| sql(*column)).collect();
+pub(crate) fn select(sql: impl Fn(StoredColumn) -> Cow<'static, str>) -> String {
+    let all: Vec<_> = StoredColumn::ALL
+        .iter()
+        .map(|column| sql(*column))
+        .collect();
     all.join(", ")
 }
 
@@ -153,20 +156,20 @@ pub(crate) fn columns(view: &BoardView<'_>, detail: Detail) -> String {
     let (most, stored) = (view.limit.details, view.limit.stored());
     select(|column| match (column, detail) {
         // Only the beginning of an oversized value is kept.
-        (Column::Details, Detail::Whole) => format!(
+        (StoredColumn::Details, Detail::Whole) => format!(
             "CASE WHEN octet_length(details) <= {most} THEN details
                   WHEN octet_length(details) <= {stored}
                   THEN substr(CAST(details AS BLOB), 1, {}) END",
             Limit::RAW
         )
         .into(),
-        (Column::Details, Detail::Stored) => {
+        (StoredColumn::Details, Detail::Stored) => {
             format!("CASE WHEN octet_length(details) <= {stored} THEN details END").into()
         }
-        (Column::Details, Detail::Brief) => "NULL".into(),
-        (Column::Expires, _) => view.expires_column().into(),
+        (StoredColumn::Details, Detail::Brief) => "NULL".into(),
+        (StoredColumn::Expires, _) => view.expires_column().into(),
         // The listing is ordered by these names.
-        (Column::Sequence | Column::Priority, _) => column.name().into(),
+        (StoredColumn::Sequence | StoredColumn::Priority, _) => column.name().into(),
         (column, _) => view.bounded(column.name()),
     })
 }
@@ -188,8 +191,8 @@ pub(crate) fn malformed(
     detail: Detail,
     problem: &str,
 ) -> rusqlite::Result<Entry> {
-    let size: Option<i64> = row.get(Column::Size.at())?;
-    let key = JobKey::new(text_of(row, Column::Uuid.at())?);
+    let size: Option<i64> = row.get(StoredColumn::Size.at())?;
+    let key = JobKey::new(text_of(row, StoredColumn::Uuid.at())?);
     Ok(Entry::Malformed(Malformed {
         size: size.unwrap_or_default().unsigned_abs(),
         raw: raw_of(row, detail, false)?,
@@ -201,27 +204,30 @@ pub(crate) fn malformed(
 type RowProblem = Box<dyn std::error::Error + Send + Sync>;
 
 fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowProblem> {
-    let uuid: String = short(row, Column::Uuid)?;
+    let uuid: String = short(row, StoredColumn::Uuid)?;
     let (details, oversized) = details(row, view.limit)?;
     let raw = raw_of(row, detail, oversized.is_none())?;
-    let (failures, problem) = failures_of(row, Column::Failures.at())?;
+    let (failures, problem) = failures_of(row, StoredColumn::Failures.at())?;
     let problem = together([oversized, problem]);
-    let priority: i64 = row.get(Column::Priority.at())?;
+    let priority: i64 = row.get(StoredColumn::Priority.at())?;
     let holding = holding(row, view)?;
     // While the job is claimed, its command may be running.
-    let may_be_begun = holding.is_some() && row.get(Column::Ahead.at())?;
-    let name = short(row, Column::Name)?;
-    let book = (short(row, Column::BookName)?, short(row, Column::BookUuid)?);
+    let may_be_begun = holding.is_some() && row.get(StoredColumn::Ahead.at())?;
+    let name = short(row, StoredColumn::Name)?;
+    let book = (
+        short(row, StoredColumn::BookName)?,
+        short(row, StoredColumn::BookUuid)?,
+    );
     Ok(Job {
         priority: priority_of(priority).ok_or_else(|| format!("{priority} is not a priority"))?,
-        sequence: Some(row.get(Column::Sequence.at())?),
-        created_on: Some(from_micros(row.get(Column::CreatedOn.at())?)),
-        last_modified: time_of(row, Column::ModifiedOn.at())?,
+        sequence: Some(row.get(StoredColumn::Sequence.at())?),
+        created_on: Some(from_micros(row.get(StoredColumn::CreatedOn.at())?)),
+        last_modified: time_of(row, StoredColumn::ModifiedOn.at())?,
         holding,
         is_unfit: problem.is_some(),
         raw,
-        trashed_on: time_of(row, Column::TrashedOn.at())?,
-        location: match row.get::<_, i64>(Column::Shelf.at())? {
+        trashed_on: time_of(row, StoredColumn::TrashedOn.at())?,
+        location: match row.get::<_, i64>(StoredColumn::Shelf.at())? {
             0 => Location::Board,
             1 => Location::Trash,
             _ => Location::History,
@@ -233,15 +239,15 @@ fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowPr
         details,
         history: History {
             attempts: row
-                .get::<_, u32>(Column::Attempts.at())?
+                .get::<_, u32>(StoredColumn::Attempts.at())?
                 .saturating_add(u32::from(may_be_begun)),
-            postponed: row.get(Column::Postponed.at())?,
-            not_before: time_of(row, Column::NotBefore.at())?,
+            postponed: row.get(StoredColumn::Postponed.at())?,
+            not_before: time_of(row, StoredColumn::NotBefore.at())?,
             failures,
-            first_claimed_on: time_of(row, Column::FirstClaimedOn.at())?,
-            audit: audit_of(row, Column::Audit.at())?,
+            first_claimed_on: time_of(row, StoredColumn::FirstClaimedOn.at())?,
+            audit: audit_of(row, StoredColumn::Audit.at())?,
         },
-        size: row.get::<_, i64>(Column::Size.at())?.unsigned_abs(),
+        size: row.get::<_, i64>(StoredColumn::Size.at())?.unsigned_abs(),
         problem,
         ..Job::new(JobKey::new(&uuid), uuid, name)
     })
@@ -249,11 +255,11 @@ fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowPr
 
 /// Reads the details if requested and readable; also returns whether they are too large.
 fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Details>, Option<String>), RowProblem> {
-    let length = usize::try_from(row.get::<_, i64>(Column::DetailsLength.at())?)?;
+    let length = usize::try_from(row.get::<_, i64>(StoredColumn::DetailsLength.at())?)?;
     if limit.is_exceeded(length, 0) {
         return Ok((None, Some(limit.problem(length))));
     }
-    let text = match row.get_ref(Column::Details.at())? {
+    let text = match row.get_ref(StoredColumn::Details.at())? {
         ValueRef::Null => return Ok((None, None)),
         other => other.as_str()?,
     };
@@ -268,7 +274,7 @@ fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Details>, Option<Strin
 }
 
 /// Reads a text, unless it is long.
-fn short<T: FromSql>(row: &Row<'_>, column: Column) -> Result<T, RowProblem> {
+fn short<T: FromSql>(row: &Row<'_>, column: StoredColumn) -> Result<T, RowProblem> {
     let value = row.get_ref(column.at())?;
     match length_of(value) {
         ..=Limit::SMALL => Ok(T::column_result(value)?),
@@ -305,7 +311,7 @@ pub(crate) fn audit_of(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Audi
 }
 
 fn holding(row: &Row<'_>, view: &BoardView<'_>) -> rusqlite::Result<Option<Holding>> {
-    let owner = match row.get_ref(Column::Owner.at())? {
+    let owner = match row.get_ref(StoredColumn::Owner.at())? {
         ValueRef::Null => return Ok(None),
         ValueRef::Blob(owner) | ValueRef::Text(owner) => Some(owner),
         _ => None,
@@ -313,7 +319,7 @@ fn holding(row: &Row<'_>, view: &BoardView<'_>) -> rusqlite::Result<Option<Holdi
     // An unreadable owner has no name.
     let owner = owner.filter(|owner| (1..=Owner::MAX_BYTES).contains(&owner.len()));
     let left = row
-        .get::<_, Option<i64>>(Column::Expires.at())?
+        .get::<_, Option<i64>>(StoredColumn::Expires.at())?
         .map(|deadline| deadline.saturating_sub(view.deadline()));
     if left.is_some_and(|left| left <= 0) {
         return Ok(None);
@@ -323,9 +329,9 @@ fn holding(row: &Row<'_>, view: &BoardView<'_>) -> rusqlite::Result<Option<Holdi
         lease: left.map_or(ClaimEnd::Never, |_| ClaimEnd::Timed),
         expires_in: left.map(|left| Duration::from_millis(left.unsigned_abs())),
         outlives: None,
-        claimed_on: time_of(row, Column::ClaimedOn.at())?,
+        claimed_on: time_of(row, StoredColumn::ClaimedOn.at())?,
         fence: row
-            .get::<_, Option<i64>>(Column::Fence.at())?
+            .get::<_, Option<i64>>(StoredColumn::Fence.at())?
             .map(|number| Fence(number.to_string())),
     }))
 }
@@ -335,7 +341,7 @@ pub(crate) fn time_of(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<DateT
 }
 
 fn raw_of(row: &Row<'_>, detail: Detail, can_be_read: bool) -> rusqlite::Result<Vec<u8>> {
-    Ok(match row.get_ref(Column::Details.at())? {
+    Ok(match row.get_ref(StoredColumn::Details.at())? {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => detail.raw(bytes, can_be_read),
         _ => Vec::new(),
     })

@@ -50,8 +50,7 @@ impl Change<'_> {
             return Err(BoardError::Exists { uuid, place }.into());
         }
         if self.insert(draft, Some(former))? == 0 {
-            let place = "board";
-            return Err(BoardError::Exists { uuid, place }.into());
+            return Err(BoardError::exists(uuid).into());
         }
         let posted = self.posted(draft, claimant, ClaimRules::BY_HAND)?;
         if claimant.is_some() {
@@ -89,7 +88,7 @@ impl Change<'_> {
         })
     }
 
-    /// Inserts a job with its state unless its uuid is there; returns how many were inserted.
+    /// Inserts a job with its state, and returns 1, or 0 if its uuid or number is taken.
     fn insert(&self, draft: &Draft, former: Option<&Former>) -> rusqlite::Result<usize> {
         let book = draft.book.as_ref();
         let details = match former.map(|former| std::str::from_utf8(&former.raw)) {
@@ -99,7 +98,10 @@ impl Change<'_> {
         let none = History::default();
         let history = former.map_or(&none, |former| &former.history);
         let failures = (!history.failures.is_empty()).then(|| as_json(&history.failures));
-        let trashed_on = former.filter(|_| draft.location() == Location::Trash);
+        let number = former.map(|it| self.number(it)).transpose()?.flatten();
+        let created_on = former.and_then(|it| it.created_on.as_ref());
+        let is_trashed = draft.location() == Location::Trash;
+        let trashed_on = former.and_then(|it| it.trashed_on.as_ref().filter(|_| is_trashed));
         self.run(
             "INSERT INTO job (sequence, uuid, shelf, name, priority, created_on, book_name, book_uuid,
                               details, attempts, postponed, not_before, failures, trashed_on,
@@ -107,13 +109,12 @@ impl Change<'_> {
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
              ON CONFLICT DO NOTHING",
             params![
-                former.map(|former| self.number(former)).transpose()?.flatten(),
+                number,
                 draft.uuid.to_string(),
                 location_number(draft.location()),
                 draft.name,
                 priority_number(draft.priority),
-                (former.and_then(|former| former.created_on.as_ref()))
-                    .map_or(self.now.wall, micros),
+                created_on.map_or(self.now.wall, micros),
                 book.map(|book| &book.name),
                 book.map(|book| &book.uuid),
                 details,
@@ -121,7 +122,7 @@ impl Change<'_> {
                 history.postponed,
                 history.not_before.as_ref().map(micros),
                 failures,
-                trashed_on.and_then(|former| former.trashed_on.as_ref().map(micros)),
+                trashed_on.map(micros),
                 history.first_claimed_on.as_ref().map(micros),
                 history.audit.as_ref().map(as_json),
             ],

@@ -18,7 +18,7 @@ pub(super) enum Presence {
 
 #[derive(Debug, Default)]
 pub(super) struct ConductorPresences {
-    /// Conductors whose entries changed since they were last read.
+    /// Conductors with entries to read again.
     pub(super) touched: HashSet<String>,
     /// Conductors reported as departed, the latest last. One that a read showed to be back may still announce it:
     ///

@@ -106,7 +106,7 @@ impl Redis {
         Ok((answers, released))
     }
 
-    /// Returns a claimed job; one that is malformed, or unfit for these rules, is released.
+    /// Returns a claimed job, but releases it if it is malformed or unfit for these rules.
     async fn claimed(
         &self,
         field: &[u8],
@@ -181,11 +181,15 @@ impl Redis {
         settlements: &[Settlement],
     ) -> Result<Vec<Result<Settled>>> {
         let now = Utc::now();
+        let any = |is_so: fn(&Settlement) -> bool| flag(settlements.iter().any(is_so));
         let mut call = self.call(Script::Settle);
         call.key("trash", self.keys.trash())
             .arg("now", msgpack::time(now))
             .arg("time", text_of(now))
-            .arg("moves", self.keys.moves());
+            .arg("moves", self.keys.moves())
+            .arg("has_ends", any(|it| it.decision.is_end()))
+            .arg("has_stays", any(|it| !it.decision.is_end()))
+            .arg("has_commits", any(|it| it.commit.is_some()));
         self.add_history(&mut call);
         for settlement in settlements {
             self.add_job(&mut call, &field_of(&settlement.key));

@@ -124,7 +124,7 @@ impl NodePicture {
 
     fn job_went(&mut self, key: JobKey, seen: SeenNodes) -> Option<Event> {
         self.blocked.remove(&key);
-        // A job whose earlier state is unknown gets no event.
+        // Without the earlier state, there is no event.
         let mut known = self.board.remove(&key)?;
         let trashed = seen.trashed;
         let is_ours = |trashed: &CachedJob| is_same(&key, &known, trashed);

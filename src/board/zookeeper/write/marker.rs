@@ -8,7 +8,7 @@ use zookeeper_client::Error;
 use crate::{
     board::{
         Detail, Result,
-        wire::{json, posting::Limit, records::MarkerRecord},
+        wire::{json, marker::MarkerRecord, posting::Limit},
         zookeeper::{
             board_session::BoardSession,
             link::{

@@ -21,7 +21,7 @@ use crate::{
     board::{
         BoardError, Posted, Result,
         net::failure::RequestFailure,
-        wire::{json, records::MarkerRecord, sidecar::Sidecar},
+        wire::{json, marker::MarkerRecord, sidecar::Sidecar},
         zookeeper::{
             board_session::BoardSession,
             link::{

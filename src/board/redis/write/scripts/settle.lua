@@ -1,9 +1,10 @@
 -- Abandons, consumes or trashes jobs, each by its own authority.
 -- Keys       `listings`, `trash`; of each job: `owned`, `modified`, `sidecar`
--- Arguments  `channel`, `time`, `now`, `history`, `history_length`; `moves`, the hash of the moves; of each job:
---            `field`, `owner`, `fence`, `remark`, `remembered`; `outcome`, "abandon", "consume", "give-up" or "trash";
---            `authority`, "owner" (of that name), "seen" (claimed by that owner) or "free" (seen unclaimed);
---            `not_before` (text); `attempts` and `postponed`, by how many to change the counts; `failure` (JSON);
+-- Arguments  `channel`, `time`, `now`, `history`, `history_length`; `moves`, the hash of the moves; flags: `has_ends`,
+--            `has_stays` and `has_commits`, whether any job ends, stays or has a commit; of each job: `field`, `owner`,
+--            `fence`, `remark`, `remembered`; `outcome`, "abandon", "consume", "give-up" or "trash"; `authority`,
+--            "owner" (of that name), "seen" (claimed by that owner) or "free" (seen unclaimed); `not_before` (text);
+--            `attempts` and `postponed`, by how many to change the counts; `failure` (JSON);
 --            `commit`, the field to write in moves with the end of the job
 -- Replies    for each job: ok ("1" if a namesake left the trash, why the history lacks the job), no-such-job,
 --            not-claimed, not-owner, changed, failed
@@ -15,26 +16,12 @@ permit({ "HSET", "HEXISTS" }, trash, "field", "value")
 turn_to(1)
 permit({ "GET" }, owned, sidecar)
 permit({ "DEL" }, owned)
-
--- Jobs that end and jobs that stay need different rights.
-local is_checked = {}
-for job = 1, jobs do
-  turn_to(job)
-  local ends = ENDED[outcome] ~= nil
-  if not is_checked[ends] then
-    is_checked[ends] = true
-    if ends then
-      permit({ "DEL" }, modified, sidecar)
-    else
-      permit({ "SET" }, modified, "value")
-      permit({ "SET" }, sidecar, "value")
-    end
-  end
-  if commit ~= "" and not is_checked.move then
-    is_checked.move = true
-    permit({ "HSET" }, moves, "field", "value")
-  end
+if has_ends == "1" then permit({ "DEL" }, modified, sidecar) end
+if has_stays == "1" then
+  permit({ "SET" }, modified, "value")
+  permit({ "SET" }, sidecar, "value")
 end
+if has_commits == "1" then permit({ "HSET" }, moves, "field", "value") end
 
 -- Returns the refusal if the authority does not cover the job as it is.
 local function refusal()
