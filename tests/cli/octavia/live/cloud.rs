@@ -1,4 +1,10 @@
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use serde_json::{Value, json};
 
@@ -14,7 +20,17 @@ pub(super) struct Cloud<S> {
     pub(super) env: Env,
     pub(super) conf: PathBuf,
     pub(super) octavia: octavia::Octavia,
+    conducts: bool,
     _server: S,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// Waits for a turn. A flow keeps a processor busy for seconds, so many flows at once would exceed the time limits.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURNS: [Mutex<()>; 2] = [const { Mutex::new(()) }; 2];
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let turn = NEXT.fetch_add(1, Ordering::Relaxed) % TURNS.len();
+    TURNS[turn].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The driver name of a server in Octavia's configuration.
@@ -58,6 +74,7 @@ impl<S: Driver> Cloud<S> {
     }
 
     pub(super) fn with(env: Env, databases: &Value) -> Option<Self> {
+        let turn = turn();
         let server = S::start()?;
         let conf = env.file("octavia.conf");
         let mut settings = json!({
@@ -75,7 +92,9 @@ impl<S: Driver> Cloud<S> {
             env,
             conf,
             octavia,
+            conducts: false,
             _server: server,
+            _turn: turn,
         })
     }
 
@@ -105,11 +124,14 @@ impl<S: Driver> Cloud<S> {
     pub(super) fn restart(&mut self) {
         let again = octavia::Octavia::with(&json!({ "conf": self.conf }));
         self.octavia = again.unwrap();
+        self.conducts = false;
     }
 
-    /// Starts its conductor, which performs jobs from now on.
+    /// Starts its conductor unless it runs; it performs jobs from now on.
     pub(super) fn conduct(&mut self) {
-        self.octavia.ask(&json!({"do": "conduct"}));
+        if !std::mem::replace(&mut self.conducts, true) {
+            self.octavia.ask(&json!({"do": "conduct"}));
+        }
     }
 
     /// Waits until the conductor reports an event of a job.

@@ -44,7 +44,35 @@ def load(settings):
         # SQLAlchemy knows of no such thing there, and a file cannot say so.
         cfg.CONF.set_override("pool_timeout", None, "database")
     rpc.init()
+    hasten_commits()
+    share_tables()
     own_ports(folder)
+
+
+def hasten_commits():
+    """Lets SQLite commit without waiting for the disk. These databases need not survive a power failure."""
+    import sqlalchemy
+
+    def connected(connection, _):
+        if type(connection).__module__ == "sqlite3":
+            connection.execute("PRAGMA synchronous = OFF")
+
+    sqlalchemy.event.listen(sqlalchemy.Engine, "connect", connected)
+
+
+def share_tables():
+    """Lets TaskFlow's connections share one description of its tables. Otherwise each of them makes its own."""
+    import sqlalchemy
+    from taskflow.persistence.backends.sqlalchemy import tables
+
+    metadata = sqlalchemy.MetaData()
+    shared = tables.fetch(metadata)
+
+    def fetch(own):
+        vars(own).update(vars(metadata))
+        return shared
+
+    tables.fetch = fetch
 
 
 def write(settings, folder):
