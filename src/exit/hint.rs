@@ -226,6 +226,16 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
     let has_job = trying.is_some_and(|trying| trying.job.is_some());
     let hint = match (error, word) {
         (BoardError::NoSuchJob, _) => LIST,
+        (
+            BoardError::AlreadyClaimed { owner: Some(owner) }
+            | BoardError::NotOwner {
+                owner: Some(owner), ..
+            },
+            _,
+        ) if owner.is_of_move() => {
+            "a move to another board holds the job; if the move was interrupted, `jobboard doctor` \
+             shows how to finish it"
+        }
         (BoardError::AlreadyClaimed { .. }, verb::RETRY) => {
             "nothing changed; if the owner is gone, `jobboard abandon --force JOB` releases the \
              claim"

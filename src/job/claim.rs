@@ -13,6 +13,9 @@ use thiserror::Error;
 
 use super::{Job, JobKey, history::boundary, shortened};
 
+/// The prefix of the owner name that a move uses on both boards.
+pub(crate) const MOVER: &str = "move:";
+
 /// The name of a claim's holder.
 ///
 /// Bytes, because peers compare names by bytes and may have written invalid text.
@@ -92,6 +95,11 @@ impl Owner {
     /// Whether both are the same name, or one is the brief form of the other.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.brief() == other.brief()
+    }
+
+    /// Whether a move to another board claims under this name.
+    pub(crate) fn is_of_move(&self) -> bool {
+        self.0.starts_with(MOVER.as_bytes())
     }
 
     /// Returns the name as text, with replacement characters for invalid bytes.

@@ -23,7 +23,8 @@ use crate::names::named;
 
 pub(crate) use self::{
     claim::{
-        Claim, ClaimEnd, Claimant, Claimed, Fence, Holding, LONGEST_BRIEF, Owner, Term, brief,
+        Claim, ClaimEnd, Claimant, Claimed, Fence, Holding, LONGEST_BRIEF, MOVER, Owner, Term,
+        brief,
     },
     conductor::{
         Conductor, ConductorReport, Counters, Course, MOST_HANDLERS, MOST_RUNS, PublishedCommand,
@@ -38,7 +39,7 @@ pub(crate) use self::{
         from_json, shortened, sortable_time,
     },
     key::{JobKey, standard_uuid},
-    moves::{MOST_RECORDS, MOVER, MoveRecord, Stage},
+    moves::{MOST_RECORDS, MoveRecord, Stage},
     pause::{MOST_PAUSES, Pause, Pauses},
     settlement::{
         Aftermath, Authority, Decision, ExpectedState, JobChange, Purge, Restore, Settlement,

@@ -4,9 +4,6 @@ use chrono::{DateTime, Utc};
 
 use super::Owner;
 
-/// The prefix of the owner name that a move uses on both boards.
-pub(crate) const MOVER: &str = "move:";
-
 /// The most records that a board reads; a move leaves at most a few hundred.
 pub(crate) const MOST_RECORDS: usize = 10_000;
 

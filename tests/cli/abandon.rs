@@ -194,6 +194,21 @@ fn other_users_cannot_abandon() {
 }
 
 #[test]
+fn release_of_a_job_that_a_move_holds_names_the_danger() {
+    let env = Env::new();
+    env.post("resize");
+    env.claim("@1", "move:ada:h:1:c0ffee01");
+    let refused = env.fails(4, "abandon @1");
+    let hint = "`jobboard doctor` shows how to finish it";
+    assert!(refused.contains(hint) && !refused.contains("--force"), "{refused}");
+    for verb in ["abandon", "trash", "consume"] {
+        let preview = env.run(format!("{verb} @1 --force --dry-run"));
+        let warning = "a move holds 1 job, which may also be on another board";
+        assert!(preview.stderr.contains(warning), "{preview}");
+    }
+}
+
+#[test]
 fn unclaimed_job_cannot_be_abandoned_even_by_force() {
     let env = Env::new();
     env.post("resize");

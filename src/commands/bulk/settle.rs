@@ -103,6 +103,22 @@ pub(super) fn foresee_refusals(ctx: &Context, chosen: &mut Chosen, who: &Owner) 
     }
 }
 
+/// Returns the warning for jobs that a move holds: each may still be on its other board, and run twice.
+pub(super) fn moved<'a>(entries: impl Iterator<Item = &'a Entry>) -> Option<String> {
+    let owner = |entry: &Entry| entry.holding()?.owner.as_ref().map(Owner::is_of_move);
+    match entries
+        .filter_map(owner)
+        .filter(|is_of_move| *is_of_move)
+        .count()
+    {
+        0 => None,
+        count => Some(format!(
+            "a move holds {}, which may also be on another board: `jobboard help unfinished-move`",
+            count_jobs(count as u64)
+        )),
+    }
+}
+
 /// Decides whether conductors have to wait until the old command has certainly ended.
 #[derive(Debug)]
 pub(super) enum Release {

@@ -8,7 +8,7 @@ use super::{
     plan,
     report::{dry_run, sorted_out},
     select::{Choice, Chosen, PreviewArgs, confirm},
-    settle::{Release, authority, foresee_refusals, judged},
+    settle::{Release, authority, foresee_refusals, judged, moved},
 };
 use crate::{
     board::{self, Board, Settled},
@@ -69,7 +69,9 @@ impl Task {
             Some(_) => {
                 let entries = self.chosen.entries();
                 let warning = Release::foreseen(&self.action, board, entries).await;
-                warning.into_iter().for_each(|it| ctx.out.note(it));
+                let of_move = moved(self.chosen.entries());
+                let warnings = warning.into_iter().chain(of_move);
+                warnings.for_each(|it| ctx.out.note(it));
             }
             None => {}
         }
