@@ -31,8 +31,9 @@ const SENTENCES: &str = "
     !output_not_kept: output dropped
     skipped: skipping jobs such as {example} ({jobs})
     waiting: waiting for the owner of {example} ({jobs})
+    delayed: waiting for delayed jobs; the first may start in {delay} ({jobs})
     held_without_expiry: not waiting for claims that never expire ({jobs})
-    conducting: conductor {conductor} runs the jobs of {board}, up to {jobs} concurrently
+    conducting: conductor {conductor} runs jobs from {board}, {jobs} at a time
     stopping: stopping; running jobs have {grace} to finish ({jobs})
     name_taken: another conductor is named {conductor}; waiting up to {waiting} for its name
     lease_granted: the server grants leases of {granted}, not of {wanted}

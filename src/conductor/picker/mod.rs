@@ -89,6 +89,7 @@ pub(super) async fn run(
         has_heard: true,
         has_reported_held: false,
         has_reported_owners: false,
+        has_reported_delayed: false,
     };
     picker.work(&slots, &won).await
 }
@@ -127,6 +128,7 @@ struct Picker<'a> {
     has_heard: bool,
     has_reported_held: bool,
     has_reported_owners: bool,
+    has_reported_delayed: bool,
 }
 
 impl Picker<'_> {

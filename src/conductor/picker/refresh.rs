@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use chrono::SecondsFormat;
 use futures_util::TryStreamExt;
 use tokio::time::{Duration, Instant};
 
@@ -182,6 +183,7 @@ impl Picker<'_> {
         let policy = self.shared.policy();
         let mut left = RemainingWork::Nothing;
         let (mut held, mut held_for_ever, mut example) = (0_u64, 0_u64, None);
+        let (mut delayed, mut first_turn) = (0_u64, None);
         let mut reasons = SkipReasons::default();
         let now = clock::wall();
         while let Some(entry) = entries.try_next().await? {
@@ -209,7 +211,13 @@ impl Picker<'_> {
                 continue;
             }
             match holding.map(|holding| holding.lease) {
-                None if self.backlog.knows(&job.key) => left = left.max(RemainingWork::Held),
+                None if self.backlog.knows(&job.key) => {
+                    left = left.max(RemainingWork::Held);
+                    if let Some(time) = job.history.not_before.filter(|time| *time > now) {
+                        delayed += 1;
+                        first_turn = Some(first_turn.map_or(time, |first| time.min(first)));
+                    }
+                }
                 None => left = RemainingWork::Candidates,
                 Some(ClaimEnd::Never) => held_for_ever += 1,
                 Some(ClaimEnd::Timed | ClaimEnd::Session) => {
@@ -234,6 +242,13 @@ impl Picker<'_> {
         {
             let note = Note::new("waiting").with("jobs", held);
             self.shared.status.log(note.with("example", example));
+        }
+        if let (Some(time), RemainingWork::Held) = (first_turn, left)
+            && !std::mem::replace(&mut self.has_reported_delayed, true)
+        {
+            let note = Note::new("delayed").with("jobs", delayed);
+            let time = time.to_rfc3339_opts(SecondsFormat::Millis, true);
+            self.shared.status.log(note.with("not_before", time));
         }
         if held_for_ever > 0 && !std::mem::replace(&mut self.has_reported_held, true) {
             let note = Note::new("held_without_expiry").with("jobs", held_for_ever);

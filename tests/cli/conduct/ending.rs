@@ -14,6 +14,7 @@ use crate::support::{
 on_every_board!(
     operator_can_force_a_job_from_a_conductor,
     drain_does_not_wait_for_an_unlimited_claim,
+    drain_says_that_it_waits_for_a_delayed_job,
     drain_waits_for_an_expiring_claim_of_another_client,
 );
 
@@ -140,6 +141,15 @@ fn drain_waits_for_an_expiring_claim_of_another_client(stage: &Stage) {
     holder.kill();
     conductor.ended().succeeded();
     assert_eq!(stage.log(), ["ran"]);
+}
+
+fn drain_says_that_it_waits_for_a_delayed_job(stage: &Stage) {
+    let job = stage.post("a", "exit 75");
+    stage.conduct(&["--max-jobs", "1"]).run().succeeded();
+    let conductor = stage.start(&["--drain"]);
+    stage.says(&conductor, "delayed jobs=1 not_before=");
+    stage.env.ok(format!("trash --force --yes {job}"));
+    conductor.ended().succeeded();
 }
 
 #[test]

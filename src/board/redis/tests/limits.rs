@@ -161,7 +161,7 @@ async fn broken_counter_is_named_without_effect() {
                 panic!("{key} {value}: {refused:?}");
             };
             let expected = format!(
-                "{} has no counter under {key}; set the key to the highest number ever assigned",
+                "{} has no number under {key}; rename that key, or set it to the highest number ever assigned",
                 server.host()
             );
             assert_eq!(source.to_string(), expected);
