@@ -52,7 +52,7 @@ pub(crate) use self::{
 };
 use crate::job::{
     AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, Fence, JobKey,
-    Location, MoveRecord, Pause, Purge, Restore, Settlement, Term,
+    Location, MoveRecord, Pause, Purge, Revision, Settlement, Term,
 };
 
 pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
@@ -241,13 +241,14 @@ pub(crate) trait Board: Send + Sync {
     /// never prevents an end: [`Settled::forgotten`] has its error.
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>>;
 
-    /// Restores trashed jobs, retries delayed or counted jobs of the board now, or edits unclaimed or trashed jobs.
+    /// Restarts unclaimed or trashed jobs on the board, or edits their postings; see [`JobChange`](crate::job::JobChange).
     ///
-    /// All record an audit entry. A restored or retried job is unclaimed and ready, keeps its failures and bytes, and
+    /// Each revision records an audit entry. A restarted job is unclaimed and ready, keeps its failures and bytes, and
     /// subscribers get an event. An edit changes the posting alone, so a delay stays; readers see all of it or nothing.
-    /// Refusals change nothing: `Exists` for a namesake on the board, `AlreadyClaimed`, `NotHeldBack`, `Malformed` for an
-    /// edit that the record does not allow, and `Changed` if another client edited it first.
-    async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>>;
+    /// Refusals change nothing: `Exists` for a namesake on the board, `AlreadyClaimed`, `NotHeldBack` for a job of the
+    /// board that a restart would not change, `Malformed` for an edit that the record does not allow, and `Changed` if
+    /// another client edited it first.
+    async fn revise(&self, jobs: &[Revision]) -> Result<Vec<Result<()>>>;
 
     /// Deletes trashed jobs, also malformed ones, and adds them to the history as [`Self::settle`] does.
     async fn purge(&self, jobs: &[Purge]) -> Result<Vec<Result<Settled>>>;

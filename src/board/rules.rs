@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use super::{BoardError, ClaimRules, NOT_AHEAD, Result, wire::sidecar::Sidecar};
 use crate::job::{
     Authority, Claimant, Claimed, Decision, ExpectedState, Failure, Fence, Holding, JobChange,
-    Location, Owner, Restore, Settlement,
+    Location, Owner, Revision, Settlement,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -107,16 +107,16 @@ impl Sidecar {
         }
     }
 
-    /// Returns the record of a restored or retried job: attempts start from zero unless they are to be kept.
+    /// Returns the sidecar of a restarted job: attempts start from zero unless they are to be kept.
     ///
     /// On the board, a job is refused that is not delayed and has no counts that this would reset.
-    pub(super) fn restored(self, restore: &Restore, now: DateTime<Utc>) -> Result<Self> {
-        let keeps_attempts = restore.change == JobChange::Continue;
+    pub(super) fn restarted(self, revision: &Revision, now: DateTime<Utc>) -> Result<Self> {
+        let keeps_attempts = revision.change == JobChange::Continue;
         let is_in_the_way = || self.clone().history().is_in_the_way(now, keeps_attempts);
-        if restore.location == Location::Board && !is_in_the_way() {
+        if revision.location == Location::Board && !is_in_the_way() {
             return Err(BoardError::NotHeldBack);
         }
-        let before = match restore.change {
+        let before = match revision.change {
             JobChange::Restart => Self::default(),
             JobChange::Continue | JobChange::Edit(_) => self.clone(),
         };
@@ -127,7 +127,7 @@ impl Sidecar {
             first_claimed_on: before.first_claimed_on,
             failures: self.failures,
             created_on: self.created_on,
-            audit: restore.audit.clone(),
+            audit: revision.audit.clone(),
             ..Self::default()
         })
     }

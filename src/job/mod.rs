@@ -42,7 +42,7 @@ pub(crate) use self::{
     moves::{MOST_RECORDS, MoveRecord, Stage},
     pause::{MOST_PAUSES, Pause, Pauses},
     settlement::{
-        Aftermath, Authority, Decision, ExpectedState, JobChange, Purge, Restore, Settlement,
+        Aftermath, Authority, Decision, ExpectedState, JobChange, Purge, Revision, Settlement,
     },
 };
 

@@ -144,9 +144,9 @@ impl ExpectedState {
     }
 }
 
-/// A change of an unclaimed job of the board or of a trashed job.
+/// A restart or an edit of an unclaimed job of the board or of a trashed job.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Restore {
+pub(crate) struct Revision {
     pub(crate) key: JobKey,
     pub(crate) location: Location,
     pub(crate) change: JobChange,
@@ -163,7 +163,7 @@ pub(crate) enum JobChange {
     Edit(Edit),
 }
 
-impl Restore {
+impl Revision {
     pub(crate) fn from_trash(key: JobKey, audit: Option<AuditEntry>) -> Self {
         Self {
             key,

@@ -135,8 +135,8 @@ pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
     let trashed = override_claim(Decision::Trash(Aftermath::None), "broken").await;
     tells(None, &trashed).await;
     let restored = audit("mended");
-    let restore = crate::job::Restore::from_trash(key.clone(), restored.clone());
-    board.restore(&[restore]).await.unwrap();
+    let restore = crate::job::Revision::from_trash(key.clone(), restored.clone());
+    board.revise(&[restore]).await.unwrap();
     tells(None, &restored).await;
     assert_eq!(on_board(board, &key).await.history.audit, restored);
     let failed = override_claim(Decision::GiveUp(failure("no room")), "no use").await;

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     board::{BoardError, EventKind, testing::needs::is_full},
-    job::{Claim, ExpectedState, Fence, Holding, JobChange, Purge, Restore},
+    job::{Claim, ExpectedState, Fence, Holding, JobChange, Purge, Revision},
 };
 
 pub(crate) const WHO: [&str; 3] = ["ada", "bob", "eve"];
@@ -281,15 +281,15 @@ impl<'a> History<'a> {
             Location::Trash => (it.keys[1].clone(), it.model.restore(keeps_attempts)),
             _ => (it.keys[0].clone(), it.model.retry(keeps_attempts)),
         };
-        let restore = Restore {
+        let revision = Revision {
             location,
             change: match keeps_attempts {
                 true => JobChange::Continue,
                 false => JobChange::Restart,
             },
-            ..Restore::from_trash(key.clone(), None)
+            ..Revision::from_trash(key.clone(), None)
         };
-        let answers = self.actors[job].restore(&[restore]).await.unwrap();
+        let answers = self.actors[job].revise(&[revision]).await.unwrap();
         if answers[0].is_ok() {
             it.keys[0] = key;
         }

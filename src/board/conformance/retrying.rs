@@ -10,19 +10,19 @@ use super::{
 };
 use crate::{
     board::{BoardError, EventKind},
-    job::{Edit, JobChange, Restore, State},
+    job::{Edit, JobChange, Revision, State},
 };
 
 async fn retry(board: &Subject, key: &JobKey, keeps_attempts: bool) -> Result<()> {
-    let retry = Restore {
+    let retry = Revision {
         location: Location::Board,
         change: match keeps_attempts {
             true => JobChange::Continue,
             false => JobChange::Restart,
         },
-        ..Restore::from_trash(key.clone(), audit("mended"))
+        ..Revision::from_trash(key.clone(), audit("mended"))
     };
-    board.restore(&[retry]).await.unwrap().pop().unwrap()
+    board.revise(&[retry]).await.unwrap().pop().unwrap()
 }
 
 async fn fail(board: &Subject, key: &JobKey) {
@@ -106,11 +106,11 @@ pub(crate) async fn only_unclaimed_delayed_jobs_can_be_retried(board: &Subject) 
 pub(crate) async fn restored_job_can_keep_its_attempts(board: &Subject) {
     let key = post_one(board, "resize").await;
     trash(board, &key).await;
-    let restore = Restore {
+    let restore = Revision {
         change: JobChange::Continue,
-        ..Restore::from_trash(key.clone(), None)
+        ..Revision::from_trash(key.clone(), None)
     };
-    board.restore(&[restore]).await.unwrap().remove(0).unwrap();
+    board.revise(&[restore]).await.unwrap().remove(0).unwrap();
     let after = on_board(board, &key).await;
     assert_eq!(
         (after.state(), after.history.attempts),
@@ -118,11 +118,11 @@ pub(crate) async fn restored_job_can_keep_its_attempts(board: &Subject) {
     );
 }
 
-fn edit(key: &JobKey, edit: Edit) -> Restore {
-    Restore {
+fn edit(key: &JobKey, edit: Edit) -> Revision {
+    Revision {
         location: Location::Board,
         change: JobChange::Edit(edit),
-        ..Restore::from_trash(key.clone(), audit("renamed"))
+        ..Revision::from_trash(key.clone(), audit("renamed"))
     }
 }
 
@@ -144,7 +144,7 @@ pub(crate) async fn edited_job_keeps_its_delay(board: &Subject) {
         priority: Some(Priority::High),
         ..numbered(7)
     };
-    let edited = board.restore(&[edit(&key, change)]).await.unwrap();
+    let edited = board.revise(&[edit(&key, change)]).await.unwrap();
     assert_matches!(edited.as_slice(), [Ok(())]);
     let received = next(&mut events, 1).await;
     assert_eq!(received, all_of("job7", &[EventKind::Restored]));
@@ -174,7 +174,7 @@ pub(crate) async fn refused_edit_changes_nothing(board: &Subject) {
     let before = (on_board(board, &odd).await, on_board(board, &held).await);
     let gone = JobKey::new("gone");
     let edits = [&odd, &held, &gone].map(|key| edit(key, numbered(7)));
-    let refused = board.restore(&edits).await.unwrap();
+    let refused = board.revise(&edits).await.unwrap();
     assert_matches!(
         refused.as_slice(),
         [
@@ -201,7 +201,7 @@ pub(crate) async fn concurrent_edits_leave_one_of_them_whole(board: &Subject) {
     };
     let edits = (0..20).map(|number| {
         let edit = edit(&key, numbered(number));
-        async move { board.restore(&[edit]).await.unwrap().remove(0) }
+        async move { board.revise(&[edit]).await.unwrap().remove(0) }
     });
     let reads = (0..20).map(|_| read());
     let (answers, _) = join(join_all(edits), join_all(reads)).await;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     board::{BoardError, Part},
-    job::{Claim, Edit, ExpectedState, JobChange, Malformed, MoveRecord, Pause, Purge, Restore},
+    job::{Claim, Edit, ExpectedState, JobChange, Malformed, MoveRecord, Pause, Purge, Revision},
 };
 
 /// The stored data of one board.
@@ -43,8 +43,8 @@ async fn malformed(board: &Subject, location: Location, key: &JobKey) -> Malform
     }
 }
 
-async fn restore(board: &Subject, restore: Restore) -> Result<()> {
-    board.restore(&[restore]).await.unwrap().remove(0)
+async fn revise(board: &Subject, revision: Revision) -> Result<()> {
+    board.revise(&[revision]).await.unwrap().remove(0)
 }
 
 pub(crate) async fn malformed_record_stays_until_it_is_overridden(
@@ -85,21 +85,21 @@ pub(crate) async fn malformed_record_stays_until_it_is_overridden(
         let refused = refused.await;
         assert_matches!(refused, Err(BoardError::NotClaimed));
     }
-    let retry = Restore {
+    let retry = Revision {
         location: Location::Board,
-        ..Restore::from_trash(key.clone(), audit("mended"))
+        ..Revision::from_trash(key.clone(), audit("mended"))
     };
     let rename = Edit {
         name: Some("renamed".to_owned()),
         ..Edit::default()
     };
-    let edit = Restore {
+    let edit = Revision {
         change: JobChange::Edit(rename),
         ..retry.clone()
     };
-    let refused = restore(board, edit).await;
+    let refused = revise(board, edit).await;
     assert_matches!(refused, Err(BoardError::Malformed { .. }));
-    let refused = restore(board, retry).await;
+    let refused = revise(board, retry).await;
     assert_matches!(
         refused,
         Err(BoardError::Malformed { .. } | BoardError::NotHeldBack)

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     board::{BoardError, Settled},
-    job::{Purge, Restore, State},
+    job::{Purge, Revision, State},
 };
 
 async fn trash(board: &Subject, key: &JobKey) -> Settled {
@@ -15,8 +15,8 @@ async fn trash(board: &Subject, key: &JobKey) -> Settled {
 }
 
 pub(crate) async fn restore(board: &Subject, key: &JobKey) -> Result<()> {
-    let restore = Restore::from_trash(key.clone(), None);
-    board.restore(&[restore]).await?.remove(0)
+    let restore = Revision::from_trash(key.clone(), None);
+    board.revise(&[restore]).await?.remove(0)
 }
 
 pub(crate) async fn purge(board: &Subject, key: &JobKey) -> Result<()> {

@@ -36,7 +36,7 @@ use super::{
 };
 use crate::job::{
     AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
-    Location, MoveRecord, Pause, Purge, Restore, Settlement,
+    Location, MoveRecord, Pause, Purge, Revision, Settlement,
 };
 
 pub(crate) struct Embedded {
@@ -147,8 +147,8 @@ impl Board for Embedded {
             .await
     }
 
-    async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
-        self.each(jobs, |job| &job.key, |change, it| change.restore(it))
+    async fn revise(&self, jobs: &[Revision]) -> Result<Vec<Result<()>>> {
+        self.each(jobs, |job| &job.key, |change, it| change.revise(it))
             .await
     }
 

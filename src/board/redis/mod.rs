@@ -40,7 +40,7 @@ use super::{
 use crate::{
     job::{
         AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
-        Location, MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause, Purge, Restore, Settlement,
+        Location, MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause, Purge, Revision, Settlement,
     },
     secret::Secret,
 };
@@ -156,8 +156,8 @@ impl Board for Redis {
         self.settle_jobs(settlements).await
     }
 
-    async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
-        self.restore_jobs(jobs).await
+    async fn revise(&self, jobs: &[Revision]) -> Result<Vec<Result<()>>> {
+        self.revise_jobs(jobs).await
     }
 
     async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {

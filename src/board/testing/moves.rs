@@ -377,7 +377,7 @@ impl Board for MoveBoard {
     async fn close(&self) {}
 
     unasked! {
-        lease_term restore purge events register publish conductors pause resume pauses health
+        lease_term revise purge events register publish conductors pause resume pauses health
         examine check_history
     }
 }

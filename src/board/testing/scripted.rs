@@ -209,7 +209,7 @@ impl Board for Scripted {
     }
 
     unasked! {
-        lease_term post claim restore purge register publish conductors pause resume begin_move
+        lease_term post claim revise purge register publish conductors pause resume begin_move
         moves end_moves health examine check_history
     }
 }

@@ -12,7 +12,7 @@ macro_rules! unasked {
         unasked!(claim ['b 'c] (&'b [crate::job::JobKey], &'c crate::job::Claimant, usize, crate::board::ClaimRules) -> Vec<crate::board::Result<crate::job::Claimed>>);
     };
     (@ lease_term) => { unasked!(lease_term [] (std::time::Duration) -> std::time::Duration); };
-    (@ restore) => { unasked!(restore ['b] (&'b [crate::job::Restore]) -> Vec<crate::board::Result<()>>); };
+    (@ revise) => { unasked!(revise ['b] (&'b [crate::job::Revision]) -> Vec<crate::board::Result<()>>); };
     (@ purge) => { unasked!(purge ['b] (&'b [crate::job::Purge]) -> Vec<crate::board::Result<crate::board::Settled>>); };
     (@ events) => { unasked!(events [] () -> crate::board::Events<'a>); };
     (@ register) => { unasked!(register ['b] (&'b crate::job::Conductor) -> ()); };

@@ -44,7 +44,7 @@ use super::{
 use crate::{
     job::{
         AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
-        Location, MoveRecord, Pause, Purge, Restore, Settlement, Term,
+        Location, MoveRecord, Pause, Purge, Revision, Settlement, Term,
     },
     secret::Secret,
 };
@@ -158,8 +158,8 @@ impl Board for ZooKeeper {
         settled
     }
 
-    async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
-        self.root.writing().await?.restore(jobs).await
+    async fn revise(&self, jobs: &[Revision]) -> Result<Vec<Result<()>>> {
+        self.root.writing().await?.revise(jobs).await
     }
 
     async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {

@@ -16,7 +16,7 @@ use crate::{
     context::{Consent, Context},
     job::{
         Aftermath, AuditEntry, Decision, Entry, Failure, Identity, Job, JobChange, Location,
-        Origin, Owner, Purge, Restore, Settlement,
+        Origin, Owner, Purge, Revision, Settlement,
     },
     output::{count_jobs, rfc3339, short},
     suggest::Suggestion,
@@ -218,8 +218,8 @@ impl<'a> Executor<'a> {
                 self.settle(entries, &Decision::Trash(aftermath)).await
             }
             Action::Restore | Action::Retry { .. } | Action::Change(_) => {
-                let jobs: Vec<_> = entries.iter().map(|entry| self.restore(entry)).collect();
-                let answers = self.board.restore(&jobs).await?.into_iter();
+                let jobs: Vec<_> = entries.iter().map(|entry| self.revision(entry)).collect();
+                let answers = self.board.revise(&jobs).await?.into_iter();
                 Ok(answers
                     .map(|it| Ok(it.map(|()| Effect::default())?))
                     .collect())
@@ -284,7 +284,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    fn restore(&self, entry: &Entry) -> Restore {
+    fn revision(&self, entry: &Entry) -> Revision {
         let job = entry.job();
         let seen = job.map_or(Location::Trash, |job| job.location);
         let (location, change) = match self.action {
@@ -297,7 +297,7 @@ impl<'a> Executor<'a> {
             } => (seen, JobChange::Continue),
             _ => (seen, JobChange::Restart),
         };
-        Restore {
+        Revision {
             key: entry.key().clone(),
             location,
             change,

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     board::{ClaimRules, Detail, EventKind, Query, ext::the_answer},
-    job::{Aftermath, Decision, Draft, Entry, JobKey, Location, Purge, Restore},
+    job::{Aftermath, Decision, Draft, Entry, JobKey, Location, Purge, Revision},
 };
 
 const HEARD: usize = 20;
@@ -136,8 +136,8 @@ impl Trial<'_> {
         self.is(&keys[0], None, "consumed").await?;
         let key = &keys[1];
         self.is(key, Some(Location::Trash), "trashed").await?;
-        let restored = [Restore::from_trash(key.clone(), None)];
-        the_answer(&*self.ada, self.ada.restore(&restored).await?)?;
+        let restored = [Revision::from_trash(key.clone(), None)];
+        the_answer(&*self.ada, self.ada.revise(&restored).await?)?;
         self.is(key, Some(Location::Board), "restored").await?;
         let claim = self.win(&self.ada, key, &by).await?;
         self.settle(&self.ada, &claim, Decision::Trash(Aftermath::None))

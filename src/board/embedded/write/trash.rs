@@ -14,38 +14,38 @@ use crate::{
         },
         wire::as_json,
     },
-    job::{AuditEntry, Departure, Edit, JobChange, JobKey, Location, Purge, Restore},
+    job::{AuditEntry, Departure, Edit, JobChange, JobKey, Location, Purge, Revision},
 };
 
 impl Change<'_> {
-    pub(crate) fn restore(&self, restore: &Restore) -> StepResult<()> {
-        let job = self.require(restore.location, &restore.key)?;
-        let is_trashed = restore.location == Location::Trash;
-        let (sequence, audit) = (job.sequence, restore.audit.as_ref());
-        if let (JobChange::Edit(edit), true) = (&restore.change, is_trashed) {
+    pub(crate) fn revise(&self, revision: &Revision) -> StepResult<()> {
+        let job = self.require(revision.location, &revision.key)?;
+        let is_trashed = revision.location == Location::Trash;
+        let (sequence, audit) = (job.sequence, revision.audit.as_ref());
+        if let (JobChange::Edit(edit), true) = (&revision.change, is_trashed) {
             self.edit(&job, edit)?;
             return Ok(self.put_audit(sequence, audit)?);
         }
-        if is_trashed && self.row(Location::Board, &restore.key)?.is_some() {
+        if is_trashed && self.row(Location::Board, &revision.key)?.is_some() {
             return Err(BoardError::exists(job.uuid).into());
         }
         if let owner @ Some(_) = job.owner() {
             return Err(BoardError::AlreadyClaimed { owner }.into());
         }
-        let job = match &restore.change {
+        let job = match &revision.change {
             JobChange::Edit(edit) => {
                 self.edit(&job, edit)?;
-                self.require(Location::Board, &restore.key)?
+                self.require(Location::Board, &revision.key)?
             }
             JobChange::Restart | JobChange::Continue => {
-                let side = job.side.clone().restored(restore, self.now.time())?;
+                let side = job.side.clone().restarted(revision, self.now.time())?;
                 self.put_unclaimed(sequence, Location::Board, &side)?;
                 let not_before = None;
                 RowJob { not_before, ..job }
             }
         };
         // `put_unclaimed` never removes an earlier audit entry, and an edit does not call it.
-        if audit.is_none() || matches!(restore.change, JobChange::Edit(_)) {
+        if audit.is_none() || matches!(revision.change, JobChange::Edit(_)) {
             self.put_audit(sequence, audit)?;
         }
         Ok(self.log_exit(EventKind::Restored, &job, None, audit)?)

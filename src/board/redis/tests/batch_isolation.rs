@@ -337,7 +337,7 @@ async fn read_only_server_refuses_all_without_effect() {
             board.renew(&claims).await.map(drop),
             board.settle(&settlements).await.map(drop),
             board
-                .restore(&[crate::job::Restore::from_trash(trashed.clone(), None)])
+                .revise(&[crate::job::Revision::from_trash(trashed.clone(), None)])
                 .await
                 .map(drop),
             board

@@ -19,7 +19,7 @@ use crate::{
     },
     job::{
         Aftermath, AuditEntry, Authority, Claim, Claimant, Claimed, Decision, Entry, ExpectedState,
-        Fence, JobChange, JobKey, Location, MoveRecord, Owner, Purge, Restore, Settlement, Term,
+        Fence, JobChange, JobKey, Location, MoveRecord, Owner, Purge, Revision, Settlement, Term,
     },
 };
 
@@ -213,10 +213,10 @@ impl Redis {
         Ok(settled.collect())
     }
 
-    pub(crate) async fn restore_jobs(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
+    pub(crate) async fn revise_jobs(&self, jobs: &[Revision]) -> Result<Vec<Result<()>>> {
         let edits = self.edits(jobs).await?;
         let now = Utc::now();
-        let mut call = self.on_trash(Script::Restore, now);
+        let mut call = self.on_trash(Script::Revise, now);
         call.arg("now", msgpack::time(now));
         for (job, edit) in jobs.iter().zip(&edits) {
             let Ok((seen, edited)) = edit else { continue };
@@ -237,7 +237,7 @@ impl Redis {
     }
 
     /// Returns each job's posting before and after; both empty if unchanged.
-    async fn edits(&self, jobs: &[Restore]) -> Result<Vec<Result<(Vec<u8>, Vec<u8>)>>> {
+    async fn edits(&self, jobs: &[Revision]) -> Result<Vec<Result<(Vec<u8>, Vec<u8>)>>> {
         let mut found = HashMap::new();
         for location in Location::LIVE {
             let edited = jobs

@@ -24,7 +24,7 @@ use crate::{
     },
     job::{
         AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
-        Location, Pause, Restore, Settlement,
+        Location, Pause, Revision, Settlement,
     },
     process::part,
 };
@@ -140,13 +140,13 @@ impl Board for SimulatedBoard {
         self.call(("settle", true), serve).await
     }
 
-    async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
+    async fn revise(&self, jobs: &[Revision]) -> Result<Vec<Result<()>>> {
         let jobs = jobs.to_vec();
         let serve = move |store: &mut Store, _| {
             let jobs = jobs.iter().take(store.batch);
-            Ok(jobs.map(|job| store.restore(job)).collect())
+            Ok(jobs.map(|job| store.revise(job)).collect())
         };
-        self.call(("restore", true), serve).await
+        self.call(("revise", true), serve).await
     }
 
     async fn events(&self) -> Result<Events<'_>> {

@@ -24,7 +24,7 @@ use crate::{
     },
     job::{
         Authority, Claim, ClaimEnd, Claimant, Claimed, Conductor, Decision, Draft, Entry,
-        ExpectedState, Fence, Holding, Job, JobKey, Location, Owner, Pause, Restore, Settlement,
+        ExpectedState, Fence, Holding, Job, JobKey, Location, Owner, Pause, Revision, Settlement,
         Term,
     },
     process::{clock, simulation::Machine},
@@ -556,28 +556,28 @@ impl Store {
         Ok(Settled::default())
     }
 
-    pub(super) fn restore(&mut self, restore: &Restore) -> Result<()> {
+    pub(super) fn revise(&mut self, revision: &Revision) -> Result<()> {
         let wall = clock::wall();
-        let is_trashed = restore.location == Location::Trash;
+        let is_trashed = revision.location == Location::Trash;
         let location = if is_trashed {
             &mut self.data.trash
         } else {
             &mut self.data.board
         };
-        let record = location.get(&restore.key).ok_or(BoardError::NoSuchJob)?;
+        let record = location.get(&revision.key).ok_or(BoardError::NoSuchJob)?;
         if let Some(hold) = &record.hold {
             let owner = Some(hold.owner.clone());
             return Err(BoardError::AlreadyClaimed { owner });
         }
-        let side = record.side.clone().restored(restore, wall)?;
-        let Some(mut record) = location.remove(&restore.key) else {
+        let side = record.side.clone().restarted(revision, wall)?;
+        let Some(mut record) = location.remove(&revision.key) else {
             return Err(BoardError::NoSuchJob);
         };
         record.side = side;
         self.machine
             .note(format_args!("restored {}", record.job.uuid));
         self.announce(EventKind::Restored, record.subject(), None);
-        self.data.board.insert(restore.key.clone(), record);
+        self.data.board.insert(revision.key.clone(), record);
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    job::{Aftermath, Authority, Decision, ExpectedState, JobKey, Restore, Settlement},
+    job::{Aftermath, Authority, Decision, ExpectedState, JobKey, Revision, Settlement},
     untrusted::{Answer, Bounds, Corpus, refused, same},
 };
 
@@ -50,8 +50,8 @@ fn unknown_members_are_preserved_and_reset_ones_are_not() {
     let former = br#"{"v":1,"owner":"ada","attempts":5,"colour":{"of":["the",1]}}"#;
     let (read, problem) = Sidecar::read(Some(former));
     assert_eq!(problem, None);
-    let restore = Restore::from_trash(JobKey::new("1"), None);
-    let restored = read.restored(&restore, Utc::now()).unwrap();
+    let restore = Revision::from_trash(JobKey::new("1"), None);
+    let restored = read.restarted(&restore, Utc::now()).unwrap();
     let restored = restored.write_over(former);
     let restored: Value = serde_json::from_slice(&restored).unwrap();
     assert_eq!(

@@ -86,8 +86,8 @@ async fn batch_of_1500_settlements_has_all_results() {
     assert!(settled.iter().all(Result::is_ok));
     let restores = keys
         .iter()
-        .map(|key| crate::job::Restore::from_trash(key.clone(), None));
-    let restored = board.restore(&restores.collect::<Vec<_>>()).await.unwrap();
+        .map(|key| crate::job::Revision::from_trash(key.clone(), None));
+    let restored = board.revise(&restores.collect::<Vec<_>>()).await.unwrap();
     assert!(restored.iter().all(Result::is_ok));
 }
 

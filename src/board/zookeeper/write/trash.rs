@@ -1,4 +1,4 @@
-//! The trash: restoring and purging jobs.
+//! Restoring, retrying, editing and purging jobs.
 
 use chrono::Utc;
 use futures_util::future::join_all;
@@ -18,14 +18,14 @@ use crate::{
             read::record::JobNodes,
         },
     },
-    job::{Edit, JobChange, Location, Purge, Restore},
+    job::{Edit, JobChange, Location, Purge, Revision},
 };
 
 impl BoardSession<'_> {
-    pub(crate) async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
+    pub(crate) async fn revise(&self, jobs: &[Revision]) -> Result<Vec<Result<()>>> {
         let mut answers = Vec::with_capacity(jobs.len());
         for jobs in jobs.chunks(JOBS_PER_BATCH) {
-            answers.extend(join_all(jobs.iter().map(|one| self.restore_one(one))).await);
+            answers.extend(join_all(jobs.iter().map(|one| self.revise_one(one))).await);
         }
         Ok(answers)
     }
@@ -38,15 +38,15 @@ impl BoardSession<'_> {
         Ok(answers)
     }
 
-    async fn restore_one(&self, restore: &Restore) -> Result<()> {
-        let is_trashed = restore.location == Location::Trash;
+    async fn revise_one(&self, revision: &Revision) -> Result<()> {
+        let is_trashed = revision.location == Location::Trash;
         for _ in 0..TRIES {
-            let found = self.record(restore.location, &restore.key).await?;
+            let found = self.record(revision.location, &revision.key).await?;
             let record = self.require(found.as_ref())?;
-            let tried = match &restore.change {
-                _ if !is_trashed => self.try_to_retry_now(record, restore).await?,
-                JobChange::Edit(edit) => self.try_to_edit(record, restore, edit).await?,
-                _ => self.try_to_restore(record, restore).await?,
+            let tried = match &revision.change {
+                _ if !is_trashed => self.try_to_revise(record, revision).await?,
+                JobChange::Edit(edit) => self.try_to_edit(record, revision, edit).await?,
+                _ => self.try_to_restore(record, revision).await?,
             };
             let Err(refused) = tried else {
                 return Ok(());
@@ -62,9 +62,9 @@ impl BoardSession<'_> {
     async fn try_to_restore(
         &self,
         record: &JobNodes,
-        restore: &Restore,
+        revision: &Revision,
     ) -> Result<Result<(), RefusedStep>> {
-        if !is_numbered(&restore.key) {
+        if !is_numbered(&revision.key) {
             return Err(Unsupported::NameWithoutNumber.into());
         }
         let mark = self.mark_of(record).await?;
@@ -81,8 +81,10 @@ impl BoardSession<'_> {
             transaction.delete(NodeKind::Lock, &record.key, node.stat.version);
         }
         transaction.create(NodeKind::Job, &record.key, &record.posting.data);
-        if record.side.is_some() || restore.audit.is_some() {
-            let side = record.side().map(|side| side.restored(restore, Utc::now()));
+        if record.side.is_some() || revision.audit.is_some() {
+            let side = record
+                .side()
+                .map(|side| side.restarted(revision, Utc::now()));
             let side = side.transpose()?;
             transaction.put_side(&record.key, &record.side, side.as_ref());
         }
@@ -96,7 +98,7 @@ impl BoardSession<'_> {
     async fn try_to_edit(
         &self,
         record: &JobNodes,
-        restore: &Restore,
+        revision: &Revision,
         edit: &Edit,
     ) -> Result<Result<(), RefusedStep>> {
         record.require_job()?;
@@ -114,16 +116,16 @@ impl BoardSession<'_> {
             && let Ok(mut side) = record.readable_side()
             && self.session.read_one(&on_board).await?.is_none()
         {
-            side.audit = restore.audit.clone();
+            side.audit = revision.audit.clone();
             transaction.put_side(key, &record.side, Some(&side));
         }
         self.commit(transaction).await
     }
 
-    async fn try_to_retry_now(
+    async fn try_to_revise(
         &self,
         record: &JobNodes,
-        restore: &Restore,
+        revision: &Revision,
     ) -> Result<Result<(), RefusedStep>> {
         if record.lock.is_some() {
             return Err(BoardError::AlreadyClaimed {
@@ -133,13 +135,13 @@ impl BoardSession<'_> {
         record.require_job()?;
         let side = record.readable_side();
         let mut side = side.map_err(|problem| BoardError::Unclaimable { problem })?;
-        let posting = match &restore.change {
+        let posting = match &revision.change {
             JobChange::Edit(edit) => {
-                side.audit = restore.audit.clone();
+                side.audit = revision.audit.clone();
                 self.edited(record, edit)?
             }
             JobChange::Restart | JobChange::Continue => {
-                side = side.restored(restore, Utc::now())?;
+                side = side.restarted(revision, Utc::now())?;
                 record.posting.data.clone()
             }
         };

@@ -17,7 +17,7 @@ use crate::{
     job::{
         Aftermath, AuditEntry, Authority, CapturedOutput, Claim, Claimant, Claimed, Decision,
         Draft, Entry, ExpectedState, Failure, Job, Location, Owner, Pause, Priority, RELEASED,
-        Restore, Settlement, Term,
+        Revision, Settlement, Term,
     },
     lease::Keeper,
     process::{
@@ -90,8 +90,8 @@ impl World {
     pub(super) async fn retry_all(&self) {
         let board = self.board(OPERATOR);
         while let Some(job) = self.some(&board, Location::Trash, false).await {
-            let restore = Restore::from_trash(job.key.clone(), None);
-            if board.restore(&[restore]).await.is_err() {
+            let restore = Revision::from_trash(job.key.clone(), None);
+            if board.revise(&[restore]).await.is_err() {
                 return;
             }
         }

@@ -1,4 +1,4 @@
--- Returns trashed jobs to the board, makes delayed unclaimed jobs ready now, or edits unclaimed or trashed jobs.
+-- Restarts unclaimed or trashed jobs on the board without a delay, or edits their postings.
 -- Keys       `listings`, `trash`; of each job: `owned`, `modified`, `sidecar`
 -- Arguments  `channel`, `time`, `now`; of each job: `field`, `remark`; `edited`, the new posting of a job whose posting
 --            is still `seen`, both "" for no edit; flags: `is_trashed`; `keeps_attempts`, since failures always stay
