@@ -261,9 +261,10 @@ fn sort(error: &BoardError) -> (u8, &'static str) {
         BoardError::AlreadyClaimed { .. } => (REJECTED, "already-claimed"),
         BoardError::NotClaimed => (REJECTED, "not-claimed"),
         BoardError::MayStillRun { .. } => (REJECTED, "already-claimed"),
-        BoardError::NotHeldBack => (REJECTED, "not-delayed"),
+        BoardError::NotDelayed => (REJECTED, "not-delayed"),
         BoardError::NotOwner { .. } => (REJECTED, "not-owner"),
-        BoardError::Postponed { .. } | BoardError::Changed => (REJECTED, "changed"),
+        // Only a search meets a delayed job, and skips it: the delay is newer than the listing.
+        BoardError::Delayed { .. } | BoardError::Changed => (REJECTED, "changed"),
         BoardError::Exists { .. }
         | BoardError::NumberTaken { .. }
         | BoardError::TrashTaken { .. }

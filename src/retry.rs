@@ -128,7 +128,7 @@ impl RetryPolicy {
         let is_spent = attempts >= self.limit(attempt.max_attempts);
         let failure = failure(reason, ended, attempt);
         match self.on_failure {
-            OnFailure::Consume => Decision::GiveUp(failure),
+            OnFailure::Consume => Decision::ConsumeFailed(failure),
             OnFailure::Abandon if !is_spent => Decision::Abandon(Aftermath::Failed {
                 failure,
                 not_before: Some(self.later(attempts.saturating_sub(1))),
@@ -321,6 +321,6 @@ mod tests {
         let trashed = judge(&of(OnFailure::Trash), &end, 1, 0);
         assert!(matches!(trashed, Decision::Trash(Aftermath::Failed { .. })));
         let consumed = judge(&of(OnFailure::Consume), &end, 1, 0);
-        assert!(matches!(consumed, Decision::GiveUp(_)));
+        assert!(matches!(consumed, Decision::ConsumeFailed(_)));
     }
 }

@@ -48,7 +48,7 @@ pub(crate) struct Backlog {
     capacity: usize,
     known: HashMap<JobKey, Candidate>,
     ready: BTreeSet<(Rank, JobKey)>,
-    postponed: BTreeSet<(DateTime<Utc>, JobKey)>,
+    delayed: BTreeSet<(DateTime<Utc>, JobKey)>,
     /// Whether the board has candidates that did not fit.
     has_left_out: bool,
 }
@@ -89,14 +89,14 @@ impl Backlog {
     }
 
     pub(crate) fn next_not_before(&self) -> Option<DateTime<Utc>> {
-        self.postponed.first().map(|(time, _)| *time)
+        self.delayed.first().map(|(time, _)| *time)
     }
 
     pub(crate) fn offer(&mut self, candidate: Candidate, now: DateTime<Utc>) {
         self.remove(&candidate.key);
         let key = candidate.key.clone();
         match candidate.not_before.filter(|time| *time > now) {
-            Some(time) => _ = self.postponed.insert((time, key)),
+            Some(time) => _ = self.delayed.insert((time, key)),
             None => _ = self.ready.insert((candidate.rank, key)),
         }
         self.known.insert(candidate.key.clone(), candidate);
@@ -105,10 +105,10 @@ impl Backlog {
         }
     }
 
-    /// Drops one candidate: the latest postponed one, or else the lowest ranked.
+    /// Drops one candidate: the latest delayed one, or else the lowest ranked.
     fn leave_one_out(&mut self) {
         self.has_left_out = true;
-        let last = self.postponed.pop_last().map(|(_, key)| key);
+        let last = self.delayed.pop_last().map(|(_, key)| key);
         let worst = last.or_else(|| self.ready.pop_last().map(|(_, key)| key));
         if let Some(key) = worst {
             self.known.remove(&key);
@@ -121,11 +121,11 @@ impl Backlog {
         };
         self.ready.remove(&(candidate.rank, key.clone()));
         if let Some(time) = candidate.not_before {
-            self.postponed.remove(&(time, key.clone()));
+            self.delayed.remove(&(time, key.clone()));
         }
     }
 
-    pub(crate) fn postpone(&mut self, key: &JobKey, until: DateTime<Utc>, now: DateTime<Utc>) {
+    pub(crate) fn delay(&mut self, key: &JobKey, until: DateTime<Utc>, now: DateTime<Utc>) {
         if let Some(mut candidate) = self.known.get(key).cloned() {
             candidate.not_before = Some(until);
             self.offer(candidate, now);
@@ -139,9 +139,9 @@ impl Backlog {
     }
 
     pub(crate) fn release_delayed(&mut self, now: DateTime<Utc>) {
-        while let Some((time, _)) = self.postponed.first()
+        while let Some((time, _)) = self.delayed.first()
             && *time <= now
-            && let Some((_, key)) = self.postponed.pop_first()
+            && let Some((_, key)) = self.delayed.pop_first()
         {
             if let Some(candidate) = self.known.get_mut(&key) {
                 candidate.not_before = None;
@@ -184,7 +184,7 @@ impl Backlog {
                 BacklogChange::More
             }
             EventKind::Abandoned | EventKind::Expired => {
-                // An event without a delay must not shorten a local postponement.
+                // An event without a delay must not shorten a local delay.
                 if !self.waits(&subject.key, now) || subject.not_before.is_some() {
                     self.offer(unverified(subject), now);
                 }
@@ -279,11 +279,11 @@ mod tests {
     }
 
     #[test]
-    fn postponed_candidate_waits_for_its_time() {
+    fn delayed_candidate_waits_for_its_time() {
         let now = Utc::now();
         let until = now + TimeDelta::seconds(5);
         let mut backlog = normal(&["a", "b"], 10);
-        backlog.postpone(&JobKey::new("a"), until, now);
+        backlog.delay(&JobKey::new("a"), until, now);
         assert_eq!(names(&backlog.best(10, 0)), ["b"]);
         assert_eq!(backlog.next_not_before(), Some(until));
         backlog.release_delayed(now);
@@ -297,7 +297,7 @@ mod tests {
     fn abandonment_without_a_time_does_not_shorten_the_delay() {
         let now = Utc::now();
         let mut backlog = normal(&["a"], 10);
-        backlog.postpone(&JobKey::new("a"), now + TimeDelta::seconds(5), now);
+        backlog.delay(&JobKey::new("a"), now + TimeDelta::seconds(5), now);
         let abandoned = event(EventKind::Abandoned, &candidate("a", Priority::Normal, 1));
         backlog.apply(&abandoned, now);
         assert!(backlog.has_none_ready());

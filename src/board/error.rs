@@ -33,12 +33,12 @@ pub(crate) enum BoardError {
     NotClaimed,
     #[error("the job belongs to {}, not to {wanted}", name_of(owner.as_ref()))]
     NotOwner { owner: Option<Owner>, wanted: Owner },
-    #[error("the job is postponed until {until}")]
-    Postponed {
+    #[error("the job is delayed until {until}")]
+    Delayed {
         until: chrono::DateTime<chrono::Utc>,
     },
     #[error("the job is not backing off; conductors can already claim it")]
-    NotHeldBack,
+    NotDelayed,
     #[error(
         "the former owner may still be running the job until {}",
         until.format("%Y-%m-%d %H:%M:%S UTC")

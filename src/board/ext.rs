@@ -16,12 +16,12 @@ use crate::job::{
 pub(crate) struct Candidates {
     pub(crate) jobs: Vec<Job>,
     pub(crate) next_not_before: Option<DateTime<Utc>>,
-    /// The paused and the postponed jobs so far.
+    /// The paused and the delayed jobs so far.
     pub(crate) waiting: (u64, u64),
 }
 
 impl Candidates {
-    /// Adds an unclaimed record unless it is malformed, unclaimable, postponed or paused.
+    /// Adds an unclaimed record unless it is malformed, unclaimable, delayed or paused.
     pub(super) fn consider(&mut self, entry: Entry, pauses: &Pauses, now: DateTime<Utc>) {
         let Entry::Job(job) = entry else { return };
         if !job.may_be_offered() {
@@ -29,9 +29,9 @@ impl Candidates {
         }
         let pause = pauses.of(&job.name, now);
         let held_until = [job.history.not_before, pause.and_then(|pause| pause.until)];
-        let is_postponed = job.history.is_held_back(now);
+        let is_delayed = job.history.is_delayed(now);
         self.waiting.0 += u64::from(pause.is_some());
-        self.waiting.1 += u64::from(pause.is_none() && is_postponed);
+        self.waiting.1 += u64::from(pause.is_none() && is_delayed);
         let held_until = held_until
             .into_iter()
             .flatten()

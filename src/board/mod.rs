@@ -110,7 +110,7 @@ pub(crate) struct Posted {
     pub(crate) fence: Option<Fence>,
 }
 
-/// How long a job is postponed if it may not be claimed ahead of its turn.
+/// How long a job is delayed if it may not be claimed ahead of its turn.
 pub(crate) const NOT_AHEAD: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,26 +120,26 @@ pub(crate) struct ClaimRules {
     /// How many of the claimed jobs start immediately.
     ///
     /// The others wait for their turn, and their claims become attempts once they have a result. A job whose claim
-    /// expired before that is not claimed ahead again, or its attempts might never be counted: it is postponed by
+    /// expired before that is not claimed ahead again, or its attempts might never be counted: it is delayed by
     /// [`NOT_AHEAD`] for every claimant.
     pub(crate) at_once: usize,
-    /// Whether to skip postponed jobs. False when the job was requested by name.
-    pub(crate) respects_not_before: bool,
+    /// Whether to skip delayed jobs. False when the job was requested by name.
+    pub(crate) respects_delay: bool,
 }
 
 impl ClaimRules {
-    /// Claims named jobs by hand, also postponed ones, and counts no attempt.
+    /// Claims named jobs by hand, also delayed ones, and counts no attempt.
     pub(crate) const BY_HAND: Self = Self {
         is_attempt: false,
         at_once: usize::MAX,
-        respects_not_before: false,
+        respects_delay: false,
     };
 
     /// Whether a claim needs the sidecar; a job with an unreadable sidecar is then refused.
     ///
     /// A claim by name that only writes an owner needs none.
     pub(crate) fn need_record(self, term: Term) -> bool {
-        self.is_attempt || self.respects_not_before || matches!(term, Term::Kept(_))
+        self.is_attempt || self.respects_delay || matches!(term, Term::Kept(_))
     }
 }
 
@@ -208,7 +208,7 @@ pub(crate) trait Board: Send + Sync {
     /// Returns a result for each job tried. Jobs after the last one claimed are not tried, nor jobs that would make the
     /// reply too large. One claimant wins a job, with a fence greater than all before. The others, and its owner again,
     /// get `AlreadyClaimed` and change nothing. Other refusals are `NoSuchJob`, `Malformed`, `Unclaimable` for an
-    /// unreadable sidecar that the claim needs, and `Postponed`. The results contain the current jobs.
+    /// unreadable sidecar that the claim needs, and `Delayed`. The results contain the current jobs.
     async fn claim(
         &self,
         keys: &[JobKey],
@@ -245,7 +245,7 @@ pub(crate) trait Board: Send + Sync {
     ///
     /// Each revision records an audit entry. A restarted job is unclaimed and ready, keeps its failures and bytes, and
     /// subscribers get an event. An edit changes the posting alone, so a delay stays; readers see all of it or nothing.
-    /// Refusals change nothing: `Exists` for a namesake on the board, `AlreadyClaimed`, `NotHeldBack` for a job of the
+    /// Refusals change nothing: `Exists` for a namesake on the board, `AlreadyClaimed`, `NotDelayed` for a job of the
     /// board that a restart would not change, `Malformed` for an edit that the record does not allow, and `Changed` if
     /// another client edited it first.
     async fn revise(&self, jobs: &[Revision]) -> Result<Vec<Result<()>>>;

@@ -38,12 +38,12 @@ impl<'a> ClaimRequest<'a> {
 
     pub(super) fn permit(self, side: &Sidecar, now: DateTime<Utc>) -> Result<()> {
         let delay = side.not_before;
-        if let Some(until) = delay.filter(|until| self.rules.respects_not_before && *until > now) {
-            return Err(BoardError::Postponed { until });
+        if let Some(until) = delay.filter(|until| self.rules.respects_delay && *until > now) {
+            return Err(BoardError::Delayed { until });
         }
         if self.is_ahead && side.ahead {
             let until = now + NOT_AHEAD;
-            return Err(BoardError::Postponed { until });
+            return Err(BoardError::Delayed { until });
         }
         Ok(())
     }
@@ -112,9 +112,9 @@ impl Sidecar {
     /// On the board, a job is refused that is not delayed and has no counts that this would reset.
     pub(super) fn restarted(self, revision: &Revision, now: DateTime<Utc>) -> Result<Self> {
         let keeps_attempts = revision.change == JobChange::Continue;
-        let is_in_the_way = || self.clone().history().is_in_the_way(now, keeps_attempts);
-        if revision.location == Location::Board && !is_in_the_way() {
-            return Err(BoardError::NotHeldBack);
+        let needs_restart = || self.clone().history().needs_restart(now, keeps_attempts);
+        if revision.location == Location::Board && !needs_restart() {
+            return Err(BoardError::NotDelayed);
         }
         let before = match revision.change {
             JobChange::Restart => Self::default(),

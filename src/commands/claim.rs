@@ -267,7 +267,7 @@ async fn win(
 ) -> anyhow::Result<WonJob> {
     let rules = ClaimRules {
         is_attempt: args.has_command(),
-        respects_not_before: args.next,
+        respects_delay: args.next,
         ..ClaimRules::BY_HAND
     };
     if let Some(wanted) = &args.job {

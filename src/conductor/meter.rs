@@ -38,7 +38,7 @@ impl From<&Decision> for AttemptResult {
     fn from(decision: &Decision) -> Self {
         match decision {
             Decision::Consume => Self::Consumed,
-            Decision::GiveUp(_) => Self::GivenUp,
+            Decision::ConsumeFailed(_) => Self::GivenUp,
             Decision::Trash(_) | Decision::Spent(_) => Self::Trashed,
             Decision::Abandon(Aftermath::Failed { .. }) => Self::Failed,
             Decision::Abandon(Aftermath::Postponed { .. }) => Self::Postponed,

@@ -264,7 +264,7 @@ impl Settler {
         let key = &attempt.held.job.key;
         self.refused.forget(key);
         let event = match decision {
-            Decision::Consume | Decision::GiveUp(_) => "job_consumed",
+            Decision::Consume | Decision::ConsumeFailed(_) => "job_consumed",
             Decision::Trash(_) | Decision::Spent(_) => "job_trashed",
             Decision::Abandon(Aftermath::Postponed { .. }) => "job_postponed",
             Decision::Abandon(_) => "job_abandoned",

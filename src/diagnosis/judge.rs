@@ -59,7 +59,7 @@ impl Judged {
             )
         };
         let is_free = job.holding.is_none() && job.may_be_offered();
-        is_free && !job.history.is_held_back(now) && !self.causes().any(prevents)
+        is_free && !job.history.is_delayed(now) && !self.causes().any(prevents)
     }
 }
 
@@ -229,7 +229,7 @@ impl Snapshot {
         if !answers.takes {
             return (self.not_taken(job, answers), false);
         }
-        match job.history.is_held_back(self.now) {
+        match job.history.is_delayed(self.now) {
             _ if !answers.is_fresh => (exhausted(job), false),
             true => (Cause::of(Code::BackingOff), true),
             false if answers.free == 0 => (Cause::of(Code::Waiting), true),

@@ -136,7 +136,7 @@ impl Surveyor {
             Some(holding) => self.add_claimed(job, holding),
             None => {
                 figures.unclaimed += 1;
-                figures.backing_off += u64::from(job.history.is_held_back(now));
+                figures.backing_off += u64::from(job.history.is_delayed(now));
                 note(&mut figures.oldest_unclaimed, job, job.created_on);
             }
         }

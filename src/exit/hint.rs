@@ -164,11 +164,10 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
             "several records share this reference, so name one by its key, as in key:TEXT"
         }
         BoardError::Ambiguous { .. } => "give more digits of the uuid",
-        BoardError::Postponed { .. } => "`jobboard claim JOB` claims the job now",
         BoardError::MayStillRun { .. } => {
             "nothing changed; if you know that its command has ended, add --now"
         }
-        BoardError::NotHeldBack => "nothing changed; `jobboard show JOB` shows the job",
+        BoardError::NotDelayed => "nothing changed; `jobboard show JOB` shows the job",
         BoardError::Changed => LOOK_AT_IT,
         BoardError::Exists { .. } => "nothing changed; `jobboard show JOB` shows the existing job",
         BoardError::TrashTaken { .. } => {
@@ -209,6 +208,7 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
             "`jobboard config` shows the board in use and where it is configured"
         }
         BoardError::NoSuchJob
+        | BoardError::Delayed { .. }
         | BoardError::AlreadyClaimed { .. }
         | BoardError::NotClaimed
         | BoardError::NotOwner { .. }

@@ -158,13 +158,14 @@ impl History {
         failures.any(|it| retried.is_none_or(|on| it.time > on))
     }
 
-    pub(crate) fn is_held_back(&self, now: DateTime<Utc>) -> bool {
+    pub(crate) fn is_delayed(&self, now: DateTime<Utc>) -> bool {
         self.not_before.is_some_and(|time| time > now)
     }
 
-    pub(crate) fn is_in_the_way(&self, now: DateTime<Utc>, keeps_attempts: bool) -> bool {
+    /// Whether a retry has a delay or counts to reset.
+    pub(crate) fn needs_restart(&self, now: DateTime<Utc>, keeps_attempts: bool) -> bool {
         let is_counted = self.attempts > 0 || self.postponed > 0;
-        self.is_held_back(now) || (is_counted && !keeps_attempts)
+        self.is_delayed(now) || (is_counted && !keeps_attempts)
     }
 }
 

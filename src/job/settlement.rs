@@ -43,8 +43,8 @@ impl Aftermath {
 pub(crate) enum Decision {
     Abandon(Aftermath),
     Consume,
-    /// Removed on request although it failed.
-    GiveUp(Failure),
+    /// Consumed with the outcome `failed`.
+    ConsumeFailed(Failure),
     Trash(Aftermath),
     /// To the trash because of earlier attempts; the present claim is not one.
     Spent(Failure),
@@ -58,20 +58,20 @@ impl Decision {
     pub(crate) fn verb(&self) -> &'static str {
         match self {
             Self::Abandon(_) => "abandon",
-            Self::Consume | Self::GiveUp(_) => "consume",
+            Self::Consume | Self::ConsumeFailed(_) => "consume",
             Self::Trash(_) | Self::Spent(_) => "trash",
         }
     }
 
     pub(crate) fn is_end(&self) -> bool {
-        matches!(self, Self::Consume | Self::GiveUp(_))
+        matches!(self, Self::Consume | Self::ConsumeFailed(_))
     }
 
     /// Returns the time of the next attempt, or `None` for immediately.
     pub(crate) fn not_before(&self) -> Option<DateTime<Utc>> {
         match self {
             Self::Abandon(aftermath) | Self::Trash(aftermath) => aftermath.not_before(),
-            Self::Consume | Self::GiveUp(_) | Self::Spent(_) => None,
+            Self::Consume | Self::ConsumeFailed(_) | Self::Spent(_) => None,
         }
     }
 
@@ -82,7 +82,7 @@ impl Decision {
                 Aftermath::Postponed { .. } => (false, true),
                 Aftermath::Interrupted => (false, false),
             },
-            Self::Consume | Self::GiveUp(_) => (true, false),
+            Self::Consume | Self::ConsumeFailed(_) => (true, false),
             Self::Spent(_) => (false, false),
         };
         AttemptCounts {
@@ -95,7 +95,7 @@ impl Decision {
         match self {
             Self::Abandon(Aftermath::Failed { failure, .. })
             | Self::Trash(Aftermath::Failed { failure, .. })
-            | Self::GiveUp(failure)
+            | Self::ConsumeFailed(failure)
             | Self::Spent(failure) => Some(failure),
             Self::Abandon(_) | Self::Trash(_) | Self::Consume => None,
         }
@@ -196,10 +196,11 @@ pub(crate) struct Settlement {
 impl Settlement {
     /// Settles a job under its owner's claim after the command ended.
     pub(crate) fn of_command(job: &Job, decision: &Decision, owner: &Owner, fence: &Fence) -> Self {
-        let given_up = (decision.failure()).filter(|_| !matches!(decision, Decision::Abandon(_)));
+        let final_failure =
+            (decision.failure()).filter(|_| !matches!(decision, Decision::Abandon(_)));
         Self {
             job: decision.is_end().then(|| Identity::from(job)),
-            audit: given_up.map(|failure| {
+            audit: final_failure.map(|failure| {
                 let action = match decision.is_trash() {
                     true => "trashed",
                     false => "consumed",
@@ -225,7 +226,7 @@ impl Settlement {
                 Departure::Consumed,
                 matches!(self.authority, Authority::Claim(..)),
             )),
-            Decision::GiveUp(_) => Some((Departure::Failed, false)),
+            Decision::ConsumeFailed(_) => Some((Departure::Failed, false)),
             Decision::Abandon(_) | Decision::Trash(_) | Decision::Spent(_) => None,
         }
     }

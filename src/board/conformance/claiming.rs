@@ -211,7 +211,7 @@ pub(crate) async fn job_released_ahead_of_its_turn_starts_immediately_when_claim
     // Simulates an expired claim.
     give_back(board, &left, Aftermath::None).await;
     let refused = claim(0).await;
-    assert_matches!(refused, Err(BoardError::Postponed { .. }));
+    assert_matches!(refused, Err(BoardError::Delayed { .. }));
     let begun = claim(1).await.unwrap();
     assert_eq!(begun.job.history.attempts, 1);
     give_back(board, &begun, Aftermath::None).await;
@@ -219,14 +219,14 @@ pub(crate) async fn job_released_ahead_of_its_turn_starts_immediately_when_claim
     assert_eq!(again.job.history.attempts, 2);
 }
 
-pub(crate) async fn postponed_job_is_claimed_only_by_reference(board: &Subject) {
+pub(crate) async fn delayed_job_is_claimed_only_by_reference(board: &Subject) {
     let key = post_one(board, "resize").await;
     let not_before = chrono::Utc::now() + LONG;
     claim_one(board, &key, &ada()).await.unwrap();
     let postpone = Decision::Abandon(Aftermath::Postponed { not_before });
     settled(board, &key, postpone, by_name("ada")).await;
     let refused = board.claim_one(&key, &ada(), ATTEMPT).await;
-    assert_matches!(refused, Err(BoardError::Postponed { .. }));
+    assert_matches!(refused, Err(BoardError::Delayed { .. }));
     let candidates = board
         .candidates(&Default::default(), 10, &Default::default())
         .await

@@ -120,7 +120,15 @@ pub(crate) async fn history_distinguishes_the_outcomes(board: &Subject) {
         uuids.push(on_board(board, &key).await.uuid);
         match name {
             "done" => end(board, &key, Decision::Consume, audit("by hand")).await,
-            "failed" => end(board, &key, Decision::GiveUp(failure("no room")), None).await,
+            "failed" => {
+                end(
+                    board,
+                    &key,
+                    Decision::ConsumeFailed(failure("no room")),
+                    None,
+                )
+                .await
+            }
             _ => {
                 end(
                     board,
@@ -167,7 +175,7 @@ pub(crate) async fn history_truncates_long_texts(board: &Subject) {
     claim_one(board, &key, &ada()).await.unwrap();
     let failure = crate::job::Failure::reported(&long, &long);
     let uuid = on_board(board, &key).await.uuid;
-    end(board, &key, Decision::GiveUp(failure), None).await;
+    end(board, &key, Decision::ConsumeFailed(failure), None).await;
     let kept = remembered(board, &uuid).await;
     let (book, failure) = (kept.book.unwrap(), kept.history.failures.last().unwrap());
     let texts = [

@@ -139,7 +139,7 @@ pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
     board.revise(&[restore]).await.unwrap();
     tells(None, &restored).await;
     assert_eq!(on_board(board, &key).await.history.audit, restored);
-    let failed = override_claim(Decision::GiveUp(failure("no room")), "no use").await;
+    let failed = override_claim(Decision::ConsumeFailed(failure("no room")), "no use").await;
     tells(Some(Departure::Failed), &failed).await;
 }
 

@@ -71,7 +71,7 @@ macro_rules! keeps_its_promises {
             claiming::manual_claims_count_no_attempt,
             claiming::claim_made_ahead_counts_an_attempt_once_it_has_a_result,
             claiming::job_released_ahead_of_its_turn_starts_immediately_when_claimed_next,
-            claiming::postponed_job_is_claimed_only_by_reference,
+            claiming::delayed_job_is_claimed_only_by_reference,
             claiming::renewed_claim_outlives_its_first_term,
             claiming::only_the_holder_of_a_claim_can_renew_it,
             claiming::renewal_does_not_revive_an_expired_claim,
@@ -92,7 +92,7 @@ macro_rules! keeps_its_promises {
             settling::interrupted_and_postponed_attempts_do_not_count,
             settling::trashing_an_untried_job_counts_no_attempt,
             settling::holder_of_an_expired_claim_cannot_settle,
-            settling::postponed_job_stays_postponed_when_released,
+            settling::delayed_job_stays_delayed_when_released,
             trash::trashed_job_keeps_its_data,
             trash::trashing_replaces_the_same_uuid_and_reports_it,
             trash::restored_job_has_no_attempts,
@@ -184,7 +184,7 @@ pub(crate) const BY_HAND: ClaimRules = ClaimRules::BY_HAND;
 pub(crate) const ATTEMPT: ClaimRules = ClaimRules {
     is_attempt: true,
     at_once: usize::MAX,
-    respects_not_before: true,
+    respects_delay: true,
 };
 
 /// Shorter than any wait of a test, longer than any exchange with a local server.

@@ -44,11 +44,11 @@ pub(crate) enum Act {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Ending {
     Release,
-    Failed { is_held_back: bool },
+    Failed { is_delayed: bool },
     Postponed,
     Interrupted,
     Consume,
-    GiveUp,
+    ConsumeFailed,
     Trash { has_failed: bool },
     Spent,
 }
@@ -75,11 +75,11 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
     );
     let ending = prop_oneof![
         2 => Just(Ending::Release),
-        1 => any::<bool>().prop_map(|is_held_back| Ending::Failed { is_held_back }),
+        1 => any::<bool>().prop_map(|is_delayed| Ending::Failed { is_delayed }),
         1 => Just(Ending::Postponed),
         1 => Just(Ending::Interrupted),
         2 => Just(Ending::Consume),
-        1 => Just(Ending::GiveUp),
+        1 => Just(Ending::ConsumeFailed),
         1 => any::<bool>().prop_map(|has_failed| Ending::Trash { has_failed }),
         1 => Just(Ending::Spent),
     ];
@@ -120,7 +120,7 @@ pub(crate) struct Known {
     pub(crate) attempts: u32,
     pub(crate) postponed: u32,
     pub(crate) failures: usize,
-    pub(crate) is_held_back: bool,
+    pub(crate) is_delayed: bool,
 }
 
 impl Known {
@@ -132,7 +132,7 @@ impl Known {
             attempts: 0,
             postponed: 0,
             failures: 0,
-            is_held_back: false,
+            is_delayed: false,
         }
     }
 }
@@ -175,7 +175,7 @@ impl Model {
                 claim: Some((owner, _)),
                 ..
             }) => format!("claimed by {}", WHO[*owner]),
-            Some(job) if is_attempt && job.is_held_back => "postponed".to_owned(),
+            Some(job) if is_attempt && job.is_delayed => "delayed".to_owned(),
             Some(job) => {
                 self.claims += 1;
                 job.claim = Some((who, self.claims));
@@ -243,12 +243,12 @@ impl Model {
         // The last three are kept.
         job.failures = (job.failures + usize::from(has_failed)).min(3);
         job.postponed += u32::from(ending == Ending::Postponed);
-        job.is_held_back |= matches!(
+        job.is_delayed |= matches!(
             ending,
-            Ending::Postponed | Ending::Failed { is_held_back: true }
+            Ending::Postponed | Ending::Failed { is_delayed: true }
         );
         match ending {
-            Ending::Consume | Ending::GiveUp => self.record(EventKind::Consumed, who),
+            Ending::Consume | Ending::ConsumeFailed => self.record(EventKind::Consumed, who),
             Ending::Trash { .. } | Ending::Spent => {
                 let namesake = self.trash.replace(job);
                 self.record(EventKind::Trashed, who);
@@ -300,8 +300,8 @@ impl Model {
             }) => format!("claimed by {}", WHO[*owner]),
             Some(job) => {
                 let is_counted = job.attempts + job.postponed > 0;
-                if !job.is_held_back && (keeps_attempts || !is_counted) {
-                    return "not held back".to_owned();
+                if !job.is_delayed && (keeps_attempts || !is_counted) {
+                    return "not delayed".to_owned();
                 }
                 self.untried(keeps_attempts)
             }
@@ -310,7 +310,7 @@ impl Model {
 
     fn untried(&mut self, keeps_attempts: bool) -> Answer {
         let job = self.board.as_mut().unwrap();
-        job.is_held_back = false;
+        job.is_delayed = false;
         if !keeps_attempts {
             (job.attempts, job.postponed) = (0, 0);
         }

@@ -76,7 +76,7 @@ pub(crate) async fn only_unclaimed_delayed_jobs_can_be_retried(board: &Subject) 
     let key = post_one(board, "resize").await;
     let before = on_board(board, &key).await;
     let refused = retry(board, &key, false).await;
-    assert_matches!(refused, Err(BoardError::NotHeldBack));
+    assert_matches!(refused, Err(BoardError::NotDelayed));
     assert_eq!(on_board(board, &key).await, before);
     let claimed = board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
     let before = on_board(board, &key).await;
@@ -94,7 +94,7 @@ pub(crate) async fn only_unclaimed_delayed_jobs_can_be_retried(board: &Subject) 
     )
     .await;
     let refused = retry(board, &key, true).await;
-    assert_matches!(refused, Err(BoardError::NotHeldBack));
+    assert_matches!(refused, Err(BoardError::NotDelayed));
     retry(board, &key, false).await.unwrap();
     assert_eq!(on_board(board, &key).await.history.attempts, 0);
     let other = post_one(board, "other").await;
@@ -161,7 +161,7 @@ pub(crate) async fn edited_job_keeps_its_delay(board: &Subject) {
     assert!(after.history.not_before.is_some());
     assert_eq!(after.history.audit, audit("renamed"));
     let refused = board.claim_one(&key, &bob(), ATTEMPT).await;
-    assert_matches!(refused, Err(BoardError::Postponed { .. }));
+    assert_matches!(refused, Err(BoardError::Delayed { .. }));
 }
 
 pub(crate) async fn refused_edit_changes_nothing(board: &Subject) {
@@ -222,7 +222,7 @@ pub(crate) async fn twenty_retries_of_a_job_one_succeeds(board: &Subject) {
         1,
         "{answers:?}"
     );
-    let is_right = |it: &Result<()>| matches!(it, Ok(()) | Err(BoardError::NotHeldBack));
+    let is_right = |it: &Result<()>| matches!(it, Ok(()) | Err(BoardError::NotDelayed));
     assert!(answers.iter().all(is_right), "{answers:?}");
 }
 

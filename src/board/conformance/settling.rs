@@ -257,7 +257,7 @@ pub(crate) async fn holder_of_an_expired_claim_cannot_settle(board: &Subject) {
     assert_eq!(on_board(board, &key).await.owner(), Some(&bob().owner));
 }
 
-pub(crate) async fn postponed_job_stays_postponed_when_released(board: &Subject) {
+pub(crate) async fn delayed_job_stays_delayed_when_released(board: &Subject) {
     let key = post_one(board, "resize").await;
     let not_before = chrono::Utc::now() + LONG;
     for aftermath in [

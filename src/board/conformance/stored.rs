@@ -102,7 +102,7 @@ pub(crate) async fn malformed_record_stays_until_it_is_overridden(
     let refused = revise(board, retry).await;
     assert_matches!(
         refused,
-        Err(BoardError::Malformed { .. } | BoardError::NotHeldBack)
+        Err(BoardError::Malformed { .. } | BoardError::NotDelayed)
     );
     let purged = board.purge(&[Purge::of(key.clone())]).await.unwrap();
     assert_matches!(purged.as_slice(), [Err(BoardError::NoSuchJob)]);

@@ -26,7 +26,7 @@ use crate::{
     job::{Job, JobKey, Location},
 };
 
-/// How often to read the clock while a job is postponed: it may be adjusted.
+/// How often to read the clock while a job is delayed: it may be adjusted.
 const LOOK_AT_CLOCK: Duration = Duration::from_secs(60);
 
 /// How often to look for jobs that match by the passing of time.

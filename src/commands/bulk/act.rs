@@ -190,7 +190,7 @@ pub(crate) fn has_changed(error: &anyhow::Error) -> bool {
     let is_changed = |error: &BoardError| {
         matches!(
             error,
-            BoardError::AlreadyClaimed { .. } | BoardError::NotHeldBack
+            BoardError::AlreadyClaimed { .. } | BoardError::NotDelayed
         ) || error.is_about_the_claim()
     };
     matches!(error.downcast_ref(), Some(CommandError::NotHeldBy(_)))

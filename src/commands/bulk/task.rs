@@ -207,7 +207,7 @@ impl<'a> Executor<'a> {
             }
             Action::Consume { failed: false, .. } => self.settle(entries, &Decision::Consume).await,
             Action::Consume { failed: true, .. } => {
-                let decision = Decision::GiveUp(self.failure());
+                let decision = Decision::ConsumeFailed(self.failure());
                 self.settle(entries, &decision).await
             }
             Action::Trash { failed, .. } => {
@@ -250,7 +250,7 @@ impl<'a> Executor<'a> {
         let judged = |((entry, settlement), answer): ((&&Entry, &Settlement), _)| {
             let mut effect = self.effect(&judged(entry, force, answer)?);
             effect.field = match decision {
-                Decision::GiveUp(_) => Some(("outcome", "failed".into())),
+                Decision::ConsumeFailed(_) => Some(("outcome", "failed".into())),
                 Decision::Abandon(_) if *force != Force::None => {
                     let not_before = settlement.decision.not_before().map(rfc3339);
                     Some(("not_before", not_before.into()))

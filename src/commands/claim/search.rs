@@ -80,8 +80,8 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn nothing(&self) -> CommandError {
-        let (paused, postponed) = self.waiting;
-        let counts = counted([(paused, "paused"), (postponed, "backing off")]);
+        let (paused, delayed) = self.waiting;
+        let counts = counted([(paused, "paused"), (delayed, "backing off")]);
         CommandError::Nothing(match counts.as_str() {
             "" => "no job is claimable".to_owned(),
             counts => format!("no job is claimable ({counts})"),

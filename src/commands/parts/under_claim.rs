@@ -240,7 +240,7 @@ impl Performer {
 fn report(ctx: &Context, job: &Job, decision: &Decision, ended: Option<Ended>) {
     let fate = match decision {
         Decision::Consume => return,
-        Decision::GiveUp(_) => "was removed and recorded as failed".to_owned(),
+        Decision::ConsumeFailed(_) => "was removed and recorded as failed".to_owned(),
         Decision::Trash(_) | Decision::Spent(_) => "is in the trash".to_owned(),
         Decision::Abandon(_) => format!("is back on the board{}", until(decision.not_before())),
     };

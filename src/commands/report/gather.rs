@@ -94,9 +94,9 @@ impl ReportData {
         let ago = |time: DateTime<Utc>| (facts.at - time).num_seconds().max(0);
         match &job.holding {
             None => {
-                let is_held_back = job.history.not_before.is_some_and(|time| time > facts.at);
+                let is_delayed = job.history.is_delayed(facts.at);
                 if let Some(ago) = job.created_on.map(ago) {
-                    count(&mut facts.ages, ago, is_held_back);
+                    count(&mut facts.ages, ago, is_delayed);
                 }
             }
             Some(holding) => {

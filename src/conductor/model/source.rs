@@ -10,19 +10,19 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim is served",
         "board/redis/write/scripts/claim.lua",
         &[],
-        "0daf4864",
+        "e5a758dd",
     ),
     (
         "a renewal is served",
         "board/redis/write/scripts/renew.lua",
         &[],
-        "2c348318",
+        "ad387613",
     ),
     (
         "a settlement is served",
         "board/redis/write/scripts/settle.lua",
         &[],
-        "5f41986b",
+        "aafb7ae5",
     ),
     (
         "owner and claim of the job",
@@ -46,7 +46,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/zookeeper/write/settle.rs",
         &["settle_one", "permitted", "settling"],
-        "c3a216f2",
+        "b1da596f",
     ),
     (
         "a claim or a renewal is served",
@@ -58,13 +58,13 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/embedded/write/settle.rs",
         &["settle"],
-        "0c33a43e",
+        "fdfe50d8",
     ),
     (
         "a claim or a settlement is permitted",
         "board/rules.rs",
         &["permit", "permit_owner", "permit_settlement"],
-        "c9c792c0",
+        "04e0e187",
     ),
     (
         "the conductor counts the remaining lease",

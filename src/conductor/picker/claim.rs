@@ -38,7 +38,7 @@ impl Picker<'_> {
         let rules = ClaimRules {
             is_attempt: true,
             at_once: slots.at_once(),
-            respects_not_before: true,
+            respects_delay: true,
         };
         let term = match self.lease_term.ask(self.shared).await {
             Ok(term) => term,
@@ -69,7 +69,7 @@ impl Picker<'_> {
                 }
                 Err(error) => {
                     // The job may have to start immediately, so keep a slot free for it.
-                    if matches!(error, BoardError::Postponed { .. }) {
+                    if matches!(error, BoardError::Delayed { .. }) {
                         slots.stop_claiming_ahead();
                     }
                     missed += usize::from(matches!(error, BoardError::AlreadyClaimed { .. }));
@@ -95,7 +95,7 @@ impl Picker<'_> {
     /// Records a failed claim. Returns an error that is unrelated to the job.
     fn record_failed_claim(&mut self, key: JobKey, error: BoardError) -> Option<BoardError> {
         match error {
-            BoardError::Postponed { until } => self.backlog.postpone(&key, until, clock::wall()),
+            BoardError::Delayed { until } => self.backlog.delay(&key, until, clock::wall()),
             // Some boards detect an unreadable record only after the claim.
             BoardError::Malformed { .. } | BoardError::Unclaimable { .. } => {
                 let against = Rejection::Record(error.to_string());

@@ -166,7 +166,7 @@ impl Picker<'_> {
         match admit_now(&self.shared.policy(), &self.pauses, &job) {
             Ok(()) => match job.history.not_before.filter(|time| *time > now) {
                 None => self.backlog.mark_verified(key),
-                Some(time) => self.backlog.postpone(key, time, now),
+                Some(time) => self.backlog.delay(key, time, now),
             },
             Err(against) => {
                 (self.shared.status.skipped).update(key, &SkippedJob::of(&job), &against);

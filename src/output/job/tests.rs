@@ -83,7 +83,7 @@ fn malformed() -> Entry {
 }
 
 fn night() -> Vec<Entry> {
-    let held_back = History {
+    let delayed = History {
         attempts: 2,
         not_before: Some(now() + TimeDelta::seconds(28)),
         ..History::default()
@@ -107,12 +107,12 @@ fn night() -> Vec<Entry> {
             Some(12),
         ),
         Job {
-            history: held_back.clone(),
+            history: delayed.clone(),
             ..job("b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11", "backup")
         },
         // A delay no longer matters to a claimed job.
         Job {
-            history: held_back,
+            history: delayed,
             ..claimed(
                 job("c7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11", "backup"),
                 "bob",

@@ -6,14 +6,14 @@ pub(super) fn decision(ending: Ending) -> Decision {
     let not_before = Utc::now() + LONG;
     match ending {
         Ending::Release => release(),
-        Ending::Failed { is_held_back } => Decision::Abandon(Aftermath::Failed {
+        Ending::Failed { is_delayed } => Decision::Abandon(Aftermath::Failed {
             failure: failure("it failed"),
-            not_before: is_held_back.then_some(not_before),
+            not_before: is_delayed.then_some(not_before),
         }),
         Ending::Postponed => Decision::Abandon(Aftermath::Postponed { not_before }),
         Ending::Interrupted => Decision::Abandon(Aftermath::Interrupted),
         Ending::Consume => Decision::Consume,
-        Ending::GiveUp => Decision::GiveUp(failure("no use")),
+        Ending::ConsumeFailed => Decision::ConsumeFailed(failure("no use")),
         Ending::Trash { has_failed } => Decision::Trash(match has_failed {
             true => Aftermath::failed(failure("broken")),
             false => Aftermath::None,
@@ -34,8 +34,8 @@ pub(super) fn word<T>(answer: &Result<T, BoardError>) -> Answer {
         Err(BoardError::AlreadyClaimed { owner }) => format!("claimed by {}", whose(owner)),
         Err(BoardError::NotClaimed) => "not claimed".to_owned(),
         Err(BoardError::NotOwner { owner, .. }) => format!("belongs to {}", whose(owner)),
-        Err(BoardError::Postponed { .. }) => "postponed".to_owned(),
-        Err(BoardError::NotHeldBack) => "not held back".to_owned(),
+        Err(BoardError::Delayed { .. }) => "delayed".to_owned(),
+        Err(BoardError::NotDelayed) => "not delayed".to_owned(),
         Err(BoardError::Changed) => "changed".to_owned(),
         Err(BoardError::Exists { .. }) => "exists".to_owned(),
         Err(error) => format!("{error:?}"),

@@ -69,7 +69,7 @@ impl Played {
             attempts: job.history.attempts,
             postponed: job.history.postponed,
             failures: job.history.failures.len(),
-            is_held_back: job.history.is_held_back(Utc::now()),
+            is_delayed: job.history.is_delayed(Utc::now()),
         }
     }
 
@@ -82,7 +82,7 @@ impl Played {
         // In the trash no delay counts, and only the namesake's sidecar may exist.
         let found = found.map(|it| match known {
             Some(known) if location == Location::Trash => Known {
-                is_held_back: known.is_held_back,
+                is_delayed: known.is_delayed,
                 ..match self.model.shares_record && self.model.board.is_some() {
                     true => Known {
                         number: it.number,

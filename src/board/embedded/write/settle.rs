@@ -32,7 +32,7 @@ impl Change<'_> {
                 self.put_unclaimed(sequence, Location::Trash, &side)?;
                 EventKind::Trashed
             }
-            Decision::Consume | Decision::GiveUp(_) => {
+            Decision::Consume | Decision::ConsumeFailed(_) => {
                 if let Some((departure, has_succeeded)) = settlement.departure() {
                     let exit = Exit {
                         departure,

@@ -84,7 +84,7 @@ impl Redis {
         call.arg("time", text_of(now))
             .arg("most", most.to_string())
             .arg("is_attempt", flag(rules.is_attempt))
-            .arg("respects_not_before", flag(rules.respects_not_before))
+            .arg("respects_delay", flag(rules.respects_delay))
             .arg("at_once", rules.at_once.to_string())
             .arg("not_ahead", text_of(now + NOT_AHEAD))
             .arg("needs_side", flag(rules.need_record(by.term)));
@@ -306,7 +306,7 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
         Decision::Abandon(_) => "abandon",
         Decision::Trash(_) | Decision::Spent(_) => "trash",
         Decision::Consume => "consume",
-        Decision::GiveUp(_) => "give-up",
+        Decision::ConsumeFailed(_) => "consume-failed",
     };
     let counts = decision.counts();
     let no_name: &[u8] = b"";

@@ -275,13 +275,13 @@ impl Reply {
             ("no-such-job", _) => BoardError::NoSuchJob,
             ("already-claimed", _) => BoardError::AlreadyClaimed { owner: owner() },
             ("not-claimed", _) => BoardError::NotClaimed,
-            ("not-delayed", _) => BoardError::NotHeldBack,
+            ("not-delayed", _) => BoardError::NotDelayed,
             ("not-owner", Some(wanted)) => BoardError::NotOwner {
                 owner: owner(),
                 wanted: wanted.clone(),
             },
-            ("postponed", _) => match self.text(0).parse() {
-                Ok(until) => BoardError::Postponed { until },
+            ("delayed", _) => match self.text(0).parse() {
+                Ok(until) => BoardError::Delayed { until },
                 Err(_) => Self::unexpected(client),
             },
             ("exists", _) => BoardError::exists(key),

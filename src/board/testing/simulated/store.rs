@@ -585,7 +585,7 @@ impl Store {
 pub(crate) fn kind_of(decision: &Decision) -> EventKind {
     match decision {
         Decision::Abandon(_) => EventKind::Abandoned,
-        Decision::Consume | Decision::GiveUp(_) => EventKind::Consumed,
+        Decision::Consume | Decision::ConsumeFailed(_) => EventKind::Consumed,
         Decision::Trash(_) | Decision::Spent(_) => EventKind::Trashed,
     }
 }

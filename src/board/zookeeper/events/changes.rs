@@ -187,7 +187,7 @@ impl NodePicture {
             return None;
         }
         let mut event = event(EventKind::Abandoned, key, known);
-        // The abandoning client may have postponed the job.
+        // The abandoning client may have delayed the job.
         if let Some(job) = seen.job {
             event.audit = known.audit_since(&job);
             event.subject = Some(job.subject(key));

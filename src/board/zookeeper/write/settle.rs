@@ -120,9 +120,10 @@ impl BoardSession<'_> {
         let version = record.posting.stat.version;
         match decision {
             Decision::Abandon(_) => transaction.check(NodeKind::Job, &record.key, version),
-            Decision::Consume | Decision::GiveUp(_) | Decision::Trash(_) | Decision::Spent(_) => {
-                transaction.delete(NodeKind::Job, &record.key, version)
-            }
+            Decision::Consume
+            | Decision::ConsumeFailed(_)
+            | Decision::Trash(_)
+            | Decision::Spent(_) => transaction.delete(NodeKind::Job, &record.key, version),
         }
         if record.lock.is_none() {
             transaction.delete(NodeKind::Lock, &record.key, 0);

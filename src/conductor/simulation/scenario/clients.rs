@@ -123,7 +123,7 @@ impl World {
             return;
         };
         let rules = ClaimRules {
-            respects_not_before: true,
+            respects_delay: true,
             ..ClaimRules::BY_HAND
         };
         let Ok(claimed) = board.claim_one(&job.key, &by, rules).await else {
@@ -178,7 +178,7 @@ async fn claim_any(board: &dyn Board, owner: &Owner) -> Option<(Boottime, Claime
     };
     let rules = ClaimRules {
         is_attempt: true,
-        respects_not_before: true,
+        respects_delay: true,
         ..ClaimRules::BY_HAND
     };
     let entries = board.entries(Query::all(Location::Board, Detail::Whole));

@@ -2,17 +2,17 @@
 -- Keys       `listings`, `fences`; of each job: `owned`, `modified`, `sidecar`
 -- Arguments  `channel`, `time`, `now`, `life`, `owner`; `most`, how many to claim; `at_once`, how many of these start
 --            now, while the attempts of the others count when they are settled; `not_ahead` (text), until when to
---            postpone a job that may not be claimed ahead of its turn again; flags: `is_attempt`, to count attempts;
---            `respects_not_before`, to skip postponed jobs; `needs_side`, to skip jobs with an unreadable sidecar; of
+--            delay a job that may not be claimed ahead of its turn again; flags: `is_attempt`, to count attempts;
+--            `respects_delay`, to skip delayed jobs; `needs_side`, to skip jobs with an unreadable sidecar; of
 --            each job: `field`
--- Replies    for each job that was tried: ok (fence, posting, side), no-such-job, already-claimed, postponed, unreadable,
+-- Replies    for each job that was tried: ok (fence, posting, side), no-such-job, already-claimed, delayed, unreadable,
 --            failed
 local MOST_BYTES = 4 * 1024 * 1024
-permit({ "HGET" }, listings, "field")
+require_rights({ "HGET" }, listings, "field")
 turn_to(1)
-permit({ "GET" }, owned)
-permit({ "GET" }, sidecar)
-permit_claim()
+require_rights({ "GET" }, owned)
+require_rights({ "GET" }, sidecar)
+require_claim_rights()
 
 -- If the key holds another type, no job can be claimed.
 redis.call("HGET", listings, "")
@@ -27,11 +27,11 @@ return for_each_job(function()
   if holder then return { "already-claimed", holder } end
   local side, raw = read_side()
   if not side and needs_side == "1" then return { "unreadable", raw } end
-  if respects_not_before == "1" and side and is_delayed(side) then
-    return { "postponed", side.not_before }
+  if respects_delay == "1" and side and is_delayed(side) then
+    return { "delayed", side.not_before }
   end
   local is_ahead = is_attempt == "1" and won >= tonumber(at_once)
-  if is_ahead and side and side.ahead then return { "postponed", not_ahead } end
+  if is_ahead and side and side.ahead then return { "delayed", not_ahead } end
   local number, problem = last_fence(1)
   if problem then error(problem) end
   local fence = digits(number)

@@ -5,14 +5,14 @@
 --            sidecar; flags: `is_trashed`; `is_malformed`, for a record without a number, which is all in head
 -- Replies    for each job: ok (number, fence or ""), exists, failed
 -- A job keeps its number if no greater one was given, and in the trash in any case.
-permit({ "HSET", "HEXISTS" }, listings, "field", "value")
-permit({ "HSET", "HEXISTS" }, trash, "field", "value")
-permit({ "GET" }, sequence)
-permit({ "INCRBY" }, sequence, "1")
+require_rights({ "HSET", "HEXISTS" }, listings, "field", "value")
+require_rights({ "HSET", "HEXISTS" }, trash, "field", "value")
+require_rights({ "GET" }, sequence)
+require_rights({ "INCRBY" }, sequence, "1")
 turn_to(1)
-permit({ "DEL" }, owned, modified, sidecar)
-permit({ "SET" }, sidecar, "value")
-if owner ~= "" then permit_claim() end
+require_rights({ "DEL" }, owned, modified, sidecar)
+require_rights({ "SET" }, sidecar, "value")
+if owner ~= "" then require_claim_rights() end
 
 -- Returns the number that a job is to have; nothing and an error, if no more can be given out.
 local function next_number()

@@ -3,11 +3,11 @@
 -- Arguments  `channel`, `time`, `now`, `life`, `owner` ("" to claim none); of each job: `field`; `posting` up to its
 --            number
 -- Replies    for each job: ok (number, fence or ""), exists, failed
-permit({ "HSET", "HEXISTS" }, listings, "field", "value")
-permit({ "INCRBY" }, sequence, "1")
+require_rights({ "HSET", "HEXISTS" }, listings, "field", "value")
+require_rights({ "INCRBY" }, sequence, "1")
 turn_to(1)
-permit({ "DEL" }, owned, modified, sidecar)
-if owner ~= "" then permit_claim() end
+require_rights({ "DEL" }, owned, modified, sidecar)
+if owner ~= "" then require_claim_rights() end
 
 local free, count = {}, 0
 for job = 1, jobs do

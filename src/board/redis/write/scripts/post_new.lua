@@ -4,8 +4,8 @@
 --            jobs in that case, both "" if unknown; of each job: `field`; `posting` up to its number, and with it if it
 --            is foreseen
 -- Replies    all (first number), once, if the numbers were foreseen; else for each job: ok (number), failed
-permit({ "HSET", "HEXISTS" }, listings, "field", "value")
-permit({ "INCRBY" }, sequence, "1")
+require_rights({ "HSET", "HEXISTS" }, listings, "field", "value")
+require_rights({ "INCRBY" }, sequence, "1")
 
 -- Without a hash this fails, before anything is counted.
 redis.call("HEXISTS", listings, "")

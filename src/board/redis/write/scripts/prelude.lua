@@ -23,7 +23,7 @@
 --   no-such-job, exists          the hashes lack the field, or have it already
 --   already-claimed OWNER        as not-owner OWNER; the owner is "" if unreadable
 --   not-claimed, changed         there is no claim, or another claim or posting than expected
---   postponed TIME               the delay of the job
+--   delayed TIME                 the end of the delay of the job
 --   not-delayed                  there is no delay to end
 --   unreadable SIDE              the sidecar, which cannot be read
 --   failed WHY                   an error that concerns this job alone
@@ -34,7 +34,7 @@ if redis.replicate_commands then redis.replicate_commands() end
 -- Fails before any change if the user lacks a right that the script may need, for the keys of its first job. The server
 -- itself checks only whether the user may use the declared keys, not with which commands. Redis before 7 cannot tell; a
 -- denied command then fails when the script reaches it.
-local function permit(commands, ...)
+local function require_rights(commands, ...)
   if not redis.acl_check_cmd then return end
   for _, command in ipairs(commands) do
     if not redis.acl_check_cmd(command, ...) then
@@ -44,10 +44,10 @@ local function permit(commands, ...)
 end
 
 -- Checks the rights that last_fence and give_to need.
-local function permit_claim()
-  permit({ "TIME" })
-  permit({ "INCRBY", "SET" }, fences, "1")
-  for _, key in ipairs({ owned, modified, sidecar }) do permit({ "SET" }, key, "value") end
+local function require_claim_rights()
+  require_rights({ "TIME" })
+  require_rights({ "INCRBY", "SET" }, fences, "1")
+  for _, key in ipairs({ owned, modified, sidecar }) do require_rights({ "SET" }, key, "value") end
 end
 
 local function digits(number) return string.format("%.0f", number) end

@@ -2,11 +2,11 @@
 -- Keys       `listings`, `trash`; of each job: `owned`, `modified`, `sidecar`
 -- Arguments  `channel`, `time`, `history`, `history_length`; of each job: `field`, `remark`, `remembered`
 -- Replies    for each job: ok (why the history lacks it), no-such-job, failed
-permit({ "HEXISTS" }, listings, "field")
-permit({ "HGET", "HDEL" }, trash, "field")
+require_rights({ "HEXISTS" }, listings, "field")
+require_rights({ "HGET", "HDEL" }, trash, "field")
 turn_to(1)
-if remembered ~= "" then permit({ "GET" }, sidecar) end
-permit({ "DEL" }, modified, sidecar)
+if remembered ~= "" then require_rights({ "GET" }, sidecar) end
+require_rights({ "DEL" }, modified, sidecar)
 
 return for_each_job(function()
   local posting = redis.call("HGET", trash, field)

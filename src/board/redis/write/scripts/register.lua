@@ -4,11 +4,11 @@
 --            the status; `copy_life` in ms, also of the status
 -- Replies    entered, kept, removed, gone or other
 for _, key in ipairs({ entry, copy, status }) do
-  permit({ "GET" }, key)
+  require_rights({ "GET" }, key)
   if text == "" then
-    permit({ "DEL" }, key)
+    require_rights({ "DEL" }, key)
   else
-    permit({ "SET", "PEXPIRE" }, key, "1")
+    require_rights({ "SET", "PEXPIRE" }, key, "1")
   end
 end
 

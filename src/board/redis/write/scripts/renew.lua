@@ -2,12 +2,12 @@
 -- Keys       `listings`; of each claim: `owned`, `modified`, `sidecar`
 -- Arguments  `channel`, `time`; of each claim: `field`, `owner`, `fence`, `life`
 -- Replies    for each claim: ok, no-such-job, not-claimed, not-owner, changed, failed
-permit({ "HEXISTS", "HGET" }, listings, "field")
+require_rights({ "HEXISTS", "HGET" }, listings, "field")
 turn_to(1)
-permit({ "GET" }, owned)
-permit({ "GET" }, sidecar)
-permit({ "PEXPIRE" }, owned, "1000")
-permit({ "PEXPIRE" }, sidecar, "1000")
+require_rights({ "GET" }, owned)
+require_rights({ "GET" }, sidecar)
+require_rights({ "PEXPIRE" }, owned, "1000")
+require_rights({ "PEXPIRE" }, sidecar, "1000")
 
 return for_each_job(function()
   if redis.call("HEXISTS", listings, field) == 0 then return { "no-such-job" } end

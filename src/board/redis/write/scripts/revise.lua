@@ -4,13 +4,13 @@
 --            is still `seen`, both "" for no edit; flags: `is_trashed`; `keeps_attempts`, since failures always stay
 -- Replies    for each job: ok, no-such-job, exists, already-claimed, unreadable, not-delayed, changed, failed
 -- An edit changes nothing else; in the trash, it publishes no event.
-permit({ "HGET", "HDEL" }, trash, "field")
-permit({ "HGET", "HSET", "HEXISTS" }, listings, "field", "value")
+require_rights({ "HGET", "HDEL" }, trash, "field")
+require_rights({ "HGET", "HSET", "HEXISTS" }, listings, "field", "value")
 turn_to(1)
-if edited ~= "" and is_trashed == "1" then permit({ "HSET" }, trash, "field", "value") end
-permit({ "GET", "SET" }, sidecar, "value")
-permit({ "GET", "DEL" }, owned)
-permit({ "SET" }, modified, "value")
+if edited ~= "" and is_trashed == "1" then require_rights({ "HSET" }, trash, "field", "value") end
+require_rights({ "GET", "SET" }, sidecar, "value")
+require_rights({ "GET", "DEL" }, owned)
+require_rights({ "SET" }, modified, "value")
 
 -- Returns the refusal if a job on the board cannot be retried or edited.
 local function refusal(side, raw, posting)

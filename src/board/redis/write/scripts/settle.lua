@@ -2,26 +2,26 @@
 -- Keys       `listings`, `trash`; of each job: `owned`, `modified`, `sidecar`
 -- Arguments  `channel`, `time`, `now`, `history`, `history_length`; `moves`, the hash of the moves; flags: `has_ends`,
 --            `has_stays` and `has_commits`, whether any job ends, stays or has a commit; of each job: `field`, `owner`,
---            `fence`, `remark`, `remembered`; `outcome`, "abandon", "consume", "give-up" or "trash"; `authority`,
---            "owner" (of that name), "seen" (claimed by that owner) or "free" (seen unclaimed); `not_before` (text);
---            `attempts` and `postponed`, by how many to change the counts; `failure` (JSON);
+--            `fence`, `remark`, `remembered`; `outcome`, "abandon", "consume", "consume-failed" or "trash";
+--            `authority`, "owner" (of that name), "seen" (claimed by that owner) or "free" (seen unclaimed);
+--            `not_before` (text); `attempts` and `postponed`, by how many to change the counts; `failure` (JSON);
 --            `commit`, the field to write in moves with the end of the job
 -- Replies    for each job: ok ("1" if a namesake left the trash, why the history lacks the job), no-such-job,
 --            not-claimed, not-owner, changed, failed
 -- history is no declared key: a user without the right to write to it can still settle jobs.
-local EVENT_OF = { abandon = "abandoned", consume = "consumed", ["give-up"] = "consumed", trash = "trashed" }
-local ENDED = { consume = "consumed", ["give-up"] = "failed" }
-permit({ "HGET", "HDEL" }, listings, "field")
-permit({ "HSET", "HEXISTS" }, trash, "field", "value")
+local EVENT_OF = { abandon = "abandoned", consume = "consumed", ["consume-failed"] = "consumed", trash = "trashed" }
+local ENDED = { consume = "consumed", ["consume-failed"] = "failed" }
+require_rights({ "HGET", "HDEL" }, listings, "field")
+require_rights({ "HSET", "HEXISTS" }, trash, "field", "value")
 turn_to(1)
-permit({ "GET" }, owned, sidecar)
-permit({ "DEL" }, owned)
-if has_ends == "1" then permit({ "DEL" }, modified, sidecar) end
+require_rights({ "GET" }, owned, sidecar)
+require_rights({ "DEL" }, owned)
+if has_ends == "1" then require_rights({ "DEL" }, modified, sidecar) end
 if has_stays == "1" then
-  permit({ "SET" }, modified, "value")
-  permit({ "SET" }, sidecar, "value")
+  require_rights({ "SET" }, modified, "value")
+  require_rights({ "SET" }, sidecar, "value")
 end
-if has_commits == "1" then permit({ "HSET" }, moves, "field", "value") end
+if has_commits == "1" then require_rights({ "HSET" }, moves, "field", "value") end
 
 -- Returns the refusal if the authority does not cover the job as it is.
 local function refusal()
