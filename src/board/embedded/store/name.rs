@@ -1,7 +1,8 @@
-//! The name under which processes use a board file.
+//! The name under which processes use a board file: links, moves and mounts can give one file several names.
 //!
-//! Each name of a file has its own log, so processes that use two names would overwrite each other's changes. The
-//! file stores the name; another name replaces it only if that loses nothing.
+//! SQLite keeps the latest changes in a log beside the name, so processes that use two names would overwrite each
+//! other's changes. An attribute of the file therefore stores the name in use. Another name replaces it only if the log
+//! of the stored name has no changes that would be lost.
 
 use std::{
     ffi::OsStr,
@@ -21,28 +22,29 @@ use super::{
     error::{OpenError, busy, is_busy},
 };
 
-/// An attribute applies to the file under all its names. SQLite writes first to the log of one name.
+/// An attribute belongs to the file, not to one of its names.
 const ATTRIBUTE: &str = "user.jobboard.name";
 
-/// The longest path, and the numbers before it.
+/// The size of the longest path with the numbers before it.
 const MAX_NAME_BYTES: usize = 8192;
 
 /// A file or directory: device and inode.
 type Id = [u64; 2];
 
-/// A name of a file. Its path alone may mean another file in another container.
+/// A name of a file, with the inodes that it had: in another container, the same path may lead to another file.
 #[derive(Debug, PartialEq, Eq)]
 struct FileName {
-    /// A copy may have the attribute of the original.
+    /// Tells the file from a copy, which may have the attribute of the original.
     file: Id,
     directory: Id,
+    /// The inode of the log, 0 without a log.
     log: u64,
     path: PathBuf,
 }
 
-/// Makes this name the one in use, or fails.
+/// Makes this name the one in use; fails while processes use another name or if its log has changes.
 pub(super) fn adopt(path: &Path) -> Result<(), OpenError> {
-    let Some((_, first)) = other_name(path)? else {
+    let Some((_, in_use)) = replaceable_name(path)? else {
         return Ok(());
     };
     let file = open_file(path, OpenMode::Shared)?;
@@ -53,31 +55,32 @@ pub(super) fn adopt(path: &Path) -> Result<(), OpenError> {
     // This lock is on the file itself, and excludes processes that have it open by any name.
     file.pragma_update(None, "locking_mode", "exclusive")?;
     match file.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())) {
-        Err(error) if is_busy(&error) => return Err(OpenError::InUse(first)),
+        Err(error) if is_busy(&error) => return Err(OpenError::InUse(in_use)),
         locked => locked?,
     }
     // Check after locking: until then another process may have filled the log of the other name.
-    match other_name(path)? {
+    match replaceable_name(path)? {
         Some((name, _)) => name.store(XattrFlags::empty()),
         None => Ok(()),
     }
 }
 
-fn other_name(path: &Path) -> Result<Option<(FileName, PathBuf)>, OpenError> {
-    let (name, kept) = read_names(path)?;
-    match kept.filter(|kept| !kept.is_same(&name)) {
-        Some(kept) if kept.file == name.file && kept.may_have_more(&name) => {
-            Err(OpenError::OtherLog(kept.path))
+/// Returns this name and the path of a stored name that it replaces; `None` if no other name is stored.
+fn replaceable_name(path: &Path) -> Result<Option<(FileName, PathBuf)>, OpenError> {
+    let (name, stored) = names(path)?;
+    match stored.filter(|stored| !stored.is_same(&name)) {
+        Some(stored) if stored.file == name.file && stored.has_unread_changes(&name) => {
+            Err(OpenError::OtherLog(stored.path))
         }
-        kept => Ok(kept.map(|kept| (name, kept.path))),
+        stored => Ok(stored.map(|stored| (name, stored.path))),
     }
 }
 
 /// Ensures that an open file uses this name. While it is open no other name can replace it.
 pub(super) fn confirm(path: &Path, file: &Connection) -> Result<(), OpenError> {
-    match read_names(path)? {
+    match names(path)? {
         (name, None) => name.store(XattrFlags::CREATE),
-        (name, Some(kept)) if kept.is_same(&name) => match kept == name {
+        (name, Some(stored)) if stored.is_same(&name) => match stored == name {
             true => Ok(()),
             // Its directory was moved, or its log recreated.
             false => name.store(XattrFlags::REPLACE),
@@ -87,13 +90,13 @@ pub(super) fn confirm(path: &Path, file: &Connection) -> Result<(), OpenError> {
     }
 }
 
-fn read_names(path: &Path) -> Result<(FileName, Option<FileName>), OpenError> {
+/// Returns the name that this path gives the file, and the stored one.
+fn names(path: &Path) -> Result<(FileName, Option<FileName>), OpenError> {
     let name = FileName::of(path).map_err(OpenError::at(path))?;
     let mut buffer = [0; MAX_NAME_BYTES];
     // Boards on file systems without extended attributes are not protected.
     let length = getxattr(&name.path, ATTRIBUTE, &mut buffer).unwrap_or_default();
-    let kept = FileName::read(&buffer[..length]);
-    Ok((name, kept))
+    Ok((name, FileName::read(&buffer[..length])))
 }
 
 impl FileName {
@@ -136,20 +139,20 @@ impl FileName {
         name(self) == name(other)
     }
 
-    /// Whether its log may contain changes missing from the file and the other log.
-    fn may_have_more(&self, other: &Self) -> bool {
-        let is_filled = |path| log(path).filter(|log| log.len() > 0);
-        if let Some(log) = is_filled(&other.path) {
-            // The log was moved along, or is older than the last use by this name.
+    /// Whether the log of this stored name may have changes that neither the file nor the log of `new` has.
+    fn has_unread_changes(&self, new: &Self) -> bool {
+        let filled = |path| log(path).filter(|log| log.len() > 0);
+        if let Some(log) = filled(&new.path) {
+            // A log with the stored inode was moved along with the file; any other is older than the stored name.
             return log.ino() != self.log;
         }
         if !id(directory_of(&self.path)).is_ok_and(|directory| directory == self.directory) {
-            // It was moved away, or belongs to another container.
+            // The directory was moved, or belongs to another container, so the log cannot be found.
             return true;
         }
-        // Another file at this path has its own log.
-        let is_replaced = id(&self.path).is_ok_and(|file| file != self.file);
-        is_filled(&self.path).is_some_and(|log| log.ino() == self.log || !is_replaced)
+        // A log with another inode belongs to the file that is at the stored path now, if that is another file.
+        let is_other_file = id(&self.path).is_ok_and(|file| file != self.file);
+        filled(&self.path).is_some_and(|log| log.ino() == self.log || !is_other_file)
     }
 }
 
