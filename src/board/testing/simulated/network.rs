@@ -105,7 +105,7 @@ impl Server {
         // Claims also expire without a request.
         tokio::spawn(async move {
             while let Some(server) = weak.upgrade() {
-                let quiet = server.store.lock().quiet();
+                let quiet = server.store.lock().until_next_expiry();
                 let sleep = time::sleep(quiet + Duration::from_millis(1));
                 tokio::select! {
                     biased;
@@ -255,7 +255,7 @@ impl Server {
             let refusal = refusal.and_then(|(why, _)| why.error(is_change));
             let mut store = server.store.lock();
             store.expire();
-            let session = store.hear(client);
+            let session = store.contact(client);
             // A server that fails in the middle of a batch does not answer.
             store.batch = match back.is_none() && store.machine.with_dice(|dice| dice.below(2)) == 0
             {

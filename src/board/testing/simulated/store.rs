@@ -1,8 +1,10 @@
-//! The data of a simulated board, and the clock of its server.
+//! The data of a simulated board, and the changes that its server makes for clients.
 //!
-//! Claims and sessions expire by that clock. Delays use the clock that clients send, as on the real boards.
+//! Claims and sessions expire by the server's clock (`expiry`). Delays use the clock that clients send, as on the real
+//! boards. Each change also checks the simulation: a violated rule fails the test.
 
 mod checks;
+mod expiry;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -39,9 +41,10 @@ pub(crate) enum ClaimLifetime {
     Session,
 }
 
-/// When an event arrives, and the event or the end of the connection.
+/// The time at which an event arrives, with the event or the error that ends the stream.
 pub(super) type Delivery = (Instant, Result<Event>);
 
+/// A job with its sidecar and its claim.
 #[derive(Debug, Clone)]
 struct Record {
     job: Job,
@@ -58,22 +61,24 @@ impl Record {
     }
 }
 
+/// A claim.
 #[derive(Debug, Clone)]
 struct Hold {
     owner: Owner,
     fence: u64,
-    lasts: Lasts,
-    /// When it was made, by the server's clock.
+    end: ClaimEndsAt,
+    /// The time of the claim by the server's clock.
     since: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lasts {
+enum ClaimEndsAt {
     Forever,
     Until(Duration),
     WhileSession(u64),
 }
 
+/// A ZooKeeper session.
 #[derive(Debug)]
 struct Session {
     client: u32,
@@ -84,6 +89,7 @@ struct Session {
 
 struct Subscriber {
     client: u32,
+    /// The arrival of the latest event; later ones do not overtake it.
     last: Instant,
     sender: UnboundedSender<Delivery>,
 }
@@ -100,9 +106,11 @@ struct Data {
 pub(crate) struct Store {
     pub(super) machine: Arc<Machine>,
     pub(super) lifetime: ClaimLifetime,
-    /// The rate of its clock, and by how much the clock was set forward.
+    /// The rate of the server's clock.
     rate: f64,
+    /// How far the clock was set forward.
     offset: Duration,
+    /// The session timeout.
     term: Duration,
     data: Data,
     /// The data at an earlier moment, for a restart without the last writes.
@@ -113,9 +121,9 @@ pub(crate) struct Store {
     lost: BTreeSet<String>,
     /// The settlements that their clients have not reported yet.
     unreported: BTreeMap<(String, Owner), Vec<EventKind>>,
-    /// Before this time no claim and no session expires.
-    quiet_until: Duration,
-    /// How many items of a batch take effect: the server may fail in the middle of one.
+    /// No claim and no session expires before this time.
+    next_expiry: Duration,
+    /// How many items of a batch take effect: the server may fail in the middle of a batch.
     pub(super) batch: usize,
     sessions: BTreeMap<u64, Session>,
     subscribers: Vec<Subscriber>,
@@ -145,7 +153,7 @@ impl Store {
             fences: 0,
             lost: BTreeSet::new(),
             unreported: BTreeMap::new(),
-            quiet_until: Duration::ZERO,
+            next_expiry: Duration::ZERO,
             batch: usize::MAX,
             sessions: BTreeMap::new(),
             subscribers: Vec::new(),
@@ -160,124 +168,11 @@ impl Store {
         self.machine.uptime().mul_f64(self.rate) + self.offset
     }
 
-    /// Sets the server's clock. A jump forward ends claims early, before their owners notice.
-    pub(crate) fn set_clock(&mut self, offset: Duration) {
-        for record in self.data.board.values() {
-            let left = record.hold.as_ref().and_then(|hold| self.left(hold));
-            if let Some(left) = left {
-                self.machine.excuse(&record.job.uuid, left);
-            }
-        }
-        self.offset = offset;
-        self.quiet_until = Duration::ZERO;
-    }
-
-    /// Allows jobs that wait for the end of a former claim to start: a wall clock is about to be set.
-    pub(crate) fn excuse_waiting(&self) {
-        for record in self.data.board.values() {
-            let wait = record.side.not_before.map(|it| it - clock::wall());
-            if let Some(wait) = wait.and_then(|it| it.to_std().ok()) {
-                self.machine.excuse(&record.job.uuid, wait);
-            }
-        }
-    }
-
     pub(super) fn changes_since(&mut self, since: Instant) -> usize {
         while self.changes.front().is_some_and(|it| *it < since) {
             self.changes.pop_front();
         }
         self.changes.len()
-    }
-
-    fn lasts(&self, hold: &Hold) -> bool {
-        match hold.lasts {
-            Lasts::Forever => true,
-            Lasts::Until(end) => end > self.now(),
-            Lasts::WhileSession(session) => self.sessions.contains_key(&session),
-        }
-    }
-
-    fn left(&self, hold: &Hold) -> Option<Duration> {
-        let end = match hold.lasts {
-            Lasts::Forever => return None,
-            Lasts::Until(end) => end,
-            Lasts::WhileSession(session) => self.sessions.get(&session)?.until,
-        };
-        Some(end.saturating_sub(self.now()))
-    }
-
-    /// Removes expired sessions with their registrations, and expired claims.
-    pub(super) fn expire(&mut self) {
-        let now = self.now();
-        if now < self.quiet_until {
-            return;
-        }
-        let over = |it: &Session| it.until <= now;
-        let clients = self.sessions.values().filter(|it| over(it));
-        let clients: BTreeSet<_> = clients.map(|it| it.client).collect();
-        self.sessions.retain(|_, it| !over(it));
-        self.conductors
-            .retain(|_, (client, _)| !clients.contains(client));
-        let ended = self.data.board.iter().filter(|(_, record)| {
-            let hold = record.hold.as_ref();
-            hold.is_some_and(|hold| !self.lasts(hold))
-        });
-        let ended: Vec<_> = ended.map(|(key, _)| key.clone()).collect();
-        for key in ended {
-            let Some(record) = self.data.board.get_mut(&key) else {
-                continue;
-            };
-            let hold = record.hold.take();
-            let uuid = record.job.uuid.clone();
-            let (owner, subject) = (hold.map(|hold| hold.owner), record.subject());
-            let left = self.machine.guarded_of(&uuid);
-            if !left.is_empty() && !self.forced.contains(&uuid) && !self.machine.excuses(&uuid) {
-                let text = format!("the command of job {uuid} outlives its claim: {left:?}");
-                self.machine.violate(text);
-            }
-            self.machine.note(format_args!("expired {uuid}"));
-            self.announce(EventKind::Expired, subject, owner);
-        }
-        let next = self.next_end().unwrap_or(Duration::from_secs(3600));
-        self.quiet_until = now + next;
-    }
-
-    /// Returns for how long no claim and no session can expire.
-    pub(super) fn quiet(&self) -> Duration {
-        self.quiet_until.saturating_sub(self.now())
-    }
-
-    fn next_end(&self) -> Option<Duration> {
-        let holds = self.data.board.values().filter_map(|it| it.hold.as_ref());
-        let claims = holds.filter_map(|hold| self.left(hold));
-        let now = self.now();
-        let sessions = self.sessions.values();
-        let sessions = sessions.map(|it| it.until.saturating_sub(now));
-        claims.chain(sessions).min()
-    }
-
-    /// Records contact with a client, and returns its session.
-    pub(super) fn hear(&mut self, client: u32) -> u64 {
-        let now = self.now();
-        let end = |lag: f64| now + self.term.mul_f64(1.0 - lag);
-        let known = self
-            .sessions
-            .iter_mut()
-            .find(|(_, it)| it.client == client && self.lifetime == ClaimLifetime::Session);
-        if let Some((&id, session)) = known {
-            session.until = session.until.max(end(session.lag));
-            return id;
-        }
-        if self.lifetime == ClaimLifetime::Expiry {
-            return 0;
-        }
-        let lag = self.machine.with_dice(|dice| dice.chance() / 4.0);
-        let until = end(lag);
-        self.quiet_until = self.quiet_until.min(until);
-        self.fences += 1;
-        let session = Session { client, until, lag };
-        self.sessions.insert(self.fences, session);
-        self.fences
     }
 
     pub(super) fn subscribe(&mut self, client: u32) -> UnboundedReceiver<Delivery> {
@@ -332,19 +227,20 @@ impl Store {
         let hold = record.hold.as_ref()?;
         Some(Holding {
             owner: Some(hold.owner.clone()),
-            lease: match hold.lasts {
-                Lasts::Forever => ClaimEnd::Never,
-                Lasts::Until(_) => ClaimEnd::Timed,
-                Lasts::WhileSession(_) => ClaimEnd::Session,
+            lease: match hold.end {
+                ClaimEndsAt::Forever => ClaimEnd::Never,
+                ClaimEndsAt::Until(_) => ClaimEnd::Timed,
+                ClaimEndsAt::WhileSession(_) => ClaimEnd::Session,
             },
-            expires_in: self.left(hold),
+            expires_in: self.time_left(hold),
             outlives: None,
             claimed_on: Some(self.machine.epoch() + hold.since),
             fence: Some(Fence(hold.fence.to_string())),
         })
     }
 
-    fn shown(&self, record: &Record, location: Location) -> Job {
+    /// Returns a job as clients read it.
+    fn job_of(&self, record: &Record, location: Location) -> Job {
         Job {
             history: record.side.clone().history(),
             holding: self.holding(record),
@@ -354,7 +250,7 @@ impl Store {
         }
     }
 
-    fn on(&self, location: Location) -> &BTreeMap<JobKey, Record> {
+    fn records(&self, location: Location) -> &BTreeMap<JobKey, Record> {
         match location {
             Location::Trash => &self.data.trash,
             Location::Board | Location::History => &self.data.board,
@@ -362,9 +258,9 @@ impl Store {
     }
 
     pub(super) fn entries(&self, query: Query) -> Vec<Entry> {
-        let records = self.on(query.location).values();
+        let records = self.records(query.location).values();
         let wanted = records.filter(|it| query.which == Which::All || it.hold.is_none());
-        let mut jobs: Vec<_> = wanted.map(|it| self.shown(it, query.location)).collect();
+        let mut jobs: Vec<_> = wanted.map(|it| self.job_of(it, query.location)).collect();
         jobs.sort_by_key(Job::rank);
         let entries = jobs.into_iter().map(|job| Entry::Job(Box::new(job)));
         entries.collect()
@@ -372,10 +268,10 @@ impl Store {
 
     pub(super) fn find(&self, location: Location, wanted: &[JobRef]) -> Vec<Vec<Entry>> {
         let find = |wanted: &JobRef| match wanted {
-            JobRef::Key(key) => self.on(location).get(key),
+            JobRef::Key(key) => self.records(location).get(key),
             JobRef::Uuid(_) | JobRef::Sequence(_) => None,
         };
-        let entry = |record| Entry::Job(Box::new(self.shown(record, location)));
+        let entry = |record| Entry::Job(Box::new(self.job_of(record, location)));
         let found = wanted.iter().map(|it| find(it).map(entry));
         found.map(|it| it.into_iter().collect()).collect()
     }
@@ -441,7 +337,7 @@ impl Store {
         request.permit(&record.side, wall)?;
         self.fences += 1;
         if let Term::For(term) | Term::Kept(term) = request.by.term {
-            self.quiet_until = self.quiet_until.min(now + term);
+            self.next_expiry = self.next_expiry.min(now + term);
         }
         let side = &mut record.side;
         let is_first = side.first_claimed_on.is_none();
@@ -451,10 +347,10 @@ impl Store {
         record.hold = Some(Hold {
             owner: request.by.owner.clone(),
             fence: self.fences,
-            lasts: match (request.by.term, self.lifetime) {
-                (Term::Indefinite, _) => Lasts::Forever,
-                (Term::Kept(_), ClaimLifetime::Session) => Lasts::WhileSession(session),
-                (Term::For(term) | Term::Kept(term), _) => Lasts::Until(now + term),
+            end: match (request.by.term, self.lifetime) {
+                (Term::Indefinite, _) => ClaimEndsAt::Forever,
+                (Term::Kept(_), ClaimLifetime::Session) => ClaimEndsAt::WhileSession(session),
+                (Term::For(term) | Term::Kept(term), _) => ClaimEndsAt::Until(now + term),
             },
             since: now,
         });
@@ -465,7 +361,7 @@ impl Store {
         self.announce(EventKind::Claimed, subject, Some(owner));
         let record = &self.data.board[key];
         Ok(Claimed {
-            job: self.shown(record, Location::Board),
+            job: self.job_of(record, Location::Board),
             fence: Fence(self.fences.to_string()),
             is_first,
         })
@@ -487,11 +383,11 @@ impl Store {
             .and_then(|it| it.hold.as_mut())
         {
             Some(Hold {
-                lasts: Lasts::Until(until),
+                end: ClaimEndsAt::Until(until),
                 ..
             }) => *until = end,
             Some(Hold {
-                lasts: Lasts::WhileSession(of),
+                end: ClaimEndsAt::WhileSession(of),
                 ..
             }) if *of != session => return Err(BoardError::Changed),
             _ => {}
