@@ -141,6 +141,7 @@ macro_rules! keeps_its_promises {
 
         $crate::board::conformance::keeps_its_promises! { $open, storage =>
             stored::malformed_record_stays_until_it_is_overridden,
+            stored::refused_claim_of_a_malformed_record_emits_no_event,
             stored::reads_and_examinations_change_nothing,
             stored::unreadable_sidecar_refuses_only_claims_that_need_it,
             stored::unreadable_pause_is_listed_and_can_be_ended,

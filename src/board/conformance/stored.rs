@@ -2,10 +2,11 @@
 
 use super::{
     ended::{audit, end},
+    events::{all_of, next},
     *,
 };
 use crate::{
-    board::{BoardError, Part},
+    board::{BoardError, EventKind, Part},
     job::{Claim, Edit, ExpectedState, JobChange, Malformed, MoveRecord, Pause, Purge, Revision},
 };
 
@@ -100,10 +101,7 @@ pub(crate) async fn malformed_record_stays_until_it_is_overridden(
     let refused = revise(board, edit).await;
     assert_matches!(refused, Err(BoardError::Malformed { .. }));
     let refused = revise(board, retry).await;
-    assert_matches!(
-        refused,
-        Err(BoardError::Malformed { .. } | BoardError::NotDelayed)
-    );
+    assert_matches!(refused, Err(BoardError::Malformed { .. }));
     let purged = board.purge(&[Purge::of(key.clone())]).await.unwrap();
     assert_matches!(purged.as_slice(), [Err(BoardError::NoSuchJob)]);
     is_intact(Location::Board).await;
@@ -117,6 +115,22 @@ pub(crate) async fn malformed_record_stays_until_it_is_overridden(
     settled(board, &good, Decision::Consume, force()).await;
     let left: Vec<Entry> = board.entries(WHOLE_BOARD).try_collect().await.unwrap();
     assert_eq!(left, []);
+}
+
+pub(crate) async fn refused_claim_of_a_malformed_record_emits_no_event(
+    board: &Subject,
+    storage: &impl Storage,
+) {
+    let key = post_one(board, "bad").await;
+    storage.spoil(Record::Posting(&key)).await;
+    let mut events = board.events().await.unwrap().stream;
+    for rules in [BY_HAND, ATTEMPT] {
+        let refused = board.claim_one(&key, &ada(), rules).await;
+        assert_matches!(refused, Err(BoardError::Malformed { .. }));
+    }
+    post_one(board, "next").await;
+    let seen = next(&mut events, 1).await;
+    assert_eq!(seen, all_of("next", &[EventKind::Posted]));
 }
 
 pub(crate) async fn unreadable_sidecar_refuses_only_claims_that_need_it(

@@ -10,7 +10,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim is served",
         "board/redis/write/scripts/claim.lua",
         &[],
-        "e5a758dd",
+        "395ddc40",
     ),
     (
         "a renewal is served",

@@ -6,15 +6,18 @@ use serde_json::Value;
 use super::StepResult;
 use crate::{
     board::{
-        BoardError, EventKind, Result, Settled,
+        BoardError, EventKind, JobRef, Result, Settled,
         embedded::{
             history::Exit,
-            read::record::{RowJob, priority_number},
+            read::{
+                look,
+                record::{RowJob, priority_number},
+            },
             store::transaction::Change,
         },
         wire::as_json,
     },
-    job::{AuditEntry, Departure, Edit, JobChange, JobKey, Location, Purge, Revision},
+    job::{AuditEntry, Departure, Edit, Entry, JobChange, JobKey, Location, Purge, Revision},
 };
 
 impl Change<'_> {
@@ -38,6 +41,10 @@ impl Change<'_> {
                 self.require(Location::Board, &revision.key)?
             }
             JobChange::Restart | JobChange::Continue => {
+                let found = look::find(self, revision.location, &JobRef::Sequence(sequence))?;
+                if let (Some(Entry::Malformed(record)), false) = (found.first(), is_trashed) {
+                    return Err(BoardError::from(record).into());
+                }
                 let side = job.side.clone().restarted(revision, self.now.time())?;
                 self.put_unclaimed(sequence, Location::Board, &side)?;
                 let not_before = None;

@@ -370,7 +370,9 @@ async fn failed_release_is_not_hidden_by_a_bad_sidecar() {
     let by_claim = Authority::Claim(ada().owner, fence);
     settled(&board, &key, release(), by_claim).await;
     let bad = JobKey::new("bad");
-    server.run::<()>(&["HSET", "taskflow:listings", "bad", "nonsense"]);
+    // A map without members: only the client can tell that it is no posting.
+    let store = "return redis.call('HSET', KEYS[1], 'bad', '\\128')";
+    server.run::<()>(&["EVAL", store, "1", "taskflow:listings"]);
     let by_hand = claimant("ada", Term::Indefinite);
     let unread = claim_one(&board, &bad, &by_hand).await;
     assert_matches!(unread, Err(BoardError::Malformed { .. }));

@@ -87,7 +87,8 @@ impl Redis {
             .arg("respects_delay", flag(rules.respects_delay))
             .arg("at_once", rules.at_once.to_string())
             .arg("not_ahead", text_of(now + NOT_AHEAD))
-            .arg("needs_side", flag(rules.need_record(by.term)));
+            .arg("needs_side", flag(rules.need_record(by.term)))
+            .arg("largest", self.client.limit.stored().to_string());
         for field in &fields {
             self.add_job(&mut call, field);
         }
@@ -107,6 +108,8 @@ impl Redis {
     }
 
     /// Returns a claimed job, but releases it if it is malformed or unfit for these rules.
+    ///
+    /// Only decoding shows this, unless the posting is no map or too large, which the script rejects.
     async fn claimed(
         &self,
         field: &[u8],
@@ -217,7 +220,8 @@ impl Redis {
         let edits = self.edits(jobs).await?;
         let now = Utc::now();
         let mut call = self.on_trash(Script::Revise, now);
-        call.arg("now", msgpack::time(now));
+        call.arg("now", msgpack::time(now))
+            .arg("largest", self.client.limit.stored().to_string());
         for (job, edit) in jobs.iter().zip(&edits) {
             let Ok((seen, edited)) = edit else { continue };
             self.add_job(&mut call, &field_of(&job.key));

@@ -6,12 +6,16 @@ use redis::{Pipeline, Script as Hashed, Value, cmd};
 
 use crate::{
     board::{
-        BoardError,
+        BoardError, Detail,
         net::cause::ServerCause,
-        redis::link::{CommandReply, RedisClient, RequestFailure, RequestKind, WRITE},
+        redis::{
+            keys::field_of,
+            link::{CommandReply, RedisClient, RequestFailure, RequestKind, WRITE},
+            read::record::{Reading, posted},
+        },
         wire::sidecar::Sidecar,
     },
-    job::{History, JobKey, Owner},
+    job::{Entry, History, JobKey, Location, Owner},
 };
 
 const SIDECAR: &str = include_str!("scripts/sidecar.lua");
@@ -262,6 +266,18 @@ impl Reply {
         RequestFailure::Lost(error).into_unknown(client.name())
     }
 
+    fn malformed(client: &RedisClient, key: &JobKey, posting: &[u8]) -> BoardError {
+        let reading = Reading {
+            location: Location::Board,
+            detail: Detail::Brief,
+            limit: client.limit,
+        };
+        match posted(reading, &field_of(key), posting) {
+            Entry::Malformed(record) => BoardError::from(&record),
+            Entry::Job(_) => Self::unexpected(client),
+        }
+    }
+
     pub(crate) fn done(
         self,
         client: &RedisClient,
@@ -286,6 +302,7 @@ impl Reply {
             },
             ("exists", _) => BoardError::exists(key),
             ("unreadable", _) => BoardError::unclaimable(Some(Sidecar::problem(self.fact(0)))),
+            ("malformed", _) => Self::malformed(client, key, self.fact(0)),
             ("changed", _) => BoardError::Changed,
             ("failed", _) => client.refusal_in_script(WRITE, &self.text(0)),
             _ => Self::unexpected(client),

@@ -3,10 +3,10 @@
 -- Arguments  `channel`, `time`, `now`, `life`, `owner`; `most`, how many to claim; `at_once`, how many of these start
 --            now, while the attempts of the others count when they are settled; `not_ahead` (text), until when to
 --            delay a job that may not be claimed ahead of its turn again; flags: `is_attempt`, to count attempts;
---            `respects_delay`, to skip delayed jobs; `needs_side`, to skip jobs with an unreadable sidecar; of
---            each job: `field`
--- Replies    for each job that was tried: ok (fence, posting, side), no-such-job, already-claimed, delayed, unreadable,
---            failed
+--            `respects_delay`, to skip delayed jobs; `needs_side`, to skip jobs with an unreadable sidecar;
+--            `largest`; of each job: `field`
+-- Replies    for each job that was tried: ok (fence, posting, side), no-such-job, malformed (posting), already-claimed,
+--            delayed, unreadable, failed
 local MOST_BYTES = 4 * 1024 * 1024
 require_rights({ "HGET" }, listings, "field")
 turn_to(1)
@@ -25,6 +25,11 @@ return for_each_job(function()
   if not posting then return { "no-such-job" } end
   local holder = holder_now()
   if holder then return { "already-claimed", holder } end
+  -- The client can decode more than the script, and releases the claim of a job that is unreadable after all.
+  if is_malformed(posting) then
+    bytes = bytes + #posting
+    return { "malformed", posting }
+  end
   local side, raw = read_side()
   if not side and needs_side == "1" then return { "unreadable", raw } end
   if respects_delay == "1" and side and is_delayed(side) then

@@ -15,6 +15,7 @@
 --   history, history_length      the stream of the history, and the most entries that it keeps
 --   remembered                   of each job: its entry in the history
 --   field                        of each job, in the hashes
+--   largest                      the most bytes of a posting that the client reads
 --   owner, fence                 of the claim; the fence "" for any claim of that owner
 --   remark                       the audit entry, as JSON
 --
@@ -25,6 +26,7 @@
 --   not-claimed, changed         there is no claim, or another claim or posting than expected
 --   delayed TIME                 the end of the delay of the job
 --   not-delayed                  there is no delay to end
+--   malformed POSTING            the posting, which cannot be read
 --   unreadable SIDE              the sidecar, which cannot be read
 --   failed WHY                   an error that concerns this job alone
 
@@ -112,6 +114,13 @@ local function give_to(owner, side)
     redis.call("SET", owned, owner, "PX", life)
   end
   return text
+end
+
+-- Returns whether a posting is certainly malformed: too large, or no map.
+local function is_malformed(posting)
+  local head = posting:byte() or 0
+  local is_map = head >= 0x80 and head <= 0x8f or head == 0xde or head == 0xdf
+  return not is_map or #posting > tonumber(largest)
 end
 
 -- Returns the first members of a posting that are text: uuid, name and, if it has one, priority.
