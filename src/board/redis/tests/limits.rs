@@ -3,7 +3,10 @@
 use futures_util::StreamExt;
 
 use super::{permission::all, unnamed_claims::jobs, *};
-use crate::board::EventKind;
+use crate::{
+    board::{EventKind, conformance::post, wire::msgpack},
+    job::{Draft, Former},
+};
 
 const SEQUENCE: &str = "taskflow:sequence";
 const FENCE: &str = "taskflow:fence";
@@ -73,6 +76,22 @@ async fn wrong_number_prediction_is_corrected() {
         }
         assert_eq!(heard, posted);
     }
+}
+
+#[tokio::test]
+async fn loaded_job_keeps_the_bytes_of_its_number() {
+    need!((board, server) = open());
+    let draft = draft("resize");
+    // Two bytes for a number that needs one.
+    let raw = [msgpack::encode(&draft, Utc::now()), vec![0xcd, 0, 7]].concat();
+    let mut job = Job::named("resize");
+    job.sequence = Some(7);
+    let former = Some(Box::new(Former::of(&job, raw.clone())));
+    let key = post(&board, Draft { former, ..draft }).await;
+    let stored: Vec<u8> = server.run(&["HGET", "taskflow:listings", &key.to_string()]);
+    assert_eq!(stored, raw);
+    let next = board.post_one(&super::draft("next"), None).await.unwrap();
+    assert_eq!(next.sequence, 8);
 }
 
 #[tokio::test]

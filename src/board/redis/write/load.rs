@@ -89,7 +89,7 @@ impl Redis {
             .arg("head", head)
             .arg("tail", tail)
             .arg("former", number.unwrap_or_default())
-            .arg("stored", stored)
+            .arg("as_stored", stored)
             .arg("side", side.unwrap_or_default());
         head.len() + tail.len()
     }

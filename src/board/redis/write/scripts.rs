@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_use_each_name_of_their_headers() {
+    fn scripts_use_each_name_of_their_headers_and_hide_none() {
         for script in ALL {
             let names = script.names();
             let script = [SIDECAR, PRELUDE, script.body()].concat();
@@ -350,6 +350,10 @@ mod tests {
             let unused: Vec<_> = names.iter().filter(|it| !used.contains(it)).collect();
             assert!(unused.is_empty(), "{unused:?} in {script}");
             assert!(!names.is_empty(), "{script}");
+            let common = SIDECAR.lines().chain(PRELUDE.lines());
+            let declared = common.filter_map(|it| it.strip_prefix("local ")?.split(' ').next());
+            let hidden: Vec<_> = declared.filter(|it| names.contains(it)).collect();
+            assert!(hidden.is_empty(), "{hidden:?} hide the values of {script}");
         }
     }
 
