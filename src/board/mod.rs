@@ -180,6 +180,8 @@ pub(crate) trait Board: Send + Sync {
     /// Returns the same each time, without a connection.
     fn capabilities(&self) -> Capabilities;
 
+    // Jobs: the board, the trash and the history.
+
     /// Posts jobs in this order, each with a greater number than all before; `Exists` if its uuid is on the board.
     ///
     /// With a claimant, the same step claims the job and counts an attempt. A namesake in the trash stays there.
@@ -253,6 +255,8 @@ pub(crate) trait Board: Send + Sync {
     /// Deletes trashed jobs, also malformed ones, and adds them to the history as [`Self::settle`] does.
     async fn purge(&self, jobs: &[Purge]) -> Result<Vec<Result<Settled>>>;
 
+    // Events.
+
     /// Subscribes; after this returns, no later event is missed.
     ///
     /// Each change by a jobboard has its event, in the order of the changes of its job. A read after an event shows its
@@ -272,6 +276,8 @@ pub(crate) trait Board: Send + Sync {
         Ok(events)
     }
 
+    // Conductors.
+
     /// Registers a conductor until this board closes; its heartbeat follows at least every ten seconds.
     ///
     /// One process has a name at a time; the others get [`BoardError::NameTaken`] until its entry is removed or expires.
@@ -286,6 +292,8 @@ pub(crate) trait Board: Send + Sync {
     /// Skips unreadable entries; [`BoardError::Crowded`] if there are too many to return all.
     async fn conductors(&self) -> Result<Vec<Conductor>>;
 
+    // Pauses, which conductors respect.
+
     /// Stores a pause for clients that read [`Self::pauses`]; the last one for the same names wins.
     ///
     /// The board itself still grants claims of paused jobs.
@@ -299,6 +307,8 @@ pub(crate) trait Board: Send + Sync {
     /// Returns all pauses, including ended and unreadable ones; see [`Pause::bounded`] for too many.
     async fn pauses(&self) -> Result<Vec<Pause>>;
 
+    // Moves to other boards.
+
     /// Records that jobs are about to move to another board; the owner identifies the move.
     async fn begin_move(&self, record: &MoveRecord) -> Result<()>;
 
@@ -311,6 +321,8 @@ pub(crate) trait Board: Send + Sync {
     /// Deletes move records, by owner and job; ignores missing ones.
     async fn end_moves(&self, records: &[MoveRecord]) -> Result<()>;
 
+    // The state of the board and its server.
+
     /// Returns the board's health by counts alone, without reading jobs.
     async fn health(&self) -> Result<Health>;
 
@@ -319,6 +331,8 @@ pub(crate) trait Board: Send + Sync {
 
     /// Tests the right to read and write the history as far as possible without writing; an error is the refusal.
     async fn check_history(&self) -> Result<()>;
+
+    // The connection.
 
     /// Ends the connection, and with it the registration and claims that are bound to a session; other claims stay.
     ///
