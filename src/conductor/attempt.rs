@@ -164,22 +164,19 @@ impl JobRun<'_> {
             // A process that still holds our pipe and does not descend from our commands may keep it.
             let _ = time::timeout(STRAYS, capture.close()).await;
         }
-        match end {
-            Ok(end) => Ok(end),
-            Err(NotPerformed::Lost(lost)) => Err(lost),
-            Err(_) => Ok(AttemptEnd::Interrupted),
-        }
+        end.or_else(|error| error.interrupted())
     }
 
     fn not_started(&self, error: NotPerformed) -> Result<AttemptEnd, Lost> {
         let (event, why) = match error {
-            NotPerformed::Lost(lost) => return Err(lost),
-            NotPerformed::Stopped(_) => return Ok(AttemptEnd::Interrupted),
             // This error is unrelated to the job.
             NotPerformed::NotRun(NotRun::Failed { source, .. }) => ("not_started", source),
             NotPerformed::NotRun(error) => return Ok(AttemptEnd::NotRun(error)),
             // Without a guard nothing is started; it is no fault of the job.
             NotPerformed::Unwatched(error) => ("not_watched", error),
+            error @ (NotPerformed::Lost(_) | NotPerformed::Stopped(_)) => {
+                return error.interrupted();
+            }
         };
         let note = Note::new(event).of(self.tag);
         self.shared.status.log(note.with("reason", why.to_string()));

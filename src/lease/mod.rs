@@ -34,12 +34,12 @@ pub(crate) const USUAL_LEASE: Duration = Duration::from_secs(30);
 const RENEWAL_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 /// Why a claim is no longer ours, or may be another client's at any moment.
-#[derive(Debug, Error)]
+#[derive(Debug, Clone, Error)]
 pub(crate) enum Lost {
     #[error("the claim on the job was lost")]
     Refused {
         kill_at: Boottime,
-        source: BoardError,
+        source: Arc<BoardError>,
     },
     #[error("the claim on the job could not be renewed in time")]
     Expired {
@@ -52,8 +52,10 @@ pub(crate) enum Lost {
 impl Lost {
     /// The board refuses the claim; a command under it is killed after this grace.
     pub(crate) fn refused(source: BoardError, grace: Duration) -> Self {
-        let kill_at = Boottime::now() + grace;
-        Self::Refused { kill_at, source }
+        Self::Refused {
+            kill_at: Boottime::now() + grace,
+            source: Arc::new(source),
+        }
     }
 
     pub(crate) fn kill_at(&self) -> Boottime {

@@ -18,6 +18,7 @@ use crate::{
         guard::{Guard, Launch, LeftOver},
         spawn::{ChildLifetime, Spawner},
     },
+    retry::AttemptEnd,
 };
 
 /// All its commands share one guard and one inherited environment.
@@ -48,6 +49,16 @@ pub(crate) enum NotPerformed {
     Lost(#[from] Lost),
     #[error("a signal arrived before the command started")]
     Stopped(Signal),
+}
+
+impl NotPerformed {
+    /// Ends the attempt without a failure of the job. A lost claim leaves no attempt to settle.
+    pub(crate) fn interrupted(&self) -> Result<AttemptEnd, Lost> {
+        match self {
+            Self::Lost(lost) => Err(lost.clone()),
+            Self::NotRun(_) | Self::Unwatched(_) | Self::Stopped(_) => Ok(AttemptEnd::Interrupted),
+        }
+    }
 }
 
 impl Worker {

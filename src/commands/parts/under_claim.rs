@@ -135,9 +135,8 @@ impl Performer {
         )
         .await;
         let (end, ended) = match &performed {
-            Err(NotPerformed::Lost(_)) => (None, None),
             // A mistyped command is no failure of the job.
-            Err(_) => (Some(AttemptEnd::Interrupted), None),
+            Err(error) => (error.interrupted().ok(), None),
             // A person ended the command, here or at the terminal: no failure of the job.
             Ok((ended, is_interrupted))
                 if *ended != Ended::Exit(0)
