@@ -24,7 +24,7 @@ use crate::{
     board::BoardError,
     lease::Lost,
     logbook::LogbookError,
-    output::{Closed, Output, Tone, complain_json, complain_of},
+    output::{Closed, Output, Style, Tone, complain_json, complain_of},
     suggest::Suggestion,
 };
 
@@ -54,6 +54,7 @@ struct PrintedError {
 
 #[derive(Debug, Clone)]
 pub(crate) struct ErrorPrinter {
+    style: Style,
     is_json: bool,
     is_coloured: bool,
     program: Suggestion,
@@ -65,6 +66,7 @@ pub(crate) struct ErrorPrinter {
 impl ErrorPrinter {
     pub(crate) fn new(out: &Output, program: Suggestion, command: Option<String>) -> Self {
         Self {
+            style: out.style(),
             is_json: out.is_json(),
             is_coloured: out.colours_errors(),
             program,
@@ -91,7 +93,7 @@ impl ErrorPrinter {
         }
         if self.command.as_deref() == Some(PLUGIN) {
             let state = PluginState::of(&judge(&error));
-            state.report(&self.worded(&error), self.is_json);
+            state.report(&self.worded(&error), &mut Output::new(self.style));
             return ExitCode::from(state.code());
         }
         self.print_error(&error);

@@ -28,7 +28,6 @@ use crate::{
     duration,
     exit::{CommandError, PluginState},
     job::{Entry, Location},
-    output::answer,
     problem::{Code, Group, Problem},
     suggest::Suggestion,
 };
@@ -101,8 +100,7 @@ pub(crate) async fn run(ctx: &mut Context, args: CheckArgs) -> anyhow::Result<()
         return Err(CommandError::TimedOut(message).into());
     };
     let verdict = looked?;
-    let object = ctx.out.is_json().then_some(&verdict);
-    let printed = answer(&verdict.lines(is_verbose), object);
+    let printed = ctx.out.answer(&verdict.lines(is_verbose), &verdict);
     match verdict.state {
         // An `OK` that could not be printed is an error.
         PluginState::Ok => printed,

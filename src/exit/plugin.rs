@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{ErrorClass, PrintedError, UNREACHABLE};
-use crate::{names::named, output::answer};
+use crate::{names::named, output::Output};
 
 named! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -38,7 +38,7 @@ impl PluginState {
         }
     }
 
-    pub(super) fn report(self, error: &PrintedError, is_json: bool) {
+    pub(super) fn report(self, error: &PrintedError, out: &mut Output) {
         let PrintedError { message, hint, .. } = error;
         let first = format!("{self} - {message}");
         let lines = [Some(&first), hint.as_ref()].into_iter().flatten();
@@ -52,7 +52,7 @@ impl PluginState {
             "commands": error.commands,
         });
         // The exit code matters even if the output is closed.
-        let _ = answer(&lines, is_json.then_some(&object));
+        let _ = out.answer(&lines, &object);
     }
 }
 

@@ -11,7 +11,7 @@
 //! | sentences, in JSON one object | [`Output::sentences`] |
 //! | a document, in JSON an object with its text | [`Output::document`] |
 //! | part of a stream with its own format | [`Output::pass`], finally [`Output::flush`] |
-//! | lines or an object in the format of a monitoring plugin | [`answer`] |
+//! | the answer of a monitoring plugin: lines, in JSON one object | [`Output::answer`] |
 
 mod chart;
 mod console;
@@ -117,6 +117,10 @@ impl Output {
         })
     }
 
+    pub(crate) fn style(&self) -> Style {
+        self.style
+    }
+
     pub(crate) fn is_json(&self) -> bool {
         matches!(self.format(), Format::Json | Format::Jsonl)
     }
@@ -128,12 +132,20 @@ impl Output {
 
     pub(crate) fn sentences(&mut self, all: &[String], object: &Value) -> anyhow::Result<()> {
         match self.format() {
-            Format::Table | Format::Tsv => {
-                all.iter()
-                    .try_for_each(|it| self.write(&format!("{}\n", Text::from(it))))?;
-            }
-            Format::Json | Format::Jsonl => self.json("", object, "\n")?,
-            Format::Uuid => {}
+            Format::Uuid => Ok(()),
+            Format::Table | Format::Tsv | Format::Json | Format::Jsonl => self.answer(all, object),
+        }
+    }
+
+    pub(crate) fn answer(
+        &mut self,
+        lines: &[String],
+        object: &impl Serialize,
+    ) -> anyhow::Result<()> {
+        match self.is_json() {
+            true => self.json("", object, "\n")?,
+            false => (lines.iter())
+                .try_for_each(|line| self.write(&format!("{}\n", Text::from(line))))?,
         }
         self.flush()
     }
@@ -316,18 +328,6 @@ impl Output {
     pub(crate) fn is_coloured(&self) -> bool {
         self.is_coloured
     }
-}
-
-/// Writes lines to stdout, or an object instead of them.
-pub(crate) fn answer(lines: &[String], object: Option<&impl Serialize>) -> anyhow::Result<()> {
-    let bytes = match object {
-        Some(object) => json::line(object)?,
-        None => {
-            let lines = lines.iter().map(|line| format!("{}\n", Text::from(line)));
-            lines.collect::<String>().into_bytes()
-        }
-    };
-    written(io::stdout().write_all(&bytes))
 }
 
 fn width_of(terminal: impl AsFd) -> Option<usize> {
