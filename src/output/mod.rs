@@ -79,10 +79,17 @@ pub(crate) struct Output {
     record: Vec<u8>,
     /// Collects output that must not reach the reader yet.
     aside: Option<Vec<u8>>,
-    collected: Option<Vec<Value>>,
+    withheld: Option<WithheldReports>,
     /// Whether work continues without a reader.
     outlives_reader: bool,
     is_terminal: bool,
+}
+
+/// Reports that are not printed.
+#[derive(Debug, Default)]
+struct WithheldReports {
+    count: usize,
+    only: Option<Value>,
 }
 
 impl Output {
@@ -94,7 +101,7 @@ impl Output {
             stdout: BufWriter::with_capacity(BUFFER, io::stdout()),
             record: Vec::new(),
             aside: None,
-            collected: None,
+            withheld: None,
             outlives_reader: false,
             is_terminal,
         }
@@ -169,13 +176,15 @@ impl Output {
         self.unless_outlived(result)
     }
 
-    /// From here on reports are collected, not printed.
-    pub(crate) fn collect(&mut self) {
-        self.collected = Some(Vec::new());
-    }
-
-    pub(crate) fn take_collected(&mut self) -> Vec<Value> {
-        self.collected.take().unwrap_or_default()
+    /// Performs work whose reports are not printed; returns the report if there was exactly one.
+    pub(crate) async fn withhold<C: AsMut<Self>, T>(
+        context: &mut C,
+        work: impl AsyncFnOnce(&mut C) -> T,
+    ) -> (T, Option<Value>) {
+        context.as_mut().withheld = Some(WithheldReports::default());
+        let done = work(context).await;
+        let withheld = context.as_mut().withheld.take();
+        (done, withheld.and_then(|it| it.only))
     }
 
     pub(crate) fn say(&mut self, report: &impl Report) -> anyhow::Result<()> {
@@ -191,8 +200,12 @@ impl Output {
     }
 
     fn write_report<R: Report>(&mut self, report: &R) -> anyhow::Result<()> {
-        if let Some(collected) = &mut self.collected {
-            collected.push(serde_json::to_value(report)?);
+        if let Some(withheld) = &mut self.withheld {
+            withheld.count += 1;
+            withheld.only = match withheld.count {
+                1 => Some(serde_json::to_value(report)?),
+                _ => None,
+            };
             return Ok(());
         }
         let fields = match self.format() {

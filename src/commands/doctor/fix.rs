@@ -1,7 +1,5 @@
 //! `doctor --fix`: a plan, canaries and then the safest step first, and a question before each step.
 
-use serde_json::Value;
-
 use super::{
     ChosenCheck, DoctorArgs,
     plan::{FixPlan, FixStep},
@@ -19,7 +17,7 @@ use crate::{
     },
     context::{Consent, Context},
     exit::CommandError,
-    output::{Format, Text},
+    output::{Format, Output, Text},
     problem::{Problem, Repair, Risk},
 };
 
@@ -159,12 +157,16 @@ async fn decide(
 
 /// Returns whether no conductor had a free slot for the canary.
 async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep) -> bool {
-    if ctx.out.format() == Format::Json {
-        ctx.out.collect();
-    }
-    let done = run(ctx, args, step, false).await;
-    let reports = <[Value; 1]>::try_from(ctx.out.take_collected());
-    step.message = reports.ok().map(|[only]| only);
+    let done = match ctx.out.format() {
+        // The one document may hold a report, but not one for each of many jobs.
+        Format::Json => {
+            let work = async |ctx: &mut Context| run(ctx, args, step, false).await;
+            let (done, report) = Output::withhold(ctx, work).await;
+            step.message = report;
+            done
+        }
+        _ => run(ctx, args, step, false).await,
+    };
     let Err(error) = done else {
         step.state = "done";
         return false;
