@@ -17,7 +17,7 @@ use crate::{
     context::Context,
     diagnosis::is_left_by_move,
     exit::CommandError,
-    job::{Entry, Fence, JobKey, Owner, State, shortened},
+    job::{Entry, Fence, JobKey, Location, Owner, State, shortened},
     output::{count_jobs, rfc3339},
     suggest::Hint,
     transfer::{
@@ -47,6 +47,15 @@ pub(crate) enum PlannedAction {
     Move(MoveAction),
     #[serde(untagged)]
     Bulk(Action),
+}
+
+impl PlannedAction {
+    fn locations(&self) -> &'static [Location] {
+        match self {
+            Self::Move(_) => &[Location::Board],
+            Self::Bulk(action) => action.locations(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -256,15 +265,15 @@ impl Plan {
         &mut self,
         ctx: &Context,
         board: &dyn Board,
-        action: &Action,
     ) -> anyhow::Result<(Chosen, Vec<Done>)> {
+        let locations = self.action.locations();
         let all = self.items.len();
         let (mut jobs, mut skipped) = (Vec::new(), Vec::new());
         let mut items = std::mem::take(&mut self.items).into_iter().peekable();
         while items.peek().is_some() {
             let batch: Vec<_> = items.by_ref().take(BATCH).collect();
             let expected = batch.iter().map(|it| (JobKey::new(&it.key), &it.expected));
-            let found = unchanged(board, action, expected.collect()).await;
+            let found = unchanged(board, locations, expected.collect()).await;
             let found = found.with_context(|| ctx.trying("look up", "the jobs of the plan"))?;
             for (item, entry) in batch.into_iter().zip(found) {
                 match entry {
@@ -288,13 +297,13 @@ impl Plan {
 
 async fn unchanged(
     board: &dyn Board,
-    action: &Action,
+    locations: &[Location],
     expected: Vec<(JobKey, &Expected)>,
 ) -> board::Result<Vec<Option<Entry>>> {
     let keys = expected.iter().map(|(key, _)| JobRef::Key(key.clone()));
     let keys: Vec<_> = keys.collect();
     let mut unchanged: Vec<_> = keys.iter().map(|_| None).collect();
-    for location in action.locations() {
+    for location in locations {
         let found = board.find(*location, &keys).await?;
         for ((place, (_, expected)), found) in unchanged.iter_mut().zip(&expected).zip(found) {
             let mut found = found.into_iter();
@@ -317,7 +326,7 @@ pub(super) async fn act_on_unchanged<T>(
     let old: Vec<_> = entries.iter().filter(|it| must_read(it)).collect();
     let seen: Vec<_> = old.iter().map(|entry| Expected::of(entry)).collect();
     let expected = old.iter().map(|entry| entry.key().clone()).zip(&seen);
-    let read = unchanged(board, action, expected.collect()).await?;
+    let read = unchanged(board, action.locations(), expected.collect()).await?;
     let mut read = read.iter();
     let present: Vec<Option<&Entry>> = (entries.iter())
         .map(|entry| match must_read(entry) {
