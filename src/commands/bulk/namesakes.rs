@@ -5,6 +5,7 @@ use futures_util::TryStreamExt;
 
 use crate::{
     board::{self, Board, BoardError, Detail, Query},
+    commands::Command,
     exit::CommandError,
     job::{Entry, Location},
     output::short,
@@ -12,9 +13,6 @@ use crate::{
 };
 
 const SAMPLE: usize = 5;
-
-/// These commands require a uuid, but --name acts on all jobs of a name.
-const HAVE_NAME_OPTION: [&str; 3] = ["abandon", "consume", "purge"];
 
 /// A verb, and where it looks for its jobs.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +34,12 @@ impl Scope {
 
     pub(super) fn command(self) -> &'static str {
         self.verb.split(' ').next().unwrap_or_default()
+    }
+
+    /// Whether --name selects the jobs of the command, as the argument of `Selection` does.
+    fn selects_by_name(self) -> bool {
+        let grammar = Command::named(self.command()).map(|grammar| grammar());
+        grammar.is_some_and(|it| it.get_arguments().any(|it| it.get_id() == "with_name"))
     }
 }
 
@@ -137,7 +141,7 @@ impl<'a> Namesakes<'a> {
             .hint(one),
             _ => {
                 let jobs = self.list(3, short);
-                let hint = match HAVE_NAME_OPTION.contains(&scope.command()) {
+                let hint = match scope.selects_by_name() {
                     true => Hint::new(
                         "use `jobboard {} {}` for one job, or `jobboard {} --name {}` for all",
                         [&words, &[first], &words, &[name]],
