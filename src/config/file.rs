@@ -45,6 +45,7 @@ pub(super) struct BoardTable {
     pub(super) password_file: Option<PathBuf>,
     #[serde(default, deserialize_with = "password_command")]
     pub(super) password_command: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "history")]
     pub(super) history: Option<u32>,
     /// May hold a password.
     pub(super) logbook: Option<String>,
@@ -53,7 +54,11 @@ pub(super) struct BoardTable {
 
 /// The `conduct` of a board: the execution policy of its conductors, unless their command lines set one.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a table such as { allow = [\"/usr/bin/*\"] }"
+)]
 pub(crate) struct MayRun {
     pub(crate) handlers: Option<PathBuf>,
     pub(crate) allow: Vec<String>,
@@ -219,9 +224,14 @@ fn without_value(message: &str) -> String {
             let wanted = match wanted {
                 "a map" => "a table",
                 "a boolean" => "true or false",
+                "a sequence" => "an array of strings",
+                "path string" => "a string with a path",
                 wanted => wanted,
             };
             format!("the value must be {wanted}")
+        }
+        _ if message.contains("$__toml_private_datetime") => {
+            "the value must not be a date or a time".to_owned()
         }
         // The word of TOML, not of serde.
         _ => message.replacen(" field `", " key `", 1),
@@ -252,6 +262,13 @@ fn max_details<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u64>, D::E
                  \"1GiB\"";
     let bytes = bytes.filter(|bytes| *bytes > 0);
     bytes.map(Some).ok_or_else(|| D::Error::custom(wrong))
+}
+
+fn history<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u32>, D::Error> {
+    let entries = Value::deserialize(reader)?.as_integer();
+    let entries = entries.and_then(|it| u32::try_from(it).ok());
+    let wrong = || format!("history must be a whole number from 0 to {}", u32::MAX);
+    entries.map(Some).ok_or_else(|| D::Error::custom(wrong()))
 }
 
 /// Reads the words of a command, the program first.

@@ -7,7 +7,7 @@ use super::lines::MARK;
 use crate::{
     board::{filter::Filter, url::BoardKind},
     exit::CommandError,
-    job::{Location, shortened},
+    job::Location,
     output::{JobView, rfc3339},
 };
 
@@ -78,8 +78,7 @@ pub(crate) fn header(line: &[u8]) -> anyhow::Result<Option<DumpHeader>> {
         return Ok(None);
     }
     let header: DumpHeader = serde_json::from_slice(line)
-        .map_err(|error| shortened(&error.to_string()))
-        .map_err(|words| CommandError::usage(format!("the header of the dump: {words}")))?;
+        .map_err(|_| CommandError::usage("the header of the dump is damaged"))?;
     if header.jobboard_dump != VERSION {
         let message = format!(
             "the dump has version {}; this jobboard reads version {VERSION}",

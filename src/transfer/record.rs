@@ -2,7 +2,7 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use chrono::{DateTime, Datelike, TimeDelta, Timelike, Utc};
-use serde::{Deserialize, Deserializer, de::Error as _};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -54,19 +54,10 @@ struct ListedJob {
     raw: Option<String>,
 }
 
-/// Parses a time that every board can store.
 fn time<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<DateTime<Utc>>, D::Error> {
-    let Some(time) = Option::<DateTime<Utc>>::deserialize(reader)? else {
-        return Ok(None);
-    };
-    if !is_of_calendar(&time) {
-        let year = time.year();
-        return Err(D::Error::custom(format!(
-            "boards cannot store a time in the year {year}"
-        )));
-    }
+    let time = Option::<DateTime<Utc>>::deserialize(reader)?;
     // Python has no leap seconds.
-    Ok(time.with_nanosecond(time.nanosecond().min(999_999_000)))
+    Ok(time.and_then(|it| it.with_nanosecond(it.nanosecond().min(999_999_000))))
 }
 
 /// Whether Python can represent the time, and its text sorts like others.
@@ -118,8 +109,8 @@ pub(crate) fn read(line: &[u8], conversion: Conversion) -> Result<Loadable, Stri
 
 fn loadable(line: &[u8], conversion: Conversion) -> Result<Loadable, String> {
     let members = json::object(line)?;
-    let line: ListedJob =
-        serde_json::from_value(members.into()).map_err(|error| error.to_string())?;
+    let read = serde_json::from_value::<ListedJob>(members.into());
+    let line = read.map_err(|error| wrong_member(line).unwrap_or_else(|| error.to_string()))?;
     if line.key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
         return Err(format!("the key is longer than {LONGEST_KEY} bytes"));
     }
@@ -150,6 +141,28 @@ fn loadable(line: &[u8], conversion: Conversion) -> Result<Loadable, String> {
         was_claimed,
         line: 0,
     })
+}
+
+/// Names the member that no listing and no dump has like this.
+fn wrong_member(line: &[u8]) -> Option<String> {
+    let is_wrong = |(name, value): &(String, Value)| {
+        let alone = Map::from_iter([(name.clone(), value.clone())]);
+        serde_json::from_value::<ListedJob>(alone.into()).is_err()
+    };
+    let (name, _) = json::object(line).ok()?.into_iter().find(is_wrong)?;
+    let format = match &*name {
+        "sequence" => "a whole number",
+        "attempts" | "postponed" => "a whole number from 0 to 4294967295",
+        "waited" => "a number",
+        "priority" => "VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW",
+        "book" => "an object with the strings `name` and `uuid`",
+        "failures" => "an array of failures as a dump has them",
+        "created_on" | "trashed_on" | "not_before" | "action_on" => {
+            "a time such as \"2026-01-31T12:00:00Z\""
+        }
+        _ => "a string",
+    };
+    Some(format!("`{name}` must be {format}"))
 }
 
 /// Returns the draft of a job with its stored bytes, as [`read`] does for a line.
@@ -190,6 +203,11 @@ pub(crate) fn draft(job: &Job, raw: Vec<u8>, conversion: Conversion) -> Result<D
 fn job(line: ListedJob, location: Location) -> Result<Job, String> {
     let uuid = line.uuid.ok_or("the record has no uuid")?;
     let name = line.name.ok_or("the record has no name")?;
+    let times = [line.created_on, line.trashed_on, line.not_before];
+    if let Some(time) = times.iter().flatten().find(|it| !is_of_calendar(it)) {
+        let year = time.year();
+        return Err(format!("boards cannot store a time in the year {year}"));
+    }
     let waited = line.waited.and_then(|waited| {
         let micros = (waited * 1e6).round();
         line.created_on?
@@ -304,6 +322,39 @@ mod tests {
                 (Err(words), Some(why)) => assert!(words.contains(why), "{words}"),
                 (read, _) => panic!("{read:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn member_of_a_wrong_type_is_named_in_plain_words() {
+        for (member, words) in [
+            (r#""name":3"#, "`name` must be a string"),
+            (r#""raw":[1]"#, "`raw` must be a string"),
+            (
+                r#""priority":"URGENT""#,
+                "`priority` must be VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW",
+            ),
+            (r#""sequence":"7""#, "`sequence` must be a whole number"),
+            (
+                r#""attempts":-1"#,
+                "`attempts` must be a whole number from 0 to 4294967295",
+            ),
+            (r#""waited":"long""#, "`waited` must be a number"),
+            (
+                r#""created_on":"today""#,
+                "`created_on` must be a time such as \"2026-01-31T12:00:00Z\"",
+            ),
+            (
+                r#""book":{"name":"n"}"#,
+                "`book` must be an object with the strings `name` and `uuid`",
+            ),
+            (
+                r#""failures":[{"reason":3}]"#,
+                "`failures` must be an array of failures as a dump has them",
+            ),
+        ] {
+            let line = format!(r#"{{"state":"UNCLAIMED",{member}}}"#);
+            assert_eq!(read(line.as_bytes(), FROM_LISTING).unwrap_err(), words);
         }
     }
 

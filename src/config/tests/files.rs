@@ -94,6 +94,41 @@ const MISTAKES: &[(&str, usize, &str)] = &[
         3,
         "must contain only strings",
     ),
+    (
+        "[board.a]\nurl = \"x:\"\nhistory = \"none\"",
+        3,
+        "history must be a whole number from 0 to 4294967295",
+    ),
+    (
+        "[board.a]\nurl = \"x:\"\nhistory = -1",
+        3,
+        "history must be a whole number from 0 to 4294967295",
+    ),
+    (
+        "[board.a]\nurl = \"x:\"\npassword_file = 3",
+        3,
+        "the value must be a string with a path",
+    ),
+    (
+        "[board.a]\nurl = \"x:\"\nconduct = \"all\"",
+        3,
+        "the value must be a table such as { allow = [\"/usr/bin/*\"] }",
+    ),
+    (
+        "[board.a]\nurl = \"x:\"\nconduct = 2026-01-01",
+        3,
+        "the value must not be a date",
+    ),
+    (
+        "[board.a]\nurl = \"x:\"\nconduct = { allow = \"/bin/a\" }",
+        3,
+        "the value must be an array of strings",
+    ),
+    (
+        "[board.a]\nurl = \"x:\"\n[board.a.conduct]\nallow_any = 1",
+        4,
+        "the value must be true or false",
+    ),
 ];
 
 #[test]
