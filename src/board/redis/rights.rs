@@ -91,8 +91,16 @@ impl Redis {
         let keys = &self.keys;
         let (jobs, trash, number) = (keys.listings(), keys.trash(), keys.sequence());
         let (history, events, none) = (keys.history(), keys.events(), String::new());
-        let (paused, moves, conductor) = (keys.paused(), keys.moves(), keys.conductor("x"));
-        let owner = String::from_utf8_lossy(&keys.owner(b"x")).into_owned();
+        let (paused, moves, fence) = (keys.paused(), keys.moves(), keys.fence());
+        let entries = [
+            keys.conductor("x"),
+            keys.conductor_seen("x"),
+            keys.conductor_status("x"),
+        ];
+        let names = keys.sidecar_names(b"x");
+        let of_job = [names.owner, names.last_modified, names.side];
+        let of_job = of_job.map(|it| String::from_utf8_lossy(&it).into_owned());
+        let [owner, modified, sidecar] = &of_job;
         let (sending, receiving) = ("sending events to subscribers", "receiving events");
         let recording = "recording ended jobs in the history";
         let needed = [
@@ -102,20 +110,28 @@ impl Redis {
             ("HSCAN @ 0", &jobs, "listing jobs"),
             ("HSET @ x x", &jobs, "posting jobs"),
             ("HDEL @ x", &jobs, "settling jobs"),
-            ("INCRBY @ 1", &number, "posting and claiming jobs"),
-            ("GET @", &owner, "reading the owner of a job"),
-            ("MGET @", &owner, "reading the owner of a job"),
-            ("PTTL @", &owner, "reading the expiry of a claim"),
-            ("SET @ x", &owner, "claiming jobs"),
-            ("PEXPIRE @ 1", &owner, "renewing claims"),
-            ("DEL @", &owner, "releasing jobs"),
+            ("INCRBY @ 1", &number, "posting jobs"),
+            ("INCRBY @ 1", &fence, "claiming jobs"),
+            ("SET @ 1", &fence, "claiming jobs"),
+            ("GET @", owner, "reading the owner of a job"),
+            ("GET @", sidecar, "reading the attempts of a job"),
+            ("MGET @", owner, "reading the owner of a job"),
+            ("MGET @", modified, "reading the last change of a job"),
+            ("MGET @", sidecar, "reading the attempts of a job"),
+            ("PTTL @", owner, "reading the expiry of a claim"),
+            ("SET @ x", owner, "claiming jobs"),
+            ("SET @ x", modified, "claiming jobs"),
+            ("SET @ x", sidecar, "claiming jobs"),
+            ("PEXPIRE @ 1", owner, "renewing claims"),
+            ("PEXPIRE @ 1", sidecar, "renewing claims"),
+            ("DEL @", owner, "releasing jobs"),
+            ("DEL @", modified, "settling jobs"),
+            ("DEL @", sidecar, "settling jobs"),
             ("TIME", &none, "claiming and settling jobs"),
             ("HSET @ x x", &trash, "trashing jobs"),
             ("XADD @ * x x", &history, recording),
             ("XREVRANGE @ + -", &history, "listing ended jobs"),
             ("SCAN 0", &none, "listing conductors"),
-            ("MGET @", &conductor, "listing conductors"),
-            ("SET @ x", &conductor, "registering conductors"),
             ("HLEN @", &jobs, "counting jobs"),
             ("HSCAN @ 0", &paused, "obeying pauses"),
             ("HSET @ x x", &paused, "pausing jobs"),
@@ -128,7 +144,12 @@ impl Redis {
             ("MULTI", &none, receiving),
             ("EXEC", &none, receiving),
         ];
-        let needed = needed.into_iter();
+        let registry = entries.iter().flat_map(|key| {
+            let registering = ["GET @", "SET @ x", "PEXPIRE @ 1", "DEL @"];
+            let registering = registering.map(|it| (it, key, "registering conductors"));
+            [&[("MGET @", key, "listing conductors")][..], &registering].concat()
+        });
+        let needed = needed.into_iter().chain(registry);
         needed
             .map(|(command, key, what)| (command, key.clone(), what))
             .collect()

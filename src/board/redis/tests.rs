@@ -169,7 +169,7 @@ async fn reading_changes_no_key() {
             let entries: Vec<_> = reader.entries(query).try_collect().await.unwrap();
             assert_eq!(
                 entries.len(),
-                if location == Location::Board { 3 } else { 1 }
+                if location == Location::Board { 4 } else { 1 }
             );
         }
         let wanted = ["bad", "gone", &*jobs.claimed.text()].map(JobKey::new);

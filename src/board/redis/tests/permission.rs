@@ -3,7 +3,11 @@
 use std::{collections::BTreeSet, fs};
 
 use super::*;
-use crate::job::{Entry, MoveRecord};
+use crate::{
+    board::examine::Part,
+    job::{Conductor, Draft, Edit, Entry, Former, JobChange, MoveRecord, Restore},
+    problem::Code,
+};
 
 /// One change for each way to run a script.
 #[derive(Debug, Clone, Copy)]
@@ -18,9 +22,15 @@ enum Change {
     Move,
     Restore,
     Purge,
+    /// Posts a job that another board had.
+    Load,
+    Edit,
+    /// Ends the delay of a job.
+    Retry,
+    Register,
 }
 
-const CHANGES: [Change; 13] = [
+const CHANGES: [Change; 17] = [
     Change::Post,
     Change::PostClaimed,
     Change::Claim,
@@ -34,6 +44,10 @@ const CHANGES: [Change; 13] = [
     Change::Move,
     Change::Restore,
     Change::Purge,
+    Change::Load,
+    Change::Edit,
+    Change::Retry,
+    Change::Register,
 ];
 
 /// Every command by which a script reads or changes the board.
@@ -50,6 +64,7 @@ pub(super) struct PreparedJobs {
     pub(super) free: JobKey,
     pub(super) claimed: JobKey,
     trashed: JobKey,
+    delayed: JobKey,
 }
 
 impl PreparedJobs {
@@ -66,10 +81,15 @@ impl PreparedJobs {
             by_name("ada"),
         )
         .await;
+        let delayed = post_claimed(board, "delayed").await;
+        let not_before = Utc::now() + LONG;
+        let later = Decision::Abandon(Aftermath::Postponed { not_before });
+        settled(board, &delayed, later, by_name("ada")).await;
         Self {
             free,
             claimed,
             trashed,
+            delayed,
         }
     }
 
@@ -116,6 +136,23 @@ impl PreparedJobs {
             }
             Change::Restore => restore(board, &self.trashed).await,
             Change::Purge => purge(board, &self.trashed).await,
+            Change::Load => {
+                let former = Some(Box::new(Former::default()));
+                let loaded = Draft {
+                    former,
+                    ..draft("loaded")
+                };
+                all(board.post(&[loaded], None).await)
+            }
+            Change::Edit => {
+                let edit = Edit {
+                    name: Some("renamed".to_owned()),
+                    ..Edit::default()
+                };
+                on_board(board, &self.free, JobChange::Edit(edit)).await
+            }
+            Change::Retry => on_board(board, &self.delayed, JobChange::Restart).await,
+            Change::Register => board.register(&Conductor::named("night")).await,
         }
     }
 
@@ -145,6 +182,15 @@ impl PreparedJobs {
             commit: None,
         }
     }
+}
+
+async fn on_board(board: &Subject, key: &JobKey, change: JobChange) -> Result<()> {
+    let restore = Restore {
+        location: Location::Board,
+        change,
+        ..Restore::from_trash(key.clone(), None)
+    };
+    all(board.restore(&[restore]).await)
 }
 
 fn let_in(server: &Server, rights: &[&str]) {
@@ -310,6 +356,38 @@ async fn changes_work_without_the_right_to_publish() {
         let jobs = PreparedJobs::set(&board).await;
         let limited = board_of(&server, Some("eve"));
         jobs.change(&limited, change).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn examination_reports_each_kind_of_key_that_the_user_may_not_use() {
+    const KINDS: [&str; 13] = [
+        "listings",
+        "trash",
+        "sequence",
+        "fence",
+        "past",
+        "paused",
+        "moves",
+        "*.owned",
+        "*.last_modified",
+        "*.jobboard",
+        "conductor.*",
+        "conductor-seen.*",
+        "told.*",
+    ];
+    need!((_, server) = open());
+    let board = board_of(&server, Some("eve"));
+    for denied in [None].into_iter().chain(KINDS.map(Some)) {
+        let kinds = KINDS.iter().filter(|it| Some(**it) != denied);
+        let keys: Vec<_> = kinds.map(|it| format!("~taskflow:{it}")).collect();
+        let keys = keys.iter().map(String::as_str);
+        let rights: Vec<_> = ["allchannels", "+@all"].into_iter().chain(keys).collect();
+        let_in(&server, &rights);
+        let examined = board.examine(Part::Connection).await.unwrap();
+        let mut codes = examined.problems.iter().map(|it| it.code);
+        let is_reported = codes.any(|it| it == Code::RightsMissing);
+        assert_eq!(is_reported, denied.is_some(), "{denied:?}");
     }
 }
 
