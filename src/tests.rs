@@ -40,8 +40,8 @@ const ORDER: [&str; 30] = [
     "output",
     "exit",
     "config",
-    "transfer",
     "diagnosis",
+    "transfer",
     "context",
     "commands",
 ];

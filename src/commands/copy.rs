@@ -1,12 +1,7 @@
 //! `jobboard copy`.
 
 mod choice;
-mod moving;
-mod resume;
-mod route;
 mod run;
-#[cfg(test)]
-mod tests;
 
 use std::{
     cell::Cell,
@@ -19,8 +14,6 @@ use anyhow::Context as _;
 
 use self::{
     choice::CopyChoice,
-    moving::Mover,
-    route::{Route, same},
     run::{CopyRun, report},
 };
 use super::{
@@ -37,9 +30,13 @@ use crate::{
     context::{Consent, Context, Creation},
     exit::CommandError,
     job::{MOVER, Owner},
-    lease::{Keeper, USUAL_LEASE},
+    lease::USUAL_LEASE,
     output::count_jobs,
-    transfer::{loader::Loader, record::Conversion},
+    transfer::{
+        loader::Loader,
+        moving::{self, Mover, Route, same},
+        record::Conversion,
+    },
 };
 
 /// Copy or move all jobs, including trashed ones, to another board
@@ -213,7 +210,7 @@ async fn finish(
 }
 
 async fn resume(ctx: &mut Context, route: &Route, results: &mut Results) -> anyhow::Result<()> {
-    let resumed = resume::resume(route).await;
+    let resumed = moving::resume(route).await;
     let resumed = resumed.with_context(|| route.failed())?;
     report(ctx, resumed, results, false)?;
     results.flush(ctx, 0)
@@ -239,13 +236,9 @@ async fn ask(
 
 async fn prepare_mover<'a>(ctx: &Context, route: &'a Route) -> anyhow::Result<Mover<'a>> {
     let lease = route.from.lease_term(USUAL_LEASE).await;
-    Ok(Mover {
-        route,
-        owner: Owner::new(&format!("{MOVER}{}", lease_owner(ctx.who())?))?,
-        lease: lease.with_context(|| ctx.trying("move", "the jobs"))?,
-        keeper: Keeper::start(Arc::clone(&route.from)),
-        is_unfinished: Cell::default(),
-    })
+    let owner = Owner::new(&format!("{MOVER}{}", lease_owner(ctx.who())?))?;
+    let lease = lease.with_context(|| ctx.trying("move", "the jobs"))?;
+    Ok(Mover::new(route, owner, lease))
 }
 
 async fn between(

@@ -7,5 +7,6 @@ pub(crate) mod json;
 pub(crate) mod limits;
 pub(crate) mod lines;
 pub(crate) mod loader;
+pub(crate) mod moving;
 pub(crate) mod record;
 pub(crate) mod sealed;

@@ -12,14 +12,13 @@ use crate::{
     job::{Draft, Entry, Location},
     transfer::{
         batches::{Batches, NextRecord, RecordSource, Unusable},
+        moving::Passenger,
         record::{self, Conversion},
     },
 };
 
 /// The most records of a batch, and their size but for the last one, in bytes: small enough for a slow network.
 const BATCH: (usize, usize) = (200, 4 << 20);
-
-pub(super) type CopyResult = (Entry, anyhow::Result<&'static str>);
 
 pub(super) struct CopyChoice<'a> {
     pub(super) args: &'a CopyArgs,
@@ -71,8 +70,6 @@ impl<'a> CopyChoice<'a> {
         Ok(Some(((entry, draft), size)))
     }
 }
-
-pub(super) type Passenger = (Entry, Draft);
 
 pub(super) fn borrowed(batch: &[Passenger]) -> Vec<(&Entry, &Draft)> {
     batch.iter().map(|(entry, draft)| (entry, draft)).collect()

@@ -5,11 +5,7 @@ use std::collections::HashMap;
 use anyhow::Context as _;
 use uuid::Uuid;
 
-use super::{
-    choice::{CopyChoice, CopyResult, Passenger, borrowed},
-    moving::Mover,
-    route::{Route, taken},
-};
+use super::choice::{CopyChoice, borrowed};
 use crate::{
     board::{BoardError, JobRef, Order},
     commands::bulk::{
@@ -20,7 +16,10 @@ use crate::{
     diagnosis::is_left_by_move,
     exit::CommandError,
     job::{Entry, Location},
-    transfer::loader::{Loaded, Loader},
+    transfer::{
+        loader::{Loaded, Loader},
+        moving::{Arrival, Mover, Passenger, Route, taken},
+    },
 };
 
 pub(super) struct CopyRun<'a> {
@@ -83,7 +82,7 @@ impl CopyRun<'_> {
         Ok(())
     }
 
-    async fn pass(&mut self, batch: Vec<Passenger>) -> anyhow::Result<Vec<CopyResult>> {
+    async fn pass(&mut self, batch: Vec<Passenger>) -> anyhow::Result<Vec<Arrival>> {
         let loaded = self.loader.load(&borrowed(&batch)).await;
         let loaded =
             loaded.with_context(|| format!("cannot copy jobs to {}", self.route.to.name()))?;
@@ -150,7 +149,7 @@ impl CopyRun<'_> {
 
 pub(super) fn report(
     ctx: &mut Context,
-    copied: Vec<CopyResult>,
+    copied: Vec<Arrival>,
     results: &mut Results,
     is_planned: bool,
 ) -> anyhow::Result<()> {

@@ -1,14 +1,21 @@
 //! Moves jobs to another board. `docs/decisions/moves.md` has the protocol and its crash cases.
 
-use std::{cell::Cell, time::Duration};
+mod resume;
+mod route;
+#[cfg(test)]
+mod tests;
+
+use std::{cell::Cell, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use chrono::Utc;
 
-use super::{
-    choice::{CopyResult, Passenger},
-    route::{Route, abandon, each, same, settle, taken},
+use self::route::{abandon, each, settle};
+pub(crate) use self::{
+    resume::resume,
+    route::{Route, same, taken},
 };
+use super::loader::{Loader, fingerprint};
 use crate::{
     board::{self, BoardError, ClaimRules, JobRef},
     diagnosis::is_left_by_move,
@@ -19,17 +26,22 @@ use crate::{
     },
     lease::{Keeper, KeptLease},
     process::clock::Boottime,
-    transfer::loader::{Loader, fingerprint},
 };
 
-pub(super) struct Mover<'a> {
-    pub(super) route: &'a Route,
-    pub(super) owner: Owner,
+/// A job on its way, and the draft of its copy.
+pub(crate) type Passenger = (Entry, Draft);
+
+/// A job, and what was done with it.
+pub(crate) type Arrival = (Entry, anyhow::Result<&'static str>);
+
+pub(crate) struct Mover<'a> {
+    route: &'a Route,
+    owner: Owner,
     /// The lease of the claims on the source board, renewed by `keeper`.
-    pub(super) lease: Duration,
-    pub(super) keeper: Keeper,
+    lease: Duration,
+    keeper: Keeper,
     /// Whether any batch left a job for `copy --resume`, which needs the record of the move.
-    pub(super) is_unfinished: Cell<bool>,
+    is_unfinished: Cell<bool>,
 }
 
 struct Trip {
@@ -47,13 +59,24 @@ enum TripEnd {
     Unresolved(anyhow::Error),
 }
 
-impl Mover<'_> {
+impl<'a> Mover<'a> {
+    /// The name of the owner must begin with [`MOVER`](crate::job::MOVER), and be unique to this move.
+    pub(crate) fn new(route: &'a Route, owner: Owner, lease: Duration) -> Self {
+        Self {
+            route,
+            owner,
+            lease,
+            keeper: Keeper::start(Arc::clone(&route.from)),
+            is_unfinished: Cell::default(),
+        }
+    }
+
     /// Moves jobs, each with its own answer. An outer error means that all stay.
-    pub(super) async fn pass(
+    pub(crate) async fn pass(
         &self,
         loader: &Loader<'_>,
         batch: Vec<Passenger>,
-    ) -> anyhow::Result<Vec<CopyResult>> {
+    ) -> anyhow::Result<Vec<Arrival>> {
         let trying = || self.route.failed();
         let mut trips = self.claim(batch).await.with_context(trying)?;
         let posted = self.post(loader, &mut trips).await;

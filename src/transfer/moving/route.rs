@@ -11,12 +11,12 @@ use crate::{
     },
 };
 
-pub(super) struct Route {
-    pub(super) from: Arc<dyn Board>,
-    pub(super) to: Arc<dyn Board>,
-    pub(super) source: String,
-    pub(super) target: String,
-    pub(super) who: String,
+pub(crate) struct Route {
+    pub(crate) from: Arc<dyn Board>,
+    pub(crate) to: Arc<dyn Board>,
+    pub(crate) source: String,
+    pub(crate) target: String,
+    pub(crate) who: String,
 }
 
 impl Route {
@@ -56,7 +56,7 @@ impl Route {
         ended.into_iter().map(unless_ended).collect()
     }
 
-    pub(super) fn failed(&self) -> String {
+    pub(crate) fn failed(&self) -> String {
         format!("cannot move jobs from {} to {}", self.source, self.target)
     }
 }
@@ -118,7 +118,7 @@ pub(super) fn each<T>(
     })
 }
 
-pub(super) fn taken(by: Option<&Entry>) -> anyhow::Error {
+pub(crate) fn taken(by: Option<&Entry>) -> anyhow::Error {
     let place = match by {
         Some(Entry::Job(job)) if job.location == Location::Trash => "in the trash of the target",
         _ => "there",
@@ -127,7 +127,7 @@ pub(super) fn taken(by: Option<&Entry>) -> anyhow::Error {
     CommandError::refused(message).into()
 }
 
-pub(super) fn same() -> anyhow::Error {
+pub(crate) fn same() -> anyhow::Error {
     let message = "source and target are the same board; nothing changed";
     CommandError::refused(message)
         .hint("use different boards for --board and --to")

@@ -4,7 +4,6 @@
 //! the test chooses the next actor, and whether the mover dies or loses an answer.
 
 use std::{
-    cell::Cell,
     pin::Pin,
     sync::Arc,
     task::{self, Poll, Waker},
@@ -13,7 +12,7 @@ use std::{
 
 use futures_util::TryStreamExt;
 
-use super::{moving::Mover, resume::resume, route::Route};
+use super::{Mover, Route, resume};
 use crate::{
     board::{
         Board, Detail, Query,
@@ -21,7 +20,6 @@ use crate::{
         url::BoardKind,
     },
     job::{Location, MOVER, Owner},
-    lease::Keeper,
     process::host_name,
     transfer::{
         loader::Loader,
@@ -60,13 +58,7 @@ async fn act(world: Arc<MoveWorld>, role: Role, number: usize) {
     match role {
         Role::Mover { from, to } => {
             let route = route(board(from), board(to));
-            let mover = Mover {
-                route: &route,
-                owner: owner(number),
-                lease: Duration::from_secs(600),
-                keeper: Keeper::start(Arc::clone(&route.from)),
-                is_unfinished: Cell::default(),
-            };
+            let mover = Mover::new(&route, owner(number), Duration::from_secs(600));
             let loader = Loader::new(&*route.to, false).await.unwrap();
             let listed = route
                 .from
