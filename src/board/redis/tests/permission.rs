@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs};
 use super::*;
 use crate::{
     board::examine::Part,
-    job::{Conductor, Draft, Edit, Entry, Former, JobChange, MoveRecord, Restore},
+    job::{Conductor, Draft, Edit, Entry, Former, JobChange, MoveRecord, Revision},
     problem::Code,
 };
 
@@ -185,12 +185,12 @@ impl PreparedJobs {
 }
 
 async fn on_board(board: &Subject, key: &JobKey, change: JobChange) -> Result<()> {
-    let restore = Restore {
+    let restore = Revision {
         location: Location::Board,
         change,
-        ..Restore::from_trash(key.clone(), None)
+        ..Revision::from_trash(key.clone(), None)
     };
-    all(board.restore(&[restore]).await)
+    all(board.revise(&[restore]).await)
 }
 
 fn let_in(server: &Server, rights: &[&str]) {
