@@ -200,7 +200,10 @@ fn release_of_a_job_that_a_move_holds_names_the_danger() {
     env.claim("@1", "move:ada:h:1:c0ffee01");
     let refused = env.fails(4, "abandon @1");
     let hint = "`jobboard doctor` shows how to finish it";
-    assert!(refused.contains(hint) && !refused.contains("--force"), "{refused}");
+    assert!(
+        refused.contains(hint) && !refused.contains("--force"),
+        "{refused}"
+    );
     for verb in ["abandon", "trash", "consume"] {
         let preview = env.run(format!("{verb} @1 --force --dry-run"));
         let warning = "a move holds 1 job, which may also be on another board";
