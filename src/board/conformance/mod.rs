@@ -33,8 +33,8 @@ use crate::job::{
 
 /// Creates a test for each function; `$open` opens a separate board, and `$again` opens the same one again.
 ///
-/// Its second value is the board's [`stored::Storage`]. It is dropped after the board and tears down the server. `$open`
-/// returns `None` on a machine without the backend.
+/// Its second value is the board's [`stored::Storage`]. It is dropped after the board and tears down the server.
+/// `$open` returns `None` on a machine without the backend.
 macro_rules! keeps_its_promises {
     ($open:path, $again:expr) => {
         #[test]
@@ -141,7 +141,7 @@ macro_rules! keeps_its_promises {
 
         $crate::board::conformance::keeps_its_promises! { $open, storage =>
             stored::malformed_record_stays_until_it_is_overridden,
-            stored::refused_claim_of_a_malformed_record_emits_no_event,
+            stored::refused_claim_of_a_record_that_is_no_posting_emits_no_event,
             stored::reads_and_examinations_change_nothing,
             stored::unreadable_sidecar_refuses_only_claims_that_need_it,
             stored::unreadable_pause_is_listed_and_can_be_ended,

@@ -117,7 +117,8 @@ pub(crate) async fn malformed_record_stays_until_it_is_overridden(
     assert_eq!(left, []);
 }
 
-pub(crate) async fn refused_claim_of_a_malformed_record_emits_no_event(
+/// Redis also announces the claim and release of a malformed map, which only its client can decode.
+pub(crate) async fn refused_claim_of_a_record_that_is_no_posting_emits_no_event(
     board: &Subject,
     storage: &impl Storage,
 ) {

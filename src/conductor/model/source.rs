@@ -10,7 +10,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim is served",
         "board/redis/write/scripts/claim.lua",
         &[],
-        "395ddc40",
+        "849830e1",
     ),
     (
         "a renewal is served",

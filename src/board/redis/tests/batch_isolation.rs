@@ -7,7 +7,7 @@ use crate::{
         redis::testing::{Proxy, ProxyMode, redis_url},
         wire::sidecar::{MEMBERS, Sidecar},
     },
-    job::Claimed,
+    job::{Claimed, JobChange, Revision},
 };
 
 /// Foreign or malformed sidecars.
@@ -337,7 +337,7 @@ async fn read_only_server_refuses_all_without_effect() {
             board.renew(&claims).await.map(drop),
             board.settle(&settlements).await.map(drop),
             board
-                .revise(&[crate::job::Revision::from_trash(trashed.clone(), None)])
+                .revise(&[Revision::from_trash(trashed.clone(), None)])
                 .await
                 .map(drop),
             board
@@ -361,6 +361,38 @@ async fn read_only_server_refuses_all_without_effect() {
     assert!(renewed.iter().all(Result::is_ok), "{renewed:?}");
 }
 
+/// Stores a map without members: only the client can tell that it is no posting.
+fn store_empty_map(server: &Server) -> JobKey {
+    let store = "return redis.call('HSET', KEYS[1], 'bad', '\\128')";
+    server.run::<()>(&["EVAL", store, "1", "taskflow:listings"]);
+    JobKey::new("bad")
+}
+
+#[tokio::test]
+async fn malformed_map_is_refused_and_takes_no_place_of_another_job() {
+    need!((board, server) = open());
+    let keys = [store_empty_map(&server), post_one(&board, "good").await];
+    let side = r#"{"v":1,"attempts":2}"#;
+    server.run::<()>(&["SET", "taskflow:bad.jobboard", side]);
+    let before = everything(&server);
+    for change in [JobChange::Restart, JobChange::Continue] {
+        let revision = Revision {
+            location: Location::Board,
+            change,
+            ..Revision::from_trash(keys[0].clone(), None)
+        };
+        let refused = board.revise(&[revision]).await.unwrap().remove(0);
+        assert_matches!(refused, Err(BoardError::Malformed { .. }));
+    }
+    assert_eq!(everything(&server), before);
+    let claimed = board.claim(&keys, &ada(), 1, ATTEMPT).await.unwrap();
+    assert_matches!(
+        claimed.as_slice(),
+        [Err(BoardError::Malformed { .. }), Ok(_)]
+    );
+    assert_eq!(server.run::<u32>(&["EXISTS", "taskflow:bad.owned"]), 0);
+}
+
 #[tokio::test]
 async fn failed_release_is_not_hidden_by_a_bad_sidecar() {
     need!((board, server) = open());
@@ -369,10 +401,7 @@ async fn failed_release_is_not_hidden_by_a_bad_sidecar() {
     let fence = claim_one(&board, &key, &ada()).await.unwrap().fence;
     let by_claim = Authority::Claim(ada().owner, fence);
     settled(&board, &key, release(), by_claim).await;
-    let bad = JobKey::new("bad");
-    // A map without members: only the client can tell that it is no posting.
-    let store = "return redis.call('HSET', KEYS[1], 'bad', '\\128')";
-    server.run::<()>(&["EVAL", store, "1", "taskflow:listings"]);
+    let bad = store_empty_map(&server);
     let by_hand = claimant("ada", Term::Indefinite);
     let unread = claim_one(&board, &bad, &by_hand).await;
     assert_matches!(unread, Err(BoardError::Malformed { .. }));

@@ -82,7 +82,7 @@ async fn wrong_number_prediction_is_corrected() {
 async fn loaded_job_keeps_the_bytes_of_its_number() {
     need!((board, server) = open());
     let draft = draft("resize");
-    // Two bytes for a number that needs one.
+    // Three bytes for a number that needs one.
     let raw = [msgpack::encode(&draft, Utc::now()), vec![0xcd, 0, 7]].concat();
     let mut job = Job::named("resize");
     job.sequence = Some(7);
@@ -92,6 +92,28 @@ async fn loaded_job_keeps_the_bytes_of_its_number() {
     assert_eq!(stored, raw);
     let next = board.post_one(&super::draft("next"), None).await.unwrap();
     assert_eq!(next.sequence, 8);
+}
+
+#[tokio::test]
+async fn loaded_malformed_record_keeps_its_bytes_and_takes_no_number() {
+    need!((board, server) = open());
+    server.run::<()>(&["SET", SEQUENCE, "7"]);
+    for (name, raw) in [("text", SPOILED.as_bytes()), ("map", b"\x80")] {
+        let former = Former {
+            malformed: Some(JobKey::new(name)),
+            raw: raw.to_vec(),
+            ..Former::default()
+        };
+        let draft = Draft {
+            former: Some(Box::new(former)),
+            ..draft("")
+        };
+        let loaded = board.post_one(&draft, None).await.unwrap();
+        assert_eq!((loaded.key, loaded.sequence), (JobKey::new(name), 0));
+        let stored: Vec<u8> = server.run(&["HGET", "taskflow:listings", name]);
+        assert_eq!(stored, raw);
+    }
+    assert_eq!(server.run::<i64>(&["GET", SEQUENCE]), 7);
 }
 
 #[tokio::test]

@@ -12,7 +12,10 @@ use crate::{
             Redis,
             keys::{field_of, key_of},
             link::RequestFailure,
-            read::record::{CompanionValues, read},
+            read::{
+                record::{CompanionValues, posted, read},
+                scan::first_postings,
+            },
         },
         rules::won_at_most,
         wire::{as_json, history::HistoryRecord, msgpack, sidecar::text_of},
@@ -109,7 +112,7 @@ impl Redis {
 
     /// Returns a claimed job, but releases it if it is malformed or unfit for these rules.
     ///
-    /// Only decoding shows this, unless the posting is no map or too large, which the script rejects.
+    /// The script rejects a posting that is too large or not a map; only decoding finds the other defects.
     async fn claimed(
         &self,
         field: &[u8],
@@ -220,8 +223,7 @@ impl Redis {
         let edits = self.edits(jobs).await?;
         let now = Utc::now();
         let mut call = self.on_trash(Script::Revise, now);
-        call.arg("now", msgpack::time(now))
-            .arg("largest", self.client.limit.stored().to_string());
+        call.arg("now", msgpack::time(now));
         for (job, edit) in jobs.iter().zip(&edits) {
             let Ok((seen, edited)) = edit else { continue };
             self.add_job(&mut call, &field_of(&job.key));
@@ -240,7 +242,7 @@ impl Redis {
         Ok(answers.collect())
     }
 
-    /// Returns each job's posting before and after; both empty if unchanged.
+    /// Returns each job's posting before and after an edit; both empty for a restart, unless that is refused.
     async fn edits(&self, jobs: &[Revision]) -> Result<Vec<Result<(Vec<u8>, Vec<u8>)>>> {
         let mut found = HashMap::new();
         for location in Location::LIVE {
@@ -252,17 +254,47 @@ impl Redis {
             let places = fields.into_iter().map(|field| (location, field));
             found.extend(places.zip(postings));
         }
+        let mut malformed = self.malformed(jobs).await?;
         let edits = jobs.iter().map(|job| {
+            let place = (job.location, field_of(&job.key));
             let JobChange::Edit(edit) = &job.change else {
-                return Ok((Vec::new(), Vec::new()));
+                let refused = malformed.remove(&place);
+                return refused.map_or(Ok((Vec::new(), Vec::new())), Err);
             };
-            let seen = found.remove(&(job.location, field_of(&job.key))).flatten();
+            let seen = found.remove(&place).flatten();
             let seen = seen.ok_or(BoardError::NoSuchJob)?;
             let edited = msgpack::edited(&seen, edit, self.client.limit);
             let edited = edited.map_err(|problem| BoardError::malformed(&job.key, problem))?;
             Ok((seen, edited))
         });
         Ok(edits.collect())
+    }
+
+    /// Returns why jobs cannot be restarted on the board: the script does not decode postings.
+    async fn malformed(
+        &self,
+        jobs: &[Revision],
+    ) -> Result<HashMap<(Location, Vec<u8>), BoardError>> {
+        let (hash, mut malformed) = (self.keys.listings(), HashMap::new());
+        let restarted = jobs.iter().filter(|job| {
+            job.location == Location::Board && !matches!(job.change, JobChange::Edit(_))
+        });
+        let fields: Vec<_> = restarted.map(|job| field_of(&job.key)).collect();
+        let mut left = fields.as_slice();
+        let reading = self.reading(Query::all(Location::Board, Detail::Brief));
+        while !left.is_empty() {
+            let postings = first_postings(&self.client, &hash, left).await?;
+            let (read, rest) = left.split_at(postings.len());
+            for (field, posting) in read.iter().zip(postings) {
+                let entry = posting.map(|posting| posted(reading, field, &posting));
+                if let Some(Entry::Malformed(record)) = entry {
+                    let place = (Location::Board, field.clone());
+                    malformed.insert(place, BoardError::from(&record));
+                }
+            }
+            left = rest;
+        }
+        Ok(malformed)
     }
 
     pub(crate) async fn purge_jobs(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {

@@ -52,6 +52,14 @@ impl Script {
         }
     }
 
+    /// Returns the functions that only some scripts share.
+    fn library(self) -> &'static str {
+        match self {
+            Self::Post | Self::Load => include_str!("scripts/posting.lua"),
+            _ => "",
+        }
+    }
+
     /// Returns the names of the keys and arguments in the script's header, which ends with the replies.
     fn names(self) -> Vec<&'static str> {
         let header = self.body().split("-- Replies").next().unwrap_or_default();
@@ -131,7 +139,7 @@ impl Call {
         let (keys, key_turns) = self.keys.named("KEYS");
         let (args, arg_turns) = self.args.named("ARGV");
         let (shared, each) = (self.args.shared, self.args.names.len() - self.args.shared);
-        let body = self.script.body();
+        let (library, body) = (self.script.library(), self.script.body());
         debug_assert_eq!(
             BTreeSet::from_iter(self.keys.names.iter().chain(&self.args.names)),
             BTreeSet::from_iter(&self.script.names()),
@@ -142,7 +150,7 @@ impl Call {
         format!(
             "{keys}{args}local first, jobs = {shared} + 1, (#ARGV - {shared}) / {each}\n\
              local function turn_to(job)\n{key_turns}{arg_turns}end\n\
-             local MOST_FAILURES = {failures}\n{SIDECAR}\n{PRELUDE}\n{body}"
+             local MOST_FAILURES = {failures}\n{SIDECAR}\n{PRELUDE}\n{library}\n{body}"
         )
     }
 
@@ -274,7 +282,7 @@ impl Reply {
         };
         match posted(reading, &field_of(key), posting) {
             Entry::Malformed(record) => BoardError::from(&record),
-            Entry::Job(_) => Self::unexpected(client),
+            Entry::Job(_) => BoardError::Changed,
         }
     }
 
@@ -341,7 +349,12 @@ mod tests {
     fn scripts_use_each_name_of_their_headers_and_hide_none() {
         for script in ALL {
             let names = script.names();
-            let script = [SIDECAR, PRELUDE, script.body()].concat();
+            let mut call = Call::of(script);
+            for &name in &names {
+                call.key(name, "");
+            }
+            let generated = call.code();
+            let script = [SIDECAR, PRELUDE, script.library(), script.body()].concat();
             let code = script.lines().filter(|line| !line.starts_with("--"));
             let is_in_name = |it: char| it.is_alphanumeric() || it == '_';
             let used: Vec<_> = code
@@ -350,10 +363,13 @@ mod tests {
             let unused: Vec<_> = names.iter().filter(|it| !used.contains(it)).collect();
             assert!(unused.is_empty(), "{unused:?} in {script}");
             assert!(!names.is_empty(), "{script}");
-            let common = SIDECAR.lines().chain(PRELUDE.lines());
-            let declared = common.filter_map(|it| it.strip_prefix("local ")?.split(' ').next());
-            let hidden: Vec<_> = declared.filter(|it| names.contains(it)).collect();
-            assert!(hidden.is_empty(), "{hidden:?} hide the values of {script}");
+            let declared = generated.lines().filter_map(|it| it.strip_prefix("local "));
+            let declared = declared.map(|it| it.strip_prefix("function ").unwrap_or(it));
+            let declared = declared.filter_map(|it| it.split(['=', '(']).next());
+            let declared = declared.flat_map(|it| it.split(',').map(str::trim));
+            let mut known = BTreeSet::new();
+            let hidden: Vec<_> = declared.filter(|it| !known.insert(*it)).collect();
+            assert!(hidden.is_empty(), "declared twice: {hidden:?} in {script}");
         }
     }
 

@@ -4,9 +4,9 @@
 --            now, while the attempts of the others count when they are settled; `not_ahead` (text), until when to
 --            delay a job that may not be claimed ahead of its turn again; flags: `is_attempt`, to count attempts;
 --            `respects_delay`, to skip delayed jobs; `needs_side`, to skip jobs with an unreadable sidecar;
---            `largest`; of each job: `field`
--- Replies    for each job that was tried: ok (fence, posting, side), no-such-job, malformed (posting), already-claimed,
---            delayed, unreadable, failed
+--            `largest`, the most bytes of a posting that the client reads; of each job: `field`
+-- Replies    for each job that was tried: no-such-job, already-claimed, malformed, unreadable, delayed, ok (fence,
+--            posting, side), failed
 local MOST_BYTES = 4 * 1024 * 1024
 require_rights({ "HGET" }, listings, "field")
 turn_to(1)
@@ -18,6 +18,14 @@ require_claim_rights()
 redis.call("HGET", listings, "")
 local won, bytes = 0, 0
 
+-- Returns the start of a posting that is no map, and for one that is too large the form that `size_unread` reads.
+local function unreadable_start(posting)
+  if #posting > tonumber(largest) then return "\193" .. #posting end
+  local head = posting:byte() or 0
+  local is_map = head >= 0x80 and head <= 0x8f or head == 0xde or head == 0xdf
+  return not is_map and posting:sub(1, 768) or nil
+end
+
 return for_each_job(function()
   -- A client that cannot read a reply of this size would not learn of its claims.
   if won == tonumber(most) or bytes > MOST_BYTES then return nil end
@@ -25,10 +33,11 @@ return for_each_job(function()
   if not posting then return { "no-such-job" } end
   local holder = holder_now()
   if holder then return { "already-claimed", holder } end
-  -- The client can decode more than the script, and releases the claim of a job that is unreadable after all.
-  if is_malformed(posting) then
-    bytes = bytes + #posting
-    return { "malformed", posting }
+  -- This check is partial: the client decodes the whole posting and releases the claim if it is malformed.
+  local start = unreadable_start(posting)
+  if start then
+    bytes = bytes + #start
+    return { "malformed", start }
   end
   local side, raw = read_side()
   if not side and needs_side == "1" then return { "unreadable", raw } end

@@ -4,6 +4,7 @@
 --   first, jobs     the place in ARGV of the first job's arguments; the number of jobs
 --   MOST_FAILURES   how many failures a sidecar keeps
 --   sidecar.lua     with SIDE_LIFE and LARGEST_SIDE, limits of a sidecar in ms and bytes
+-- In the scripts that post with a claim, posting.lua follows.
 --
 -- Names that several scripts have, with the same meaning. A flag is "1" or "0", and "" stands for none:
 --   listings, trash              hashes: field to posting
@@ -15,7 +16,6 @@
 --   history, history_length      the stream of the history, and the most entries that it keeps
 --   remembered                   of each job: its entry in the history
 --   field                        of each job, in the hashes
---   largest                      the most bytes of a posting that the client reads
 --   owner, fence                 of the claim; the fence "" for any claim of that owner
 --   remark                       the audit entry, as JSON
 --
@@ -26,7 +26,7 @@
 --   not-claimed, changed         there is no claim, or another claim or posting than expected
 --   delayed TIME                 the end of the delay of the job
 --   not-delayed                  there is no delay to end
---   malformed POSTING            the posting, which cannot be read
+--   malformed POSTING            the start of the posting, which cannot be read
 --   unreadable SIDE              the sidecar, which cannot be read
 --   failed WHY                   an error that concerns this job alone
 
@@ -54,8 +54,8 @@ end
 
 local function digits(number) return string.format("%.0f", number) end
 
--- Increments a counter and returns it. Returns nil and an error, and changes nothing, if the key holds no counter or the
--- result reaches 2^53, where Lua's integers are no longer exact.
+-- Increments a counter and returns it. Returns nil and an error, and changes nothing, if the key holds no counter or
+-- the result reaches 2^53, where Lua's integers are no longer exact.
 local function count_up(key, by)
   local now = redis.pcall("INCRBY", key, by)
   if type(now) == "table" then
@@ -83,7 +83,8 @@ end
 -- In these states a server refuses every write, from the first one on.
 local REFUSES_ALL = { READONLY = true, MISCONF = true, NOREPLICAS = true, MASTERDOWN = true }
 
--- Runs the change of one job. An error becomes that job's result; an error that concerns the whole server ends the call.
+-- Runs the change of one job. An error becomes that job's result; an error that concerns the whole server ends the
+-- call.
 local function alone(part)
   local is_done, answer = pcall(part)
   if is_done then return answer end
@@ -114,13 +115,6 @@ local function give_to(owner, side)
     redis.call("SET", owned, owner, "PX", life)
   end
   return text
-end
-
--- Returns whether a posting is certainly malformed: too large, or no map.
-local function is_malformed(posting)
-  local head = posting:byte() or 0
-  local is_map = head >= 0x80 and head <= 0x8f or head == 0xde or head == 0xdf
-  return not is_map or #posting > tonumber(largest)
 end
 
 -- Returns the first members of a posting that are text: uuid, name and, if it has one, priority.
@@ -192,40 +186,4 @@ local function refusal_of(owner, fence)
   if not holder then return { "not-claimed" } end
   if holder ~= owner then return { "not-owner", holder } end
   if fence ~= "" and fence_of(owner) ~= fence then return { "changed" } end
-end
-
--- Checks the rights to post jobs, and to claim them if there is an owner. Turns to the first job.
-local function require_posting_rights()
-  require_rights({ "HSET", "HEXISTS" }, listings, "field", "value")
-  require_rights({ "INCRBY" }, sequence, "1")
-  turn_to(1)
-  require_rights({ "DEL" }, owned, modified, sidecar)
-  if owner ~= "" then require_claim_rights() end
-end
-
--- Posts the count jobs with a number under their field, the others exist. With an owner, each is claimed with the
--- sidecar that claimed_side returns. `store` stores a job with its number, and returns its posting and the event.
-local function post_numbered(numbers, count, claimed_side, store)
-  local claims, problem = 0, nil
-  if owner ~= "" and count > 0 then claims, problem = last_fence(count) end
-  if problem then return problem end
-  claims = claims - count
-  return for_each_job(function()
-    local number, fence = numbers[field], ""
-    -- Of two jobs with the same field, only the first is posted.
-    if not number then return { "exists" } end
-    numbers[field], claims = nil, claims + 1
-    -- The remains of a namesake do not describe this job.
-    redis.call("DEL", owned, modified, sidecar)
-    if owner ~= "" then
-      fence = digits(claims)
-      local side = claimed_side()
-      side.owner, side.claimed_on, side.fence = owner, time, fence
-      give_to(owner, side)
-    end
-    local posting, kind = store(number)
-    emit(kind, posting, { sequence = number })
-    if fence ~= "" then emit("claimed", posting, { owner = owner, fence = fence, sequence = number }) end
-    return { "ok", digits(number), fence }
-  end)
 end

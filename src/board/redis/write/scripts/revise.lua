@@ -1,9 +1,11 @@
 -- Restarts unclaimed or trashed jobs on the board without a delay, or edits their postings.
 -- Keys       `listings`, `trash`; of each job: `owned`, `modified`, `sidecar`
--- Arguments  `channel`, `time`, `now`, `largest`; of each job: `field`, `remark`; `edited`, the new posting of a job whose posting
---            is still `seen`, both "" for no edit; flags: `is_trashed`; `keeps_attempts`, since failures always stay
--- Replies    for each job: ok, no-such-job, exists, already-claimed, malformed, unreadable, not-delayed, changed, failed
--- An edit changes nothing else; in the trash, it publishes no event.
+-- Arguments  `channel`, `time`, `now`; of each job: `field`, `remark`; `edited`, the new posting of a job whose
+--            posting is still `seen`, both "" for no edit; flags: `is_trashed`; `keeps_attempts`, since failures
+--            always stay
+-- Replies    for each job: ok, no-such-job, exists, already-claimed, unreadable, not-delayed, changed, failed
+-- An edit changes nothing else; in the trash, it publishes no event. The client has already refused restarts of
+-- malformed records on the board.
 require_rights({ "HGET", "HDEL" }, trash, "field")
 require_rights({ "HGET", "HSET", "HEXISTS" }, listings, "field", "value")
 turn_to(1)
@@ -17,7 +19,6 @@ local function refusal(side, raw, posting)
   local holder = holder_now()
   if holder then return { "already-claimed", holder } end
   if edited ~= "" then return posting ~= seen and { "changed" } or nil end
-  if is_malformed(posting) then return { "malformed", posting } end
   if not side then return { "unreadable", raw } end
   if is_delayed(side) then return nil end
   local count = (side.attempts or 0) + (side.postponed or 0)

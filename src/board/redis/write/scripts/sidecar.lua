@@ -1,5 +1,5 @@
--- Reads and writes the sidecar of a job ("side"), by the rules of `Sidecar::read`. It is JSON. One that is unreadable, or
--- of an unknown version, stays as it is.
+-- Reads and writes the sidecar of a job ("side"), by the rules of `Sidecar::read`. It is JSON. One that is unreadable,
+-- or of an unknown version, stays as it is.
 -- `sidecar` is the key of the current job.
 
 local SIDE_LIFE = 7 * 24 * 3600 * 1000
