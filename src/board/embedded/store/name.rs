@@ -42,9 +42,10 @@ struct FileName {
     path: PathBuf,
 }
 
-/// Makes this name the one in use; fails while processes use another name or if its log has changes.
+/// Makes `path` the name in use. Fails while a process uses the stored name, or if the log of the stored name may have
+/// changes that would be lost.
 pub(super) fn adopt(path: &Path) -> Result<(), OpenError> {
-    let Some((_, in_use)) = replaceable_name(path)? else {
+    let Some((_, in_use)) = replacement(path)? else {
         return Ok(());
     };
     let file = open_file(path, OpenMode::Shared)?;
@@ -59,14 +60,16 @@ pub(super) fn adopt(path: &Path) -> Result<(), OpenError> {
         locked => locked?,
     }
     // Check after locking: until then another process may have filled the log of the other name.
-    match replaceable_name(path)? {
+    match replacement(path)? {
         Some((name, _)) => name.store(XattrFlags::empty()),
         None => Ok(()),
     }
 }
 
-/// Returns this name and the path of a stored name that it replaces; `None` if no other name is stored.
-fn replaceable_name(path: &Path) -> Result<Option<(FileName, PathBuf)>, OpenError> {
+/// Returns the name that replaces the stored one, and the path of the stored one; `None` if no other name is stored.
+///
+/// Fails if the log of the stored name may have changes that would be lost.
+fn replacement(path: &Path) -> Result<Option<(FileName, PathBuf)>, OpenError> {
     let (name, stored) = names(path)?;
     match stored.filter(|stored| !stored.is_same(&name)) {
         Some(stored) if stored.file == name.file && stored.has_unread_changes(&name) => {

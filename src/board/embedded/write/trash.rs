@@ -41,9 +41,11 @@ impl Change<'_> {
                 self.require(Location::Board, &revision.key)?
             }
             JobChange::Restart | JobChange::Continue => {
-                let found = look::find(self, revision.location, &JobRef::Sequence(sequence))?;
-                if let (Some(Entry::Malformed(record)), false) = (found.first(), is_trashed) {
-                    return Err(BoardError::from(record).into());
+                if !is_trashed {
+                    let found = look::find(self, Location::Board, &JobRef::Sequence(sequence))?;
+                    if let Some(Entry::Malformed(record)) = found.first() {
+                        return Err(BoardError::from(record).into());
+                    }
                 }
                 let side = job.side.clone().restarted(revision, self.now.time())?;
                 self.put_unclaimed(sequence, Location::Board, &side)?;

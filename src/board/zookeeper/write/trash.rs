@@ -43,10 +43,14 @@ impl BoardSession<'_> {
         for _ in 0..TRIES {
             let found = self.record(revision.location, &revision.key).await?;
             let record = self.require(found.as_ref())?;
-            let tried = match &revision.change {
-                _ if !is_trashed => self.try_to_revise(record, revision).await?,
-                JobChange::Edit(edit) => self.try_to_edit(record, revision, edit).await?,
-                _ => self.try_to_restore(record, revision).await?,
+            let tried = match (is_trashed, &revision.change) {
+                (false, _) => self.try_to_revise_on_board(record, revision).await?,
+                (true, JobChange::Edit(edit)) => {
+                    self.try_to_edit_in_trash(record, revision, edit).await?
+                }
+                (true, JobChange::Restart | JobChange::Continue) => {
+                    self.try_to_restore(record, revision).await?
+                }
             };
             let Err(refused) = tried else {
                 return Ok(());
@@ -95,7 +99,7 @@ impl BoardSession<'_> {
     }
 
     /// Edits a job in the trash. Without a sidecar, its board stays unknown.
-    async fn try_to_edit(
+    async fn try_to_edit_in_trash(
         &self,
         record: &JobNodes,
         revision: &Revision,
@@ -122,7 +126,7 @@ impl BoardSession<'_> {
         self.commit(transaction).await
     }
 
-    async fn try_to_revise(
+    async fn try_to_revise_on_board(
         &self,
         record: &JobNodes,
         revision: &Revision,
