@@ -265,7 +265,7 @@ fn sort(error: &BoardError) -> (u8, &'static str) {
         BoardError::MayStillRun { .. } => (REJECTED, "already-claimed"),
         BoardError::NotDelayed => (REJECTED, "not-delayed"),
         BoardError::NotOwner { .. } => (REJECTED, "not-owner"),
-        // Only a search meets a delayed job, and skips it: the delay is newer than the listing.
+        // No command reports `Delayed`: `claim --next` skips a job that was delayed after the listing.
         BoardError::Delayed { .. } | BoardError::Changed => (REJECTED, "changed"),
         BoardError::Exists { .. }
         | BoardError::NumberTaken { .. }

@@ -33,7 +33,7 @@ pub(crate) enum BoardError {
     NotClaimed,
     #[error("the job belongs to {}, not to {wanted}", name_of(owner.as_ref()))]
     NotOwner { owner: Option<Owner>, wanted: Owner },
-    #[error("the job is delayed until {until}")]
+    #[error("the job is backing off until {until}")]
     Delayed {
         until: chrono::DateTime<chrono::Utc>,
     },

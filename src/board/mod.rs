@@ -180,8 +180,6 @@ pub(crate) trait Board: Send + Sync {
     /// Returns the same each time, without a connection.
     fn capabilities(&self) -> Capabilities;
 
-    // Jobs: the board, the trash and the history.
-
     /// Posts jobs in this order, each with a greater number than all before; `Exists` if its uuid is on the board.
     ///
     /// With a claimant, the same step claims the job and counts an attempt. A namesake in the trash stays there.
@@ -228,9 +226,9 @@ pub(crate) trait Board: Send + Sync {
 
     /// Renews the claims that are still ours, in one exchange, from now on; never revives a lost claim.
     ///
-    /// [`BoardError::is_about_the_claim`] means that the claim is lost; after another error it is as it was, or renewed.
-    /// A claim with a session lease is only verified. One without a fence belongs to its owner's name and gets this
-    /// term; `Unsupported` without expiring claims.
+    /// [`BoardError::is_about_the_claim`] means that the claim is lost; after another error it is as it was, or
+    /// renewed. A claim with a session lease is only verified. One without a fence belongs to its owner's name and gets
+    /// this term; `Unsupported` without expiring claims.
     async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>>;
 
     /// Abandons, consumes or trashes jobs, each if its authority covers the job in this step.
@@ -243,19 +241,19 @@ pub(crate) trait Board: Send + Sync {
     /// never prevents an end: [`Settled::forgotten`] has its error.
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>>;
 
-    /// Restarts unclaimed or trashed jobs on the board, or edits their postings; see [`JobChange`](crate::job::JobChange).
+    /// Restarts unclaimed or trashed jobs on the board, or edits their postings; see
+    /// [`JobChange`](crate::job::JobChange).
     ///
     /// Each revision records an audit entry. A restarted job is unclaimed and ready, keeps its failures and bytes, and
     /// subscribers get an event. An edit changes the posting alone, so a delay stays; readers see all of it or nothing.
-    /// Refusals change nothing: `Exists` for a namesake on the board, `AlreadyClaimed`, `NotDelayed` for a job of the
-    /// board that a restart would not change, `Malformed` for an edit that the record does not allow, and `Changed` if
-    /// another client edited it first.
+    /// Refusals change nothing: `NoSuchJob`, `Exists` for a namesake on the board, `AlreadyClaimed`, and `Changed` if
+    /// another client edited the job first. An edit that the record does not allow is `Malformed`. On the board, a
+    /// restart of a malformed record is also `Malformed`, one with an unreadable sidecar is `Unclaimable`, and one that
+    /// would change nothing is `NotDelayed`.
     async fn revise(&self, jobs: &[Revision]) -> Result<Vec<Result<()>>>;
 
     /// Deletes trashed jobs, also malformed ones, and adds them to the history as [`Self::settle`] does.
     async fn purge(&self, jobs: &[Purge]) -> Result<Vec<Result<Settled>>>;
-
-    // Events.
 
     /// Subscribes; after this returns, no later event is missed.
     ///
@@ -276,11 +274,10 @@ pub(crate) trait Board: Send + Sync {
         Ok(events)
     }
 
-    // Conductors.
-
     /// Registers a conductor until this board closes; its heartbeat follows at least every ten seconds.
     ///
-    /// One process has a name at a time; the others get [`BoardError::NameTaken`] until its entry is removed or expires.
+    /// One process has a name at a time; the others get [`BoardError::NameTaken`] until its entry is removed or
+    /// expires.
     async fn register(&self, conductor: &Conductor) -> Result<()>;
 
     /// Renews the heartbeat and replaces the status of the conductor that this board registered, also after its entry
@@ -291,8 +288,6 @@ pub(crate) trait Board: Send + Sync {
     ///
     /// Skips unreadable entries; [`BoardError::Crowded`] if there are too many to return all.
     async fn conductors(&self) -> Result<Vec<Conductor>>;
-
-    // Pauses, which conductors respect.
 
     /// Stores a pause for clients that read [`Self::pauses`]; the last one for the same names wins.
     ///
@@ -307,8 +302,6 @@ pub(crate) trait Board: Send + Sync {
     /// Returns all pauses, including ended and unreadable ones; see [`Pause::bounded`] for too many.
     async fn pauses(&self) -> Result<Vec<Pause>>;
 
-    // Moves to other boards.
-
     /// Records that jobs are about to move to another board; the owner identifies the move.
     async fn begin_move(&self, record: &MoveRecord) -> Result<()>;
 
@@ -321,8 +314,6 @@ pub(crate) trait Board: Send + Sync {
     /// Deletes move records, by owner and job; ignores missing ones.
     async fn end_moves(&self, records: &[MoveRecord]) -> Result<()>;
 
-    // The state of the board and its server.
-
     /// Returns the board's health by counts alone, without reading jobs.
     async fn health(&self) -> Result<Health>;
 
@@ -331,8 +322,6 @@ pub(crate) trait Board: Send + Sync {
 
     /// Tests the right to read and write the history as far as possible without writing; an error is the refusal.
     async fn check_history(&self) -> Result<()>;
-
-    // The connection.
 
     /// Ends the connection, and with it the registration and claims that are bound to a session; other claims stay.
     ///
