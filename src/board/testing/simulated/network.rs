@@ -255,7 +255,7 @@ impl Server {
             let refusal = refusal.and_then(|(why, _)| why.error(is_change));
             let mut store = server.store.lock();
             store.expire();
-            let session = store.contact(client);
+            let session = store.record_contact(client);
             // A server that fails in the middle of a batch does not answer.
             store.batch = match back.is_none() && store.machine.with_dice(|dice| dice.below(2)) == 0
             {

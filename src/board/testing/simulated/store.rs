@@ -1,7 +1,7 @@
 //! The data of a simulated board, and the changes that its server makes for clients.
 //!
-//! Claims and sessions expire by the server's clock (`expiry`). Delays use the clock that clients send, as on the real
-//! boards. Each change also checks the simulation: a violated rule fails the test.
+//! Claims and sessions expire by the server's clock. Delays use the clock that clients send, as on the real boards.
+//! Settlements and expiries also check the program's rules; a violation fails the test.
 
 mod checks;
 mod expiry;
@@ -61,21 +61,20 @@ impl Record {
     }
 }
 
-/// A claim.
 #[derive(Debug, Clone)]
 struct Hold {
     owner: Owner,
     fence: u64,
-    end: ClaimEndsAt,
+    expiry: Expiry,
     /// The time of the claim by the server's clock.
     since: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ClaimEndsAt {
-    Forever,
-    Until(Duration),
-    WhileSession(u64),
+enum Expiry {
+    Never,
+    At(Duration),
+    WithSession(u64),
 }
 
 /// A ZooKeeper session.
@@ -227,10 +226,10 @@ impl Store {
         let hold = record.hold.as_ref()?;
         Some(Holding {
             owner: Some(hold.owner.clone()),
-            lease: match hold.end {
-                ClaimEndsAt::Forever => ClaimEnd::Never,
-                ClaimEndsAt::Until(_) => ClaimEnd::Timed,
-                ClaimEndsAt::WhileSession(_) => ClaimEnd::Session,
+            lease: match hold.expiry {
+                Expiry::Never => ClaimEnd::Never,
+                Expiry::At(_) => ClaimEnd::Timed,
+                Expiry::WithSession(_) => ClaimEnd::Session,
             },
             expires_in: self.time_left(hold),
             outlives: None,
@@ -347,10 +346,10 @@ impl Store {
         record.hold = Some(Hold {
             owner: request.by.owner.clone(),
             fence: self.fences,
-            end: match (request.by.term, self.lifetime) {
-                (Term::Indefinite, _) => ClaimEndsAt::Forever,
-                (Term::Kept(_), ClaimLifetime::Session) => ClaimEndsAt::WhileSession(session),
-                (Term::For(term) | Term::Kept(term), _) => ClaimEndsAt::Until(now + term),
+            expiry: match (request.by.term, self.lifetime) {
+                (Term::Indefinite, _) => Expiry::Never,
+                (Term::Kept(_), ClaimLifetime::Session) => Expiry::WithSession(session),
+                (Term::For(term) | Term::Kept(term), _) => Expiry::At(now + term),
             },
             since: now,
         });
@@ -383,11 +382,11 @@ impl Store {
             .and_then(|it| it.hold.as_mut())
         {
             Some(Hold {
-                end: ClaimEndsAt::Until(until),
+                expiry: Expiry::At(until),
                 ..
             }) => *until = end,
             Some(Hold {
-                end: ClaimEndsAt::WhileSession(of),
+                expiry: Expiry::WithSession(of),
                 ..
             }) if *of != session => return Err(BoardError::Changed),
             _ => {}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{ClaimEndsAt, Data, Record, Store};
+use super::{Data, Expiry, Record, Store};
 use crate::{
     board::EventKind,
     job::{JobKey, Owner},
@@ -38,14 +38,14 @@ impl Store {
         // Renewals are lost as well.
         let claim = |data: &Data, key: &JobKey| {
             let hold = data.board.get(key)?.hold.as_ref()?;
-            Some((hold.fence, hold.end))
+            Some((hold.fence, hold.expiry))
         };
         let both = before.board.iter().chain(&self.data.board);
         for (key, record) in both {
             if claim(&before, key) != claim(&self.data, key) {
                 // A Python service keeps working until its lost claim would have ended.
                 let rest = match claim(&before, key) {
-                    Some((_, ClaimEndsAt::Until(end))) => end.saturating_sub(self.now()),
+                    Some((_, Expiry::At(end))) => end.saturating_sub(self.now()),
                     _ => Duration::ZERO,
                 };
                 self.machine.excuse(&record.job.uuid, self.term.max(rest));

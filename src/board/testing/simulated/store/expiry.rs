@@ -1,8 +1,8 @@
-//! The server's clock: when claims and sessions end, and what it means for commands that still run.
+//! Expiry of claims and sessions, by the server's clock.
 
 use std::{collections::BTreeSet, time::Duration};
 
-use super::{ClaimEndsAt, ClaimLifetime, Hold, Session, Store};
+use super::{ClaimLifetime, Expiry, Hold, Session, Store};
 use crate::{board::EventKind, process::clock};
 
 impl Store {
@@ -28,27 +28,26 @@ impl Store {
         }
     }
 
-    /// Whether a claim still lasts.
-    pub(super) fn is_held(&self, hold: &Hold) -> bool {
-        match hold.end {
-            ClaimEndsAt::Forever => true,
-            ClaimEndsAt::Until(end) => end > self.now(),
-            ClaimEndsAt::WhileSession(session) => self.sessions.contains_key(&session),
+    fn has_ended(&self, hold: &Hold) -> bool {
+        match hold.expiry {
+            Expiry::Never => false,
+            Expiry::At(end) => end <= self.now(),
+            Expiry::WithSession(session) => !self.sessions.contains_key(&session),
         }
     }
 
     /// Returns how long a claim lasts unless it is renewed; `None` if forever or its session has ended.
     pub(super) fn time_left(&self, hold: &Hold) -> Option<Duration> {
-        let end = match hold.end {
-            ClaimEndsAt::Forever => return None,
-            ClaimEndsAt::Until(end) => end,
-            ClaimEndsAt::WhileSession(session) => self.sessions.get(&session)?.until,
+        let end = match hold.expiry {
+            Expiry::Never => return None,
+            Expiry::At(end) => end,
+            Expiry::WithSession(session) => self.sessions.get(&session)?.until,
         };
         Some(end.saturating_sub(self.now()))
     }
 
     /// Removes expired sessions with their registrations, and expired claims.
-    pub(crate) fn expire(&mut self) {
+    pub(in crate::board::testing::simulated) fn expire(&mut self) {
         let now = self.now();
         if now < self.next_expiry {
             return;
@@ -61,7 +60,7 @@ impl Store {
             .retain(|_, (client, _)| !clients.contains(client));
         let ended = self.data.board.iter().filter(|(_, record)| {
             let hold = record.hold.as_ref();
-            hold.is_some_and(|hold| !self.is_held(hold))
+            hold.is_some_and(|hold| self.has_ended(hold))
         });
         let ended: Vec<_> = ended.map(|(key, _)| key.clone()).collect();
         for key in ended {
@@ -84,7 +83,7 @@ impl Store {
     }
 
     /// Returns for how long no claim and no session can expire.
-    pub(crate) fn until_next_expiry(&self) -> Duration {
+    pub(in crate::board::testing::simulated) fn until_next_expiry(&self) -> Duration {
         self.next_expiry.saturating_sub(self.now())
     }
 
@@ -98,7 +97,7 @@ impl Store {
     }
 
     /// Records contact with a client, and returns its session.
-    pub(crate) fn contact(&mut self, client: u32) -> u64 {
+    pub(in crate::board::testing::simulated) fn record_contact(&mut self, client: u32) -> u64 {
         let now = self.now();
         let end = |lag: f64| now + self.term.mul_f64(1.0 - lag);
         let known = self
