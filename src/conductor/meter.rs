@@ -27,7 +27,7 @@ named! {
         Postponed => "postponed",
         Trashed => "trashed",
         /// It failed for good, and its job was consumed nevertheless.
-        GivenUp => "given_up",
+        ConsumedFailed => "consumed_failed",
         Lost => "lost",
         /// It was given back, for no fault of its own.
         Interrupted => "interrupted",
@@ -38,7 +38,7 @@ impl From<&Decision> for AttemptResult {
     fn from(decision: &Decision) -> Self {
         match decision {
             Decision::Consume => Self::Consumed,
-            Decision::ConsumeFailed(_) => Self::GivenUp,
+            Decision::ConsumeFailed(_) => Self::ConsumedFailed,
             Decision::Trash(_) | Decision::Spent(_) => Self::Trashed,
             Decision::Abandon(Aftermath::Failed { .. }) => Self::Failed,
             Decision::Abandon(Aftermath::Postponed { .. }) => Self::Postponed,
@@ -100,10 +100,10 @@ impl Measurements {
     }
 
     pub(super) fn counters(&self) -> Counters {
-        use AttemptResult::{Consumed, Failed, GivenUp, Lost, Postponed, Trashed};
+        use AttemptResult::{Consumed, ConsumedFailed, Failed, Lost, Postponed, Trashed};
         Counters {
             done: self.count(&[Consumed]),
-            failed: self.count(&[Failed, Trashed, GivenUp]),
+            failed: self.count(&[Failed, Trashed, ConsumedFailed]),
             postponed: self.count(&[Postponed]),
             lost: self.count(&[Lost]),
         }

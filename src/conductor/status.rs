@@ -218,7 +218,9 @@ impl ConductorStatus {
     }
 
     pub(crate) fn summary(&self) -> WorkSummary {
-        use AttemptResult::{Consumed, Failed, GivenUp, Interrupted, Lost, Postponed, Trashed};
+        use AttemptResult::{
+            Consumed, ConsumedFailed, Failed, Interrupted, Lost, Postponed, Trashed,
+        };
         self.work(|work| {
             let count = |results: &[AttemptResult]| work.measured.count(results);
             // A job that was retried from the trash counts once.
@@ -231,7 +233,7 @@ impl ConductorStatus {
             let failed_jobs = work.trashed.iter().cloned().chain(failing);
             WorkSummary {
                 ran: work.measured.runs.count,
-                consumed: count(&[Consumed, GivenUp]),
+                consumed: count(&[Consumed, ConsumedFailed]),
                 abandoned: count(&[Failed, Postponed, Interrupted]),
                 trashed: count(&[Trashed]),
                 lost: count(&[Lost]),
