@@ -3,11 +3,11 @@
 use chrono::Utc;
 use serde::{Deserialize, Serialize};
 
-use super::lines::MARK;
+use super::{json, lines::MARK};
 use crate::{
     board::{filter::Filter, url::BoardKind},
     exit::CommandError,
-    job::Location,
+    job::{Location, shortened},
     output::{JobView, rfc3339},
 };
 
@@ -77,16 +77,19 @@ pub(crate) fn header(line: &[u8]) -> anyhow::Result<Option<DumpHeader>> {
     if !line.starts_with(format!("{{\"{DUMP}\":").as_bytes()) {
         return Ok(None);
     }
-    let header: DumpHeader = serde_json::from_slice(line)
-        .map_err(|_| CommandError::usage("the header of the dump is damaged"))?;
-    if header.jobboard_dump != VERSION {
-        let message = format!(
-            "the dump has version {}; this jobboard reads version {VERSION}",
-            header.jobboard_dump
-        );
-        return Err(CommandError::usage(message).into());
+    let damaged = |reason: String| {
+        CommandError::refused(shortened(&format!("the header of the dump {reason}")))
+    };
+    let members = json::object(line).map_err(|error| damaged(format!("is damaged: {error}")))?;
+    // Another version may have other members.
+    if let Some(version) = members.get(DUMP).filter(|it| **it != VERSION) {
+        let message =
+            format!("the dump has version {version}; this jobboard reads version {VERSION}");
+        return Err(CommandError::usage(shortened(&message)).into());
     }
-    Ok(Some(header))
+    let header = DumpHeader::deserialize(&members);
+    let wrong = "lacks a valid `board` or `backend`, or another member has a wrong type";
+    Ok(Some(header.map_err(|_| damaged(wrong.to_owned()))?))
 }
 
 #[cfg(test)]

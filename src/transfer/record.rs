@@ -2,7 +2,7 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use chrono::{DateTime, Datelike, TimeDelta, Timelike, Utc};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de::value::MapDeserializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -47,6 +47,7 @@ struct ListedJob {
     failures: Option<Vec<Failure>>,
     by: Option<String>,
     action: Option<String>,
+    #[serde(default, deserialize_with = "time")]
     action_on: Option<DateTime<Utc>>,
     reason: Option<String>,
     waited: Option<f64>,
@@ -109,8 +110,7 @@ pub(crate) fn read(line: &[u8], conversion: Conversion) -> Result<Loadable, Stri
 
 fn loadable(line: &[u8], conversion: Conversion) -> Result<Loadable, String> {
     let members = json::object(line)?;
-    let read = serde_json::from_value::<ListedJob>(members.into());
-    let line = read.map_err(|error| wrong_member(line).unwrap_or_else(|| error.to_string()))?;
+    let line = ListedJob::deserialize(&members).map_err(|_| wrong_member(&members))?;
     if line.key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
         return Err(format!("the key is longer than {LONGEST_KEY} bytes"));
     }
@@ -143,26 +143,33 @@ fn loadable(line: &[u8], conversion: Conversion) -> Result<Loadable, String> {
     })
 }
 
-/// Names the member that no listing and no dump has like this.
-fn wrong_member(line: &[u8]) -> Option<String> {
-    let is_wrong = |(name, value): &(String, Value)| {
-        let alone = Map::from_iter([(name.clone(), value.clone())]);
-        serde_json::from_value::<ListedJob>(alone.into()).is_err()
+/// Describes the first member with a wrong type or value.
+fn wrong_member(members: &Map<String, Value>) -> String {
+    let is_wrong = |(name, value): &(&String, &Value)| {
+        let alone = [(name.as_str(), *value)].into_iter();
+        let alone: MapDeserializer<_, serde_json::Error> = MapDeserializer::new(alone);
+        ListedJob::deserialize(alone).is_err()
     };
-    let (name, _) = json::object(line).ok()?.into_iter().find(is_wrong)?;
-    let format = match &*name {
-        "sequence" => "a whole number",
-        "attempts" | "postponed" => "a whole number from 0 to 4294967295",
+    let wrong = members.iter().find(is_wrong);
+    let name = wrong.map_or("", |(name, _)| name);
+    let format: &str = match name {
+        "sequence" => &format!("a whole number below {}", 1_u64 << 63),
+        "attempts" | "postponed" => &format!("a whole number from 0 to {}", u32::MAX),
         "waited" => "a number",
-        "priority" => "VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW",
+        "priority" => &priorities(),
         "book" => "an object with the strings `name` and `uuid`",
-        "failures" => "an array of failures as a dump has them",
+        "failures" => "an array of failures, as written by `jobboard dump`",
         "created_on" | "trashed_on" | "not_before" | "action_on" => {
             "a time such as \"2026-01-31T12:00:00Z\""
         }
         _ => "a string",
     };
-    Some(format!("`{name}` must be {format}"))
+    format!("`{name}` must be {format}")
+}
+
+fn priorities() -> String {
+    let names: Vec<_> = Priority::ALL.iter().map(|it| it.name()).collect();
+    format!("one of {}", names.join(", "))
 }
 
 /// Returns the draft of a job with its stored bytes, as [`read`] does for a line.
@@ -203,7 +210,12 @@ pub(crate) fn draft(job: &Job, raw: Vec<u8>, conversion: Conversion) -> Result<D
 fn job(line: ListedJob, location: Location) -> Result<Job, String> {
     let uuid = line.uuid.ok_or("the record has no uuid")?;
     let name = line.name.ok_or("the record has no name")?;
-    let times = [line.created_on, line.trashed_on, line.not_before];
+    let times = [
+        line.created_on,
+        line.trashed_on,
+        line.not_before,
+        line.action_on,
+    ];
     if let Some(time) = times.iter().flatten().find(|it| !is_of_calendar(it)) {
         let year = time.year();
         return Err(format!("boards cannot store a time in the year {year}"));
@@ -306,9 +318,14 @@ mod tests {
                 r#""not_before":"-0001-01-01T00:00:00Z""#,
                 Some("the year -1"),
             ),
+            (
+                r#""by":"a","action_on":"+12345-01-01T00:00:00Z""#,
+                Some("the year 12345"),
+            ),
             (&long, Some("this one has 60006")),
             (&long[..long.len() - 3], None),
             (second, None),
+            (r#""by":"a","action_on":"2016-12-31T23:59:60Z""#, None),
         ] {
             let end = if members.ends_with('"') { "" } else { "\"" };
             let uuid = "3f9a12cd-0000-4000-8000-000000000001";
@@ -332,9 +349,12 @@ mod tests {
             (r#""raw":[1]"#, "`raw` must be a string"),
             (
                 r#""priority":"URGENT""#,
-                "`priority` must be VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW",
+                "`priority` must be one of VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW",
             ),
-            (r#""sequence":"7""#, "`sequence` must be a whole number"),
+            (
+                r#""sequence":9223372036854775808"#,
+                "`sequence` must be a whole number below 9223372036854775808",
+            ),
             (
                 r#""attempts":-1"#,
                 "`attempts` must be a whole number from 0 to 4294967295",
@@ -350,12 +370,20 @@ mod tests {
             ),
             (
                 r#""failures":[{"reason":3}]"#,
-                "`failures` must be an array of failures as a dump has them",
+                "`failures` must be an array of failures, as written by `jobboard dump`",
             ),
         ] {
             let line = format!(r#"{{"state":"UNCLAIMED",{member}}}"#);
             assert_eq!(read(line.as_bytes(), FROM_LISTING).unwrap_err(), words);
         }
+    }
+
+    /// Unreadable records are copied by their bytes, so their other members are ignored.
+    #[test]
+    fn unreadable_record_is_loaded_despite_a_year_that_boards_cannot_store() {
+        let line = r#"{"kind":"job","state":"MALFORMED","key":"bad","raw":"AP8=","created_on":"+12345-01-01T00:00:00Z"}"#;
+        let loaded = read(line.as_bytes(), FROM_LISTING).unwrap();
+        assert!(matches!(loaded.entry, Entry::Malformed(_)), "{loaded:?}");
     }
 
     fn dumped(loaded: &Loadable) -> Vec<u8> {

@@ -95,13 +95,22 @@ fn altered_dump_is_refused() {
     ] {
         is_refused(&boards, altered.as_bytes(), 8, "its hash does not match");
     }
-    is_refused(
-        &boards,
-        whole.replacen("_dump\":1", "_dump\":2", 1).as_bytes(),
-        2,
-        "version 2",
-    );
-    is_refused(&boards, b"{\"jobboard_dump\":1}\n", 2, "header");
+    let later = whole.replacen("_dump\":1", "_dump\":2", 1);
+    let changed = later.replacen("\"backend\":\"embedded\"", "\"backend\":3", 1);
+    assert_ne!(changed, later);
+    is_refused(&boards, later.as_bytes(), 2, "the dump has version 2;");
+    is_refused(&boards, changed.as_bytes(), 2, "the dump has version 2;");
+    let lacks = "the header of the dump lacks a valid `board` or `backend`";
+    for (header, why) in [
+        (r#"{"jobboard_dump":1}"#, lacks),
+        (r#"{"jobboard_dump":1,"board":"b","backend":3}"#, lacks),
+        (
+            r#"{"jobboard_dump":1,"board":"b"#,
+            "the header of the dump is damaged: not valid JSON: unexpected end at column",
+        ),
+    ] {
+        is_refused(&boards, format!("{header}\n").as_bytes(), 8, why);
+    }
     let mut bytes = whole.into_bytes();
     let at = bytes.len() / 2;
     bytes[at] = 0xff;
@@ -140,7 +149,7 @@ fn invalid_lines_are_reported_one_by_one() {
         (4, "`x`"),
         (5, "no name"),
         (6, "too large"),
-        (7, "GREAT"),
+        (7, "`priority` must be one of VERY_HIGH, HIGH"),
         (9, "from the history"),
         (11, "not UTF-8"),
     ] {
