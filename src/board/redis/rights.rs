@@ -12,7 +12,14 @@ use crate::{
 const DENIED_RIGHTS: &str = include_str!("write/scripts/denied_rights.lua");
 
 /// A command, with `@` for its key, the key, and what fails without it.
-type RequiredRight = (&'static str, String, &'static str);
+pub(super) type RequiredRight = (&'static str, String, &'static str);
+
+/// A command that is denied for one reason, and what fails without it.
+struct DeniedRight {
+    command: &'static str,
+    lack: MissingRight,
+    breaks: Vec<&'static str>,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MissingRight {
@@ -37,6 +44,12 @@ impl MissingRight {
     }
 }
 
+fn owned(needed: &[(&'static str, &String, &'static str)]) -> Vec<RequiredRight> {
+    let needed = needed.iter();
+    let needed = needed.map(|(command, key, what)| (*command, (*key).clone(), *what));
+    needed.collect()
+}
+
 impl Redis {
     pub(super) async fn rights(&self, seen: &mut Examined) -> Result<()> {
         let needed = self.needed();
@@ -45,8 +58,8 @@ impl Redis {
         for need in &needed {
             command.arg(need.0).arg(&need.1);
         }
-        let denied: Vec<String> = match self.client.read(&command).await {
-            Ok(denied) => denied,
+        let refusals: Vec<(usize, String)> = match self.client.read(&command).await {
+            Ok(refusals) => refusals,
             Err(error @ BoardError::Denied { .. }) => {
                 let problem = self.lacks(&[("EVAL", MissingRight::Command)]);
                 seen.add(problem.seen("denied", "EVAL: claiming and settling jobs"));
@@ -59,65 +72,110 @@ impl Redis {
                 return Ok(());
             }
         };
-        let (pairs, _) = denied.as_chunks();
-        let mut denied = Vec::new();
-        for [command, message] in pairs {
-            let lack = (command.as_str(), MissingRight::of(message));
-            if !denied.contains(&lack) {
-                denied.push(lack);
+        let mut denied: Vec<DeniedRight> = Vec::new();
+        for (place, message) in refusals {
+            let Some((words, _, what)) = needed.get(place) else {
+                continue;
+            };
+            let command = words.split(' ').next().unwrap_or_default();
+            let lack = MissingRight::of(&message);
+            let mut known = denied.iter_mut();
+            match known.find(|it| (it.command, it.lack) == (command, lack)) {
+                Some(known) if known.breaks.contains(what) => {}
+                Some(known) => known.breaks.push(*what),
+                None => denied.push(DeniedRight {
+                    command,
+                    lack,
+                    breaks: vec![*what],
+                }),
             }
         }
         // Scripts cannot subscribe. A user who may not publish on the channel may not subscribe to it.
-        if denied.contains(&("PUBLISH", MissingRight::Channel)) {
-            denied.retain(|it| *it != ("SUBSCRIBE", MissingRight::Command));
+        let is = |it: &DeniedRight, command, lack| (it.command, it.lack) == (command, lack);
+        if (denied.iter()).any(|it| is(it, "PUBLISH", MissingRight::Channel)) {
+            denied.retain(|it| !is(it, "SUBSCRIBE", MissingRight::Command));
         }
         if denied.is_empty() {
             return Ok(());
         }
-        let breaks = |(command, _): &(&str, MissingRight)| {
-            let of = needed.iter();
-            let of = of.filter(|it| it.0.split(' ').next() == Some(*command));
-            let mut of: Vec<_> = of.map(|it| it.2).collect();
-            of.dedup();
-            format!("{command}: {}", of.join(", "))
-        };
-        let problem = self.lacks(&denied);
-        let denied = denied.iter().map(breaks);
-        seen.add(denied.fold(problem, |problem, it| problem.seen("denied", it)));
+        let lacks: Vec<_> = denied.iter().map(|it| (it.command, it.lack)).collect();
+        let problem = self.lacks(&lacks);
+        seen.add(denied.iter().fold(problem, |problem, it| {
+            let breaks = format!("{}: {}", it.command, it.breaks.join(", "));
+            problem.seen("denied", breaks)
+        }));
         Ok(())
     }
 
-    fn needed(&self) -> Vec<RequiredRight> {
+    /// Returns the documented rights, without those for the connection and the scripts themselves.
+    pub(super) fn needed(&self) -> Vec<RequiredRight> {
+        [self.on_board(), self.on_jobs(), self.on_conductors()].concat()
+    }
+
+    fn on_board(&self) -> Vec<RequiredRight> {
         let keys = &self.keys;
         let (jobs, trash, number) = (keys.listings(), keys.trash(), keys.sequence());
         let (history, events, none) = (keys.history(), keys.events(), String::new());
         let (paused, moves, fence) = (keys.paused(), keys.moves(), keys.fence());
-        let entries = [
-            keys.conductor("x"),
-            keys.conductor_seen("x"),
-            keys.conductor_status("x"),
-        ];
-        let names = keys.sidecar_names(b"x");
-        let of_job = [names.owner, names.last_modified, names.side];
-        let of_job = of_job.map(|it| String::from_utf8_lossy(&it).into_owned());
-        let [owner, modified, sidecar] = &of_job;
         let (sending, receiving) = ("sending events to subscribers", "receiving events");
         let recording = "recording ended jobs in the history";
         let needed = [
             ("HGET @ x", &jobs, "listing, claiming and settling jobs"),
-            ("HMGET @ x", &jobs, "problem jobs"),
+            ("HMGET @ x", &jobs, "reading jobs"),
             ("HEXISTS @ x", &jobs, "posting jobs and renewing claims"),
             ("HSCAN @ 0", &jobs, "listing jobs"),
+            ("HLEN @", &jobs, "counting jobs"),
+            ("HKEYS @", &jobs, receiving),
             ("HSET @ x x", &jobs, "posting jobs"),
             ("HDEL @ x", &jobs, "settling jobs"),
+            ("HGET @ x", &trash, "restoring and purging jobs"),
+            ("HMGET @ x", &trash, "reading trashed jobs"),
+            ("HEXISTS @ x", &trash, "trashing jobs"),
+            ("HSCAN @ 0", &trash, "listing trashed jobs"),
+            ("HLEN @", &trash, "counting jobs"),
+            ("HKEYS @", &trash, receiving),
+            ("HSET @ x x", &trash, "trashing jobs"),
+            ("HDEL @ x", &trash, "restoring and purging jobs"),
+            ("EXISTS @", &number, "testing the board"),
+            ("GET @", &number, receiving),
             ("INCRBY @ 1", &number, "posting jobs"),
             ("INCRBY @ 1", &fence, "claiming jobs"),
             ("SET @ 1", &fence, "claiming jobs"),
+            ("TIME", &none, "claiming and settling jobs"),
+            ("XADD @ * x x", &history, recording),
+            ("XREVRANGE @ + -", &history, "listing ended jobs"),
+            ("SCAN 0", &none, "listing conductors"),
+            ("HSCAN @ 0", &paused, "obeying pauses"),
+            ("HLEN @", &paused, "obeying pauses"),
+            ("HSET @ x x", &paused, "pausing jobs"),
+            ("HDEL @ x", &paused, "ending pauses"),
+            ("HSCAN @ 0", &moves, "finishing moves"),
+            ("HSET @ x x", &moves, "moving jobs to other boards"),
+            ("HDEL @ x", &moves, "finishing moves"),
+            ("PUBLISH @ x", &events, sending),
+            ("SUBSCRIBE @", &events, receiving),
+            ("CLIENT TRACKING ON", &none, receiving),
+            ("MULTI", &none, receiving),
+            ("EXEC", &none, receiving),
+        ];
+        owned(&needed)
+    }
+
+    fn on_jobs(&self) -> Vec<RequiredRight> {
+        let names = self.keys.sidecar_names(b"x");
+        let of_job = [names.owner, names.last_modified, names.side];
+        let of_job = of_job.map(|it| String::from_utf8_lossy(&it).into_owned());
+        let [owner, modified, sidecar] = &of_job;
+        owned(&[
             ("GET @", owner, "reading the owner of a job"),
             ("GET @", sidecar, "reading the attempts of a job"),
             ("MGET @", owner, "reading the owner of a job"),
             ("MGET @", modified, "reading the last change of a job"),
             ("MGET @", sidecar, "reading the attempts of a job"),
+            ("EXISTS @", owner, "reading the owner of a job"),
+            ("EXISTS @", sidecar, "reading the attempts of a job"),
+            ("TYPE @", owner, "reading the owner of a job"),
+            ("TYPE @", sidecar, "reading the attempts of a job"),
             ("PTTL @", owner, "reading the expiry of a claim"),
             ("SET @ x", owner, "claiming jobs"),
             ("SET @ x", modified, "claiming jobs"),
@@ -127,32 +185,25 @@ impl Redis {
             ("DEL @", owner, "releasing jobs"),
             ("DEL @", modified, "settling jobs"),
             ("DEL @", sidecar, "settling jobs"),
-            ("TIME", &none, "claiming and settling jobs"),
-            ("HSET @ x x", &trash, "trashing jobs"),
-            ("XADD @ * x x", &history, recording),
-            ("XREVRANGE @ + -", &history, "listing ended jobs"),
-            ("SCAN 0", &none, "listing conductors"),
-            ("HLEN @", &jobs, "counting jobs"),
-            ("HSCAN @ 0", &paused, "obeying pauses"),
-            ("HSET @ x x", &paused, "pausing jobs"),
-            ("HSCAN @ 0", &moves, "finishing moves"),
-            ("HSET @ x x", &moves, "moving jobs to other boards"),
-            ("HKEYS @", &jobs, "removing scratch boards"),
-            ("PUBLISH @ x", &events, sending),
-            ("SUBSCRIBE @", &events, receiving),
-            ("CLIENT TRACKING ON", &none, receiving),
-            ("MULTI", &none, receiving),
-            ("EXEC", &none, receiving),
+        ])
+    }
+
+    fn on_conductors(&self) -> Vec<RequiredRight> {
+        let keys = &self.keys;
+        let (entry, copy) = (keys.conductor("x"), keys.conductor_seen("x"));
+        let status = keys.conductor_status("x");
+        let (listing, registering) = ("listing conductors", "registering conductors");
+        let mut needed = vec![
+            ("PTTL @", &entry, listing),
+            ("PTTL @", &copy, listing),
+            ("EXISTS @", &entry, "receiving events"),
         ];
-        let registry = entries.iter().flat_map(|key| {
-            let registering = ["GET @", "SET @ x", "PEXPIRE @ 1", "DEL @"];
-            let registering = registering.map(|it| (it, key, "registering conductors"));
-            [&[("MGET @", key, "listing conductors")][..], &registering].concat()
-        });
-        let needed = needed.into_iter().chain(registry);
-        needed
-            .map(|(command, key, what)| (command, key.clone(), what))
-            .collect()
+        for key in [&entry, &copy, &status] {
+            let changes = ["GET @", "SET @ x", "PEXPIRE @ 1", "DEL @"];
+            needed.push(("MGET @", key, listing));
+            needed.extend(changes.map(|it| (it, key, registering)));
+        }
+        owned(&needed)
     }
 
     fn lacks(&self, denied: &[(&str, MissingRight)]) -> Problem {

@@ -4,7 +4,11 @@ use std::{collections::BTreeSet, fs};
 
 use super::*;
 use crate::{
-    board::examine::Part,
+    board::{
+        examine::Part,
+        own_entry::ConductorEntry,
+        redis::{registry::RedisEntry, testing::redis_url},
+    },
     job::{Conductor, Draft, Edit, Entry, Former, JobChange, MoveRecord, Revision},
     problem::Code,
 };
@@ -233,6 +237,10 @@ async fn change_without_one_command_is_refused_completely() {
     }
 }
 
+/// Connections use these commands, and scripts are called by them.
+const FOR_CONNECTIONS_AND_SCRIPTS: [&str; 5] =
+    ["hello", "client|setname", "info", "evalsha", "eval"];
+
 /// Commands, and the keys of one kind that they change or read.
 const COMMANDS_ON_KEYS: [(&[&str], &[&str]); 3] = [
     (
@@ -241,29 +249,69 @@ const COMMANDS_ON_KEYS: [(&[&str], &[&str]); 3] = [
     ),
     (
         &["get", "set", "del", "pexpire"],
-        &["*.owned", "*.last_modified", "*.jobboard"],
+        &[
+            "*.owned",
+            "*.last_modified",
+            "*.jobboard",
+            "conductor.*",
+            "conductor-seen.*",
+            "told.*",
+        ],
     ),
     (&["get", "set", "incrby"], &["sequence", "fence"]),
 ];
 
+/// Lets eve do everything but this command on this kind of key.
+fn deny_on(server: &Server, command: &str, kind: &str) {
+    let kinds = COMMANDS_ON_KEYS.iter().flat_map(|(_, kinds)| *kinds);
+    let others = kinds.filter(|it| **it != kind);
+    let others: String = others.map(|it| format!(" ~taskflow:{it}")).collect();
+    let (rule, elsewhere) = (format!("-{command}"), format!("(+{command}{others})"));
+    let_in(
+        server,
+        &["allkeys", "allchannels", "+@all", &rule, &elsewhere],
+    );
+}
+
+fn redis_of_eve(server: &Server) -> Redis {
+    let url = redis_url(&format!("redis://eve@127.0.0.1:{}", server.port()));
+    Redis::new(&url, None, OP_TIMEOUT, Limit::USUAL, HISTORY)
+}
+
+#[tokio::test]
+async fn conductor_without_the_right_to_delete_one_kind_of_key_removes_nothing() {
+    need!((_, server) = open());
+    for kind in ["conductor.*", "conductor-seen.*", "told.*"] {
+        server.run::<()>(&["FLUSHALL"]);
+        let_in(&server, &["allkeys", "allchannels", "+@all"]);
+        let board = redis_of_eve(&server);
+        let (client, night) = (Arc::clone(&board.client), Conductor::named("night"));
+        let entry = RedisEntry::enter(client, board.keys.clone(), &night).await;
+        let entry = entry.unwrap();
+        let before = everything(&server);
+        deny_on(&server, "del", kind);
+        let refused = entry.remove().await;
+        assert!(
+            matches!(refused, Err(BoardError::Denied { .. })),
+            "{kind}: {refused:?}"
+        );
+        assert_eq!(everything(&server), before, "{kind}");
+        let_in(&server, &["allkeys", "allchannels", "+@all"]);
+        entry.remove().await.unwrap();
+        assert!(everything(&server).is_empty(), "{kind}");
+    }
+}
+
 #[tokio::test]
 async fn change_without_a_command_on_one_kind_of_key_is_refused_completely() {
     need!((board, server) = open());
-    let kinds = COMMANDS_ON_KEYS.iter().flat_map(|(_, kinds)| *kinds);
-    let kinds: Vec<_> = kinds.collect();
-    let mut denied = 0;
+    let (mut denied, mut registering) = (0, BTreeSet::new());
     for (commands, denied_kinds) in COMMANDS_ON_KEYS {
         for (command, kind) in commands
             .iter()
             .flat_map(|command| denied_kinds.iter().map(move |kind| (command, kind)))
         {
-            let others = kinds.iter().filter(|it| **it != kind);
-            let others: String = others.map(|it| format!(" ~taskflow:{it}")).collect();
-            let (rule, elsewhere) = (format!("-{command}"), format!("(+{command}{others})"));
-            let_in(
-                &server,
-                &["allkeys", "allchannels", "+@all", &rule, &elsewhere],
-            );
+            deny_on(&server, command, kind);
             for change in CHANGES {
                 server.run::<()>(&["FLUSHALL"]);
                 let jobs = PreparedJobs::set(&board).await;
@@ -273,13 +321,27 @@ async fn change_without_a_command_on_one_kind_of_key_is_refused_completely() {
                     continue;
                 };
                 denied += 1;
+                if matches!(change, Change::Register) {
+                    registering.insert((*command, *kind));
+                }
                 let context = format!("{change:?} without {command} on {kind}: {error:?}");
                 assert!(matches!(error, BoardError::Denied { .. }), "{context}");
                 assert_eq!(everything(&server), before, "{context}");
             }
         }
     }
-    assert!(denied > 80, "{denied}");
+    assert!(denied > 76, "{denied}");
+    let of_conductors = ["conductor.*", "conductor-seen.*", "told.*"];
+    for kind in of_conductors {
+        let needed = ["get", "set", "pexpire"].map(|command| (command, kind));
+        let is_denied = needed.iter().all(|it| registering.contains(it));
+        assert!(is_denied, "{kind}: {registering:?}");
+    }
+    let mut kinds = registering.iter().map(|(_, kind)| kind);
+    assert!(
+        kinds.all(|it| of_conductors.contains(it)),
+        "{registering:?}"
+    );
 }
 
 #[tokio::test]
@@ -385,9 +447,37 @@ async fn examination_reports_each_kind_of_key_that_the_user_may_not_use() {
         let rights: Vec<_> = ["allchannels", "+@all"].into_iter().chain(keys).collect();
         let_in(&server, &rights);
         let examined = board.examine(Part::Connection).await.unwrap();
-        let mut codes = examined.problems.iter().map(|it| it.code);
-        let is_reported = codes.any(|it| it == Code::RightsMissing);
-        assert_eq!(is_reported, denied.is_some(), "{denied:?}");
+        let mut problems = examined.problems.iter();
+        let problem = problems.find(|it| it.code == Code::RightsMissing);
+        assert_eq!(problem.is_some(), denied.is_some(), "{denied:?}");
+        if let (Some(problem), Some("told.*")) = (problem, denied) {
+            let evidence = problem.evidence.iter().map(|it| it.value.as_str());
+            assert_eq!(
+                evidence.collect::<Vec<_>>(),
+                [
+                    "MGET: listing conductors",
+                    "GET: registering conductors",
+                    "SET: registering conductors",
+                    "PEXPIRE: registering conductors",
+                    "DEL: registering conductors",
+                ]
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn examination_checks_each_documented_command() {
+    need!((_, server) = open());
+    let needed = redis_of_eve(&server).needed();
+    let commands = RIGHTS.split(' ').filter_map(|it| it.strip_prefix('+'));
+    for command in commands.filter(|it| !FOR_CONNECTIONS_AND_SCRIPTS.contains(it)) {
+        let start = format!("{} ", command.replace('|', " "));
+        let mut needed = needed.iter();
+        assert!(
+            needed.any(|it| format!("{} ", it.0.to_lowercase()).starts_with(&start)),
+            "{command}"
+        );
     }
 }
 
