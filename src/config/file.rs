@@ -2,13 +2,18 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
     io::ErrorKind,
+    marker::PhantomData,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use anyhow::{Context as _, anyhow, bail, ensure};
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{Error as _, MapAccess, Visitor, value::MapAccessDeserializer},
+};
 use toml::Value;
 
 use super::{Source, Sourced, environment::Environment, limit};
@@ -31,12 +36,12 @@ struct Content {
     /// In bytes.
     #[serde(default, deserialize_with = "max_details")]
     max_details: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "boards")]
     board: BTreeMap<String, BoardTable>,
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table with at least a `url`")]
+#[serde(deny_unknown_fields)]
 pub(super) struct BoardTable {
     pub(super) url: String,
     pub(super) who: Option<String>,
@@ -49,16 +54,13 @@ pub(super) struct BoardTable {
     pub(super) history: Option<u32>,
     /// May hold a password.
     pub(super) logbook: Option<String>,
+    #[serde(default, deserialize_with = "conduct")]
     pub(super) conduct: Option<MayRun>,
 }
 
 /// The `conduct` of a board: the execution policy of its conductors, unless their command lines set one.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
-#[serde(
-    default,
-    deny_unknown_fields,
-    expecting = "a table such as { allow = [\"/usr/bin/*\"] }"
-)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct MayRun {
     pub(crate) handlers: Option<PathBuf>,
     pub(crate) allow: Vec<String>,
@@ -205,8 +207,10 @@ impl FoundTable<'_> {
 /// Describes the error and its line number, without the line: it may hold a password.
 fn located(path: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
     let path = path.display();
-    let message = without_value(error.message());
-    match error.span().and_then(|span| text.get(..span.start)) {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let key = before.and_then(key_of_value);
+    let message = without_value(error.message(), key);
+    match before {
         Some(before) => anyhow!(
             "{path}, line {}: {message}",
             before.matches('\n').count() + 1
@@ -215,8 +219,16 @@ fn located(path: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
     }
 }
 
+/// Returns the key of the value that follows this text.
+fn key_of_value(before: &str) -> Option<&str> {
+    let name = before.trim_end().strip_suffix('=')?.trim_end();
+    let is_other = |it: char| !it.is_ascii_alphanumeric() && !['_', '-'].contains(&it);
+    name.rsplit(is_other).next().filter(|it| !it.is_empty())
+}
+
 /// Cuts the value out of serde's `invalid type: string "hunter2", expected a boolean`.
-fn without_value(message: &str) -> String {
+fn without_value(message: &str, key: Option<&str>) -> String {
+    let value = key.map_or_else(|| "the value".to_owned(), |key| format!("`{key}`"));
     let quotes = ["invalid type: ", "invalid value: "];
     match message.rsplit_once(", expected ") {
         Some((wrong, wanted)) if quotes.iter().any(|quote| wrong.starts_with(quote)) => {
@@ -228,14 +240,55 @@ fn without_value(message: &str) -> String {
                 "path string" => "a string with a path",
                 wanted => wanted,
             };
-            format!("the value must be {wanted}")
+            format!("{value} must be {wanted}")
         }
         _ if message.contains("$__toml_private_datetime") => {
-            "the value must not be a date or a time".to_owned()
+            format!("{value} must not be a date or a time")
         }
         // The word of TOML, not of serde.
         _ => message.replacen(" field `", " key `", 1),
     }
+}
+
+/// Accepts only tables: serde also reads an array, as the values of a table's keys.
+struct OnlyTable<T> {
+    form: &'static str,
+    table: PhantomData<T>,
+}
+
+impl<T> OnlyTable<T> {
+    fn of(form: &'static str) -> Self {
+        let table = PhantomData;
+        Self { form, table }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for OnlyTable<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.form)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(members))
+    }
+}
+
+fn boards<'de, D: Deserializer<'de>>(reader: D) -> Result<BTreeMap<String, BoardTable>, D::Error> {
+    #[derive(Deserialize)]
+    struct Board(#[serde(deserialize_with = "board")] BoardTable);
+    let boards = BTreeMap::<String, Board>::deserialize(reader)?.into_iter();
+    Ok(boards.map(|(name, Board(table))| (name, table)).collect())
+}
+
+fn board<'de, D: Deserializer<'de>>(reader: D) -> Result<BoardTable, D::Error> {
+    reader.deserialize_map(OnlyTable::of("a table with at least a `url`"))
+}
+
+fn conduct<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<MayRun>, D::Error> {
+    let form = "a table such as { allow = [\"/usr/bin/*\"] }";
+    reader.deserialize_map(OnlyTable::of(form)).map(Some)
 }
 
 fn op_timeout<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Duration>, D::Error> {

@@ -17,15 +17,20 @@ const MISTAKES: &[(&str, usize, &str)] = &[
     (
         "[board]\n\na = \"hunter2\"",
         3,
-        "the value must be a table with at least a `url`",
+        "`a` must be a table with at least a `url`",
+    ),
+    (
+        "[board]\na = [\"sqlite:hunter2\"]",
+        2,
+        "`a` must be a table with at least a `url`",
     ),
     (
         "[board.a]\nurl = \"x:\"\nread_only = \"hunter2\"",
         3,
-        "the value must be true or false",
+        "`read_only` must be true or false",
     ),
-    ("board = 3", 1, "the value must be a table"),
-    ("\ndefault = 3", 2, "the value must be a string"),
+    ("board = 3", 1, "`board` must be a table"),
+    ("\ndefault = 3", 2, "`default` must be a string"),
     ("[board.a]\nurl = \"redis://:hunter2@h\" x", 2, "unexpected"),
     (
         "[board.a]\nurl = \"redis://:hunter2@h",
@@ -107,27 +112,32 @@ const MISTAKES: &[(&str, usize, &str)] = &[
     (
         "[board.a]\nurl = \"x:\"\npassword_file = 3",
         3,
-        "the value must be a string with a path",
+        "`password_file` must be a string with a path",
     ),
     (
         "[board.a]\nurl = \"x:\"\nconduct = \"all\"",
         3,
-        "the value must be a table such as { allow = [\"/usr/bin/*\"] }",
+        "`conduct` must be a table such as { allow = [\"/usr/bin/*\"] }",
+    ),
+    (
+        "[board.a]\nurl = \"x:\"\nconduct = [\"/opt/h\"]",
+        3,
+        "`conduct` must be a table such as",
     ),
     (
         "[board.a]\nurl = \"x:\"\nconduct = 2026-01-01",
         3,
-        "the value must not be a date",
+        "`conduct` must not be a date",
     ),
     (
         "[board.a]\nurl = \"x:\"\nconduct = { allow = \"/bin/a\" }",
         3,
-        "the value must be an array of strings",
+        "`allow` must be an array of strings",
     ),
     (
         "[board.a]\nurl = \"x:\"\n[board.a.conduct]\nallow_any = 1",
         4,
-        "the value must be true or false",
+        "`allow_any` must be true or false",
     ),
 ];
 
