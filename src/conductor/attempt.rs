@@ -164,7 +164,7 @@ impl JobRun<'_> {
             // A process that still holds our pipe and does not descend from our commands may keep it.
             let _ = time::timeout(STRAYS, capture.close()).await;
         }
-        end.or_else(|error| error.interrupted())
+        end.or_else(NotPerformed::end_without_failure)
     }
 
     fn not_started(&self, error: NotPerformed) -> Result<AttemptEnd, Lost> {
@@ -175,7 +175,7 @@ impl JobRun<'_> {
             // Without a guard nothing is started; it is no fault of the job.
             NotPerformed::Unwatched(error) => ("not_watched", error),
             error @ (NotPerformed::Lost(_) | NotPerformed::Stopped(_)) => {
-                return error.interrupted();
+                return error.end_without_failure();
             }
         };
         let note = Note::new(event).of(self.tag);

@@ -34,12 +34,12 @@ pub(crate) const USUAL_LEASE: Duration = Duration::from_secs(30);
 const RENEWAL_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 /// Why a claim is no longer ours, or may be another client's at any moment.
-#[derive(Debug, Clone, Error)]
+#[derive(Debug, Error)]
 pub(crate) enum Lost {
     #[error("the claim on the job was lost")]
     Refused {
         kill_at: Boottime,
-        source: Arc<BoardError>,
+        source: BoardError,
     },
     #[error("the claim on the job could not be renewed in time")]
     Expired {
@@ -54,7 +54,7 @@ impl Lost {
     pub(crate) fn refused(source: BoardError, grace: Duration) -> Self {
         Self::Refused {
             kill_at: Boottime::now() + grace,
-            source: Arc::new(source),
+            source,
         }
     }
 

@@ -52,10 +52,10 @@ pub(crate) enum NotPerformed {
 }
 
 impl NotPerformed {
-    /// Ends the attempt without a failure of the job. A lost claim leaves no attempt to settle.
-    pub(crate) fn interrupted(&self) -> Result<AttemptEnd, Lost> {
+    /// Returns the end of an attempt that does not count as a failure, or the lost claim.
+    pub(crate) fn end_without_failure(self) -> Result<AttemptEnd, Lost> {
         match self {
-            Self::Lost(lost) => Err(lost.clone()),
+            Self::Lost(lost) => Err(lost),
             Self::NotRun(_) | Self::Unwatched(_) | Self::Stopped(_) => Ok(AttemptEnd::Interrupted),
         }
     }

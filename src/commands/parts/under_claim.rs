@@ -135,8 +135,11 @@ impl Performer {
         )
         .await;
         let (end, ended) = match &performed {
-            // A mistyped command is no failure of the job.
-            Err(error) => (error.interrupted().ok(), None),
+            // None of these errors is a failure of the job; after a lost claim there is nothing to settle.
+            Err(error) => {
+                let is_held = !matches!(error, NotPerformed::Lost(_));
+                (is_held.then_some(AttemptEnd::Interrupted), None)
+            }
             // A person ended the command, here or at the terminal: no failure of the job.
             Ok((ended, is_interrupted))
                 if *ended != Ended::Exit(0)
