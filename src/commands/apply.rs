@@ -86,7 +86,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()
         }
         PlannedAction::Bulk(action) => action.clone(),
     };
-    let (chosen, skipped) = plan.look_up(ctx, &*board).await?;
+    let (chosen, skipped) = plan.look_up(ctx, &*board, action.locations()).await?;
     let mut task = Task {
         action,
         who: plan.who,

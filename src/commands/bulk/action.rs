@@ -62,8 +62,11 @@ impl Action {
             Self::Trash { .. } if self.is_forced() => "trash --force",
             _ => self.verb().now,
         };
-        let locations = self.locations();
-        Scope { verb, locations }
+        Scope {
+            verb,
+            locations: self.locations(),
+            is_bulk: true,
+        }
     }
 
     pub(super) fn force(&self) -> Option<&Force> {

@@ -5,7 +5,6 @@ use futures_util::TryStreamExt;
 
 use crate::{
     board::{self, Board, BoardError, Detail, Query},
-    commands::Command,
     exit::CommandError,
     job::{Entry, Location},
     output::short,
@@ -19,27 +18,29 @@ const SAMPLE: usize = 5;
 pub(crate) struct Scope {
     pub(crate) verb: &'static str,
     pub(crate) locations: &'static [Location],
+    /// Whether the command also selects jobs by options such as --name.
+    pub(crate) is_bulk: bool,
 }
 
 impl Scope {
     pub(crate) fn board(verb: &'static str) -> Self {
-        let locations = &[Location::Board];
-        Self { verb, locations }
+        Self::single(verb, &[Location::Board])
     }
 
     pub(crate) fn everywhere(verb: &'static str) -> Self {
-        let locations = &[Location::Board, Location::Trash, Location::History];
-        Self { verb, locations }
+        Self::single(verb, &[Location::Board, Location::Trash, Location::History])
+    }
+
+    fn single(verb: &'static str, locations: &'static [Location]) -> Self {
+        Self {
+            verb,
+            locations,
+            is_bulk: false,
+        }
     }
 
     pub(super) fn command(self) -> &'static str {
         self.verb.split(' ').next().unwrap_or_default()
-    }
-
-    /// Whether --name selects the jobs of the command, as the argument of `Selection` does.
-    fn selects_by_name(self) -> bool {
-        let grammar = Command::named(self.command()).map(|grammar| grammar());
-        grammar.is_some_and(|it| it.get_arguments().any(|it| it.get_id() == "with_name"))
     }
 }
 
@@ -141,7 +142,7 @@ impl<'a> Namesakes<'a> {
             .hint(one),
             _ => {
                 let jobs = self.list(3, short);
-                let hint = match scope.selects_by_name() {
+                let hint = match scope.is_bulk {
                     true => Hint::new(
                         "use `jobboard {} {}` for one job, or `jobboard {} --name {}` for all",
                         [&words, &[first], &words, &[name]],

@@ -49,15 +49,6 @@ pub(crate) enum PlannedAction {
     Bulk(Action),
 }
 
-impl PlannedAction {
-    fn locations(&self) -> &'static [Location] {
-        match self {
-            Self::Move(_) => &[Location::Board],
-            Self::Bulk(action) => action.locations(),
-        }
-    }
-}
-
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct MoveAction {
     /// The target: its name in the configuration, or its address.
@@ -265,8 +256,8 @@ impl Plan {
         &mut self,
         ctx: &Context,
         board: &dyn Board,
+        locations: &[Location],
     ) -> anyhow::Result<(Chosen, Vec<Done>)> {
-        let locations = self.action.locations();
         let all = self.items.len();
         let (mut jobs, mut skipped) = (Vec::new(), Vec::new());
         let mut items = std::mem::take(&mut self.items).into_iter().peekable();
