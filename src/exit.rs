@@ -242,7 +242,9 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<ErrorC
         CommandError::Partly { .. }
         | CommandError::Canary { .. }
         | CommandError::NotAllDone { .. } => (PARTLY, "failed"),
-        CommandError::Refused { .. } => (REFUSED, "refused"),
+        CommandError::Refused { .. } | CommandError::SameBoard | CommandError::UuidTaken { .. } => {
+            (REFUSED, "refused")
+        }
         CommandError::JobFailed { .. } => (JOB_FAILED, "failed"),
         CommandError::TimedOut(_) | CommandError::NoSlot(_) | CommandError::OutOfReach(_) => {
             (TIMED_OUT, "timeout")

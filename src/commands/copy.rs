@@ -29,12 +29,11 @@ use crate::{
     config::Config,
     context::{Consent, Context, Creation},
     exit::CommandError,
-    job::{MOVER, Owner},
     lease::USUAL_LEASE,
     output::count_jobs,
     transfer::{
         loader::Loader,
-        moving::{self, Mover, Route, same},
+        moving::{self, Mover, Route},
         record::Conversion,
     },
 };
@@ -178,7 +177,7 @@ pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()>
     };
     let is_other = planned.is_some_and(|it| it.action.target != route.target);
     let copied = match args.is_move && other.is_of_octavia() {
-        _ if own.url.is_same_board(&other.url) => Err(same()),
+        _ if own.url.is_same_board(&other.url) => Err(CommandError::SameBoard.into()),
         true => Err(CommandError::refused(OCTAVIA).into()),
         false if is_other => {
             let message = format!("the plan is for a target other than {}", route.target);
@@ -236,9 +235,8 @@ async fn ask(
 
 async fn prepare_mover<'a>(ctx: &Context, route: &'a Route) -> anyhow::Result<Mover<'a>> {
     let lease = route.from.lease_term(USUAL_LEASE).await;
-    let owner = Owner::new(&format!("{MOVER}{}", lease_owner(ctx.who())?))?;
     let lease = lease.with_context(|| ctx.trying("move", "the jobs"))?;
-    Ok(Mover::new(route, owner, lease))
+    Ok(Mover::new(route, &lease_owner(ctx.who())?, lease)?)
 }
 
 async fn between(

@@ -50,6 +50,8 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
             verb::MEND => "`jobboard mend` lists all stuck load balancers".into(),
             _ => "`jobboard claim JOB` claims the job".into(),
         },
+        CommandError::SameBoard => "use another board for --to or --from than for --board".into(),
+        CommandError::UuidTaken { uuid, target, .. } => shown_on(target, uuid),
         CommandError::UnreadableOwner => "`jobboard abandon --force JOB` releases the claim".into(),
         CommandError::NotHeldBy(_) => {
             "nothing changed; `jobboard owner JOB` shows who holds the claim".into()
@@ -104,6 +106,11 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         _ => {}
     }
     Some(way_out)
+}
+
+fn shown_on(board: &str, uuid: &str) -> Hint {
+    let show = ["jobboard", "--board", board, "show", uuid];
+    Hint::new("`{}` shows the job on the target", [&show])
 }
 
 fn not_all_done(has_failed: bool) -> &'static str {

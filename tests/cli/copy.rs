@@ -87,11 +87,19 @@ fn different_job_with_the_same_uuid_is_reported_on_both_boards() {
     for words in [&[][..], &["--move"]] {
         let copied = copy(&boards, &one, &other, words);
         assert_eq!(copied.code, 7, "{copied:?}");
+        let taken =
+            format!("the target already has a job with the uuid {uuid}; both jobs are unchanged");
         let why = match words {
             [] => "a different job with this uuid",
-            _ => "a job with this uuid is already there",
+            _ => &taken,
         };
         assert!(copied.stderr.contains(why), "{copied:?}");
+        let shows = format!(" show {uuid}` shows the job on the target");
+        assert_eq!(
+            copied.stderr.contains(&shows),
+            !words.is_empty(),
+            "{copied:?}"
+        );
     }
     for (board, size) in [(&one, 1), (&other, 2)] {
         let job = boards.run(board, &["show", uuid, "--json"]).json();
@@ -671,7 +679,7 @@ fn trashed_copy_on_the_target_keeps_a_job_and_an_earlier_end_does_not() {
             boards.run(&other, &end).succeeded();
             let moved = copy(&boards, &one, &other, &["--move"]);
             assert_eq!(moved.code, code, "{moved:?}");
-            let why = "already in the trash of the target";
+            let why = "in its trash; both jobs are unchanged";
             assert_eq!(moved.stderr.contains(why), verb == "trash", "{moved:?}");
             let count = |board: &str, which: &str| uuids(&boards, board, &[which]).len();
             let left = [

@@ -12,7 +12,7 @@ use crate::{
     job::{Draft, Entry, Location},
     transfer::{
         batches::{Batches, NextRecord, RecordSource, Unusable},
-        moving::Passenger,
+        moving::Candidate,
         record::{self, Conversion},
     },
 };
@@ -33,7 +33,7 @@ impl<'a> CopyChoice<'a> {
         board: &'a dyn Board,
         location: Location,
         order: Order,
-    ) -> Batches<impl RecordSource<Record = Passenger>> {
+    ) -> Batches<impl RecordSource<Record = Candidate>> {
         let entries = board.entries(Query {
             order,
             ..Query::all(location, Detail::Stored)
@@ -44,7 +44,7 @@ impl<'a> CopyChoice<'a> {
         )
     }
 
-    fn candidate(&self, entry: Entry) -> NextRecord<Passenger> {
+    fn candidate(&self, entry: Entry) -> NextRecord<Candidate> {
         let Some(job) = entry.job() else {
             self.unreadable.update(|it| it + 1);
             return Ok(None);
@@ -71,6 +71,6 @@ impl<'a> CopyChoice<'a> {
     }
 }
 
-pub(super) fn borrowed(batch: &[Passenger]) -> Vec<(&Entry, &Draft)> {
+pub(super) fn borrowed(batch: &[Candidate]) -> Vec<(&Entry, &Draft)> {
     batch.iter().map(|(entry, draft)| (entry, draft)).collect()
 }

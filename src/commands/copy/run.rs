@@ -18,7 +18,7 @@ use crate::{
     job::{Entry, Location},
     transfer::{
         loader::{Loaded, Loader},
-        moving::{Arrival, Mover, Passenger, Route, taken},
+        moving::{Candidate, Mover, Route, TransferResult},
     },
 };
 
@@ -46,11 +46,12 @@ impl CopyRun<'_> {
             let Some(batch) = batch else { return Ok(jobs) };
             let known = self.loader.known(&borrowed(&batch)).await;
             let known = known.with_context(|| self.route.failed())?;
-            for ((entry, _), known) in batch.into_iter().zip(known) {
+            for ((entry, draft), known) in batch.into_iter().zip(known) {
                 let holding = entry.holding().filter(|it| !is_left_by_move(it));
                 let owner = holding.map(|it| it.owner.clone());
                 let claimed = owner.map(|owner| BoardError::AlreadyClaimed { owner }.into());
-                match claimed.or(known.map(|_| taken(None))) {
+                let taken = known.map(|_| self.route.taken(&draft, false).into());
+                match claimed.or(taken) {
                     Some(error) => self.results.fail_entry(ctx, &entry, error),
                     None => jobs.push(entry),
                 }
@@ -82,7 +83,7 @@ impl CopyRun<'_> {
         Ok(())
     }
 
-    async fn pass(&mut self, batch: Vec<Passenger>) -> anyhow::Result<Vec<Arrival>> {
+    async fn pass(&mut self, batch: Vec<Candidate>) -> anyhow::Result<Vec<TransferResult>> {
         let loaded = self.loader.load(&borrowed(&batch)).await;
         let loaded =
             loaded.with_context(|| format!("cannot copy jobs to {}", self.route.to.name()))?;
@@ -130,12 +131,12 @@ impl CopyRun<'_> {
     /// Drops the jobs that have left the target board since: history has their sequence numbers.
     async fn unperformed<'p>(
         &self,
-        jobs: Vec<&'p Passenger>,
-    ) -> anyhow::Result<Vec<&'p Passenger>> {
+        jobs: Vec<&'p Candidate>,
+    ) -> anyhow::Result<Vec<&'p Candidate>> {
         if jobs.is_empty() {
             return Ok(jobs);
         }
-        let uuid = |(_, draft): &&Passenger| JobRef::Uuid(draft.uuid.to_string());
+        let uuid = |(_, draft): &&Candidate| JobRef::Uuid(draft.uuid.to_string());
         let wanted: Vec<_> = jobs.iter().map(uuid).collect();
         let ended = self.route.to.find(Location::History, &wanted).await?;
         let left = jobs.into_iter().zip(ended).filter(|((_, draft), ended)| {
@@ -149,7 +150,7 @@ impl CopyRun<'_> {
 
 pub(super) fn report(
     ctx: &mut Context,
-    copied: Vec<Arrival>,
+    copied: Vec<TransferResult>,
     results: &mut Results,
     is_planned: bool,
 ) -> anyhow::Result<()> {

@@ -11,10 +11,7 @@ use anyhow::Context as _;
 use chrono::Utc;
 
 use self::route::{abandon, each, settle};
-pub(crate) use self::{
-    resume::resume,
-    route::{Route, same, taken},
-};
+pub(crate) use self::{resume::resume, route::Route};
 use super::loader::{Loader, fingerprint};
 use crate::{
     board::{self, BoardError, ClaimRules, JobRef},
@@ -22,17 +19,17 @@ use crate::{
     exit::CommandError,
     job::{
         AuditEntry, Authority, Claimant, Claimed, Decision, Draft, Entry, Identity, Job, Location,
-        MoveRecord, Owner, Settlement, Stage, Term,
+        MOVER, MoveRecord, Owner, Settlement, Stage, Term,
     },
     lease::{Keeper, KeptLease},
     process::clock::Boottime,
 };
 
-/// A job on its way, and the draft of its copy.
-pub(crate) type Passenger = (Entry, Draft);
+/// A job to copy or move, and the draft of its copy.
+pub(crate) type Candidate = (Entry, Draft);
 
-/// A job, and what was done with it.
-pub(crate) type Arrival = (Entry, anyhow::Result<&'static str>);
+/// A job, and the result of its copy or move.
+pub(crate) type TransferResult = (Entry, anyhow::Result<&'static str>);
 
 pub(crate) struct Mover<'a> {
     route: &'a Route,
@@ -60,23 +57,23 @@ enum TripEnd {
 }
 
 impl<'a> Mover<'a> {
-    /// The name of the owner must begin with [`MOVER`](crate::job::MOVER), and be unique to this move.
-    pub(crate) fn new(route: &'a Route, owner: Owner, lease: Duration) -> Self {
-        Self {
+    /// The name of the owner must be unique to this move.
+    pub(crate) fn new(route: &'a Route, owner: &Owner, lease: Duration) -> anyhow::Result<Self> {
+        Ok(Self {
             route,
-            owner,
+            owner: Owner::new(&format!("{MOVER}{owner}"))?,
             lease,
             keeper: Keeper::start(Arc::clone(&route.from)),
             is_unfinished: Cell::default(),
-        }
+        })
     }
 
     /// Moves jobs, each with its own answer. An outer error means that all stay.
     pub(crate) async fn pass(
         &self,
         loader: &Loader<'_>,
-        batch: Vec<Passenger>,
-    ) -> anyhow::Result<Vec<Arrival>> {
+        batch: Vec<Candidate>,
+    ) -> anyhow::Result<Vec<TransferResult>> {
         let trying = || self.route.failed();
         let mut trips = self.claim(batch).await.with_context(trying)?;
         let posted = self.post(loader, &mut trips).await;
@@ -93,7 +90,7 @@ impl<'a> Mover<'a> {
         Ok(moved.collect())
     }
 
-    async fn claim(&self, batch: Vec<Passenger>) -> board::Result<Vec<Trip>> {
+    async fn claim(&self, batch: Vec<Candidate>) -> board::Result<Vec<Trip>> {
         let left = batch.iter().filter_map(|(entry, _)| {
             let holding = entry.holding().filter(|it| is_left_by_move(it))?;
             let claim = Authority::Claim(holding.owner.clone()?, holding.fence.clone()?);
@@ -153,9 +150,14 @@ impl<'a> Mover<'a> {
         for (trip, found) in open.iter_mut().zip(found) {
             match found {
                 Err(BoardError::NoSuchJob) => {}
-                Ok(entry) if entry.is_owned_by(&self.owner) => return Err(same()),
-                Ok(entry) => trip.end = Some(TripEnd::Stays(taken(Some(&entry)))),
-                Err(BoardError::Ambiguous { .. }) => trip.end = Some(TripEnd::Stays(taken(None))),
+                Ok(entry) if entry.is_owned_by(&self.owner) => {
+                    return Err(CommandError::SameBoard.into());
+                }
+                Ok(entry) => {
+                    let is_trashed = (entry.job()).is_some_and(|it| it.location == Location::Trash);
+                    trip.end = Some(self.taken(trip, is_trashed));
+                }
+                Err(BoardError::Ambiguous { .. }) => trip.end = Some(self.taken(trip, false)),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -212,7 +214,7 @@ impl<'a> Mover<'a> {
                 "the job stays here; a copy is on the target",
             ),
             (Err(error), _) => unknown(error.repeated(self.route.to.name())),
-            (Ok(None), Err(BoardError::Exists { .. })) => TripEnd::Stays(taken(None)),
+            (Ok(None), Err(BoardError::Exists { .. })) => self.taken(trip, false),
             // The request may still arrive.
             (Ok(None), Err(error)) if error.may_have_taken_effect() => unknown(error),
             (Ok(None), Err(error)) => TripEnd::Stays(error.into()),
@@ -330,6 +332,10 @@ impl<'a> Mover<'a> {
 
     fn committed(&self, trip: &Trip) -> MoveRecord {
         MoveRecord::commit(&self.owner, &trip.draft.uuid.to_string())
+    }
+
+    fn taken(&self, trip: &Trip, is_trashed: bool) -> TripEnd {
+        TripEnd::Stays(self.route.taken(&trip.draft, is_trashed).into())
     }
 
     fn unresolved(&self, error: anyhow::Error, what: &str) -> TripEnd {

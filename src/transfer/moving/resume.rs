@@ -6,7 +6,7 @@ use chrono::Utc;
 use futures_util::TryStreamExt;
 
 use super::{
-    Arrival,
+    TransferResult,
     route::{Route, end_claim, settle, unless_ended},
 };
 use crate::{
@@ -24,7 +24,7 @@ const BATCH: usize = 200;
 ///
 /// It skips a copy while its move is alive on this machine or holds the claim on the source board. It also skips a copy
 /// without a record or a job on the source board, since the copy came from another board.
-pub(crate) async fn resume(route: &Route) -> board::Result<Vec<Arrival>> {
+pub(crate) async fn resume(route: &Route) -> board::Result<Vec<TransferResult>> {
     let mut records = route.records().await?;
     records.retain(|record| has_mover_ended(&record.owner) != Some(false));
     let owners: HashSet<_> = records.iter().map(|record| record.owner.clone()).collect();
@@ -68,7 +68,7 @@ pub(crate) async fn resume(route: &Route) -> board::Result<Vec<Arrival>> {
     Ok(resumed)
 }
 
-async fn resolve(route: &Route, copies: Vec<(Job, Owner)>) -> board::Result<Vec<Arrival>> {
+async fn resolve(route: &Route, copies: Vec<(Job, Owner)>) -> board::Result<Vec<TransferResult>> {
     let uuid = |job: &Job| JobRef::Uuid(job.uuid.clone());
     let wanted: Vec<_> = copies.iter().map(|(job, _)| uuid(job)).collect();
     let found = route.from.find(Location::Board, &wanted).await?;

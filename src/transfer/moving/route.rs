@@ -6,8 +6,8 @@ use crate::{
     board::{self, Board, BoardError},
     exit::CommandError,
     job::{
-        Aftermath, AuditEntry, Authority, Decision, Entry, Identity, Job, JobKey, Location,
-        MOST_RECORDS, MoveRecord, Owner, Settlement,
+        Aftermath, AuditEntry, Authority, Decision, Draft, Identity, Job, JobKey, MOST_RECORDS,
+        MoveRecord, Owner, Settlement,
     },
 };
 
@@ -54,6 +54,14 @@ impl Route {
         });
         let ended = settle(&*self.to, ends.collect()).await;
         ended.into_iter().map(unless_ended).collect()
+    }
+
+    pub(crate) fn taken(&self, draft: &Draft, is_trashed: bool) -> CommandError {
+        CommandError::UuidTaken {
+            uuid: draft.uuid.to_string(),
+            is_trashed,
+            target: self.target.clone(),
+        }
     }
 
     pub(crate) fn failed(&self) -> String {
@@ -116,20 +124,4 @@ pub(super) fn each<T>(
         let repeated = (0..jobs).map(|_| Err(error.repeated(board.name())));
         repeated.collect()
     })
-}
-
-pub(crate) fn taken(by: Option<&Entry>) -> anyhow::Error {
-    let place = match by {
-        Some(Entry::Job(job)) if job.location == Location::Trash => "in the trash of the target",
-        _ => "there",
-    };
-    let message = format!("a job with this uuid is already {place}; both jobs are unchanged");
-    CommandError::refused(message).into()
-}
-
-pub(crate) fn same() -> anyhow::Error {
-    let message = "source and target are the same board; nothing changed";
-    CommandError::refused(message)
-        .hint("use different boards for --board and --to")
-        .into()
 }

@@ -30,10 +30,14 @@ use crate::{
 const A: usize = 0;
 const B: usize = 1;
 
-/// A process on a machine that does not exist, so that its claims count as dead.
-fn owner(number: usize) -> Owner {
+/// A process that does not exist, so that its claims count as dead.
+fn process(number: usize) -> Owner {
     let host = host_name();
-    Owner::new(&format!("{MOVER}ada:{host}:{}:c0ffee0{number}", i32::MAX)).unwrap()
+    Owner::new(&format!("ada:{host}:{}:c0ffee0{number}", i32::MAX)).unwrap()
+}
+
+fn owner(number: usize) -> Owner {
+    Owner::new(&format!("{MOVER}{}", process(number))).unwrap()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,7 +62,7 @@ async fn act(world: Arc<MoveWorld>, role: Role, number: usize) {
     match role {
         Role::Mover { from, to } => {
             let route = route(board(from), board(to));
-            let mover = Mover::new(&route, owner(number), Duration::from_secs(600));
+            let mover = Mover::new(&route, &process(number), Duration::from_secs(600)).unwrap();
             let loader = Loader::new(&*route.to, false).await.unwrap();
             let listed = route
                 .from
