@@ -29,7 +29,6 @@ pub(super) struct FixStep {
     /// Whether the operator agreed to this step at a question.
     #[serde(skip)]
     pub(super) was_asked: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) message: Option<Value>,
 }
 
