@@ -72,12 +72,6 @@ impl AsRef<Config> for Context {
     }
 }
 
-impl AsMut<Output> for Context {
-    fn as_mut(&mut self) -> &mut Output {
-        &mut self.out
-    }
-}
-
 impl Context {
     pub(crate) fn new(
         flags: Flags,

@@ -176,15 +176,14 @@ impl Output {
         self.unless_outlived(result)
     }
 
-    /// Performs work whose reports are not printed; returns the report if there was exactly one.
-    pub(crate) async fn withhold<C: AsMut<Self>, T>(
-        context: &mut C,
-        work: impl AsyncFnOnce(&mut C) -> T,
-    ) -> (T, Option<Value>) {
-        context.as_mut().withheld = Some(WithheldReports::default());
-        let done = work(context).await;
-        let withheld = context.as_mut().withheld.take();
-        (done, withheld.and_then(|it| it.only))
+    /// Prints no report until [`take_withheld`](Self::take_withheld).
+    pub(crate) fn withhold(&mut self) {
+        self.withheld = Some(WithheldReports::default());
+    }
+
+    /// Ends [`withhold`](Self::withhold); returns the report if there was exactly one.
+    pub(crate) fn take_withheld(&mut self) -> Option<Value> {
+        self.withheld.take()?.only
     }
 
     pub(crate) fn say(&mut self, report: &impl Report) -> anyhow::Result<()> {

@@ -17,7 +17,7 @@ use crate::{
     },
     context::{Consent, Context},
     exit::CommandError,
-    output::{Format, Output, Text},
+    output::{Format, Text},
     problem::{Problem, Repair, Risk},
 };
 
@@ -160,9 +160,9 @@ async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep) -> bo
     let done = match ctx.out.format() {
         // The one document may hold a report, but not one for each of many jobs.
         Format::Json => {
-            let work = async |ctx: &mut Context| run(ctx, args, step, false).await;
-            let (done, report) = Output::withhold(ctx, work).await;
-            step.message = report;
+            ctx.out.withhold();
+            let done = run(ctx, args, step, false).await;
+            step.message = ctx.out.take_withheld();
             done
         }
         _ => run(ctx, args, step, false).await,
