@@ -3,9 +3,16 @@
 use super::{BoardError, chain};
 use crate::problem::Problem;
 
+/// What the user wants to do with the board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Change,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    Connection,
+    Connection(Access),
     Server,
     Keys { highest: Option<i64> },
 }

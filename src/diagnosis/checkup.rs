@@ -17,7 +17,7 @@ use super::{Snapshot, Survey, octavia, problems::of_moves, survey::WHOLE};
 use crate::{
     board::{
         Board, BoardError, Health,
-        examine::{Examined, Part},
+        examine::{Access, Examined, Part},
     },
     config::{Config, Expiry},
     exit::{Trying, chain},
@@ -148,8 +148,12 @@ async fn look(
         true => Some(within(most, board.examine(part)).await),
         false => None,
     };
+    let access = match config.read_only.value {
+        true => Access::Read,
+        false => Access::Change,
+    };
     let (connection, server, survey) = tokio::join!(
-        part(Group::Connection, Part::Connection, USUAL),
+        part(Group::Connection, Part::Connection(access), USUAL),
         part(Group::Server, Part::Server, USUAL),
         jobs,
     );

@@ -6,7 +6,7 @@ use super::{
     *,
 };
 use crate::{
-    board::{BoardError, EventKind, Part},
+    board::{BoardError, EventKind, Part, examine::Access},
     job::{Claim, Edit, ExpectedState, JobChange, Malformed, MoveRecord, Pause, Purge, Revision},
 };
 
@@ -216,7 +216,8 @@ async fn look_everywhere(board: &Subject) {
     board.conductors().await.unwrap();
     board.health().await.unwrap();
     let highest = Some(1);
-    for part in [Part::Connection, Part::Server, Part::Keys { highest }] {
+    let connection = Part::Connection(Access::Change);
+    for part in [connection, Part::Server, Part::Keys { highest }] {
         board.examine(part).await.unwrap();
     }
     board.check_history().await.unwrap();

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     board::{
         BoardError, Result,
-        examine::{Examined, Part},
+        examine::{Access, Examined, Part},
     },
     problem::{Code, Fix, Problem},
     suggest::Suggestion,
@@ -43,7 +43,7 @@ impl Embedded {
         let mut seen = Examined::default();
         match part {
             _ if !self.file.options.path.exists() => {}
-            Part::Connection => self.rights(&mut seen)?,
+            Part::Connection(access) => self.rights(access, &mut seen)?,
             Part::Server => {
                 let directory = directory_of(&self.file.options.path);
                 self.others(directory, &mut seen);
@@ -60,8 +60,9 @@ impl Embedded {
         self.file.options.path.to_string_lossy()
     }
 
-    fn rights(&self, seen: &mut Examined) -> Result<()> {
+    fn rights(&self, access: Access, seen: &mut Examined) -> Result<()> {
         match self.file.is_writable() {
+            Err(BoardError::Denied { .. }) if access == Access::Read => Ok(()),
             Err(BoardError::Denied { .. }) => {
                 let summary = "the board file is not writable";
                 let remedy = Fix::elsewhere(Suggestion::of("ls -l").with([self.path()]));

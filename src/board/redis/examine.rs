@@ -41,10 +41,10 @@ impl Redis {
     pub(super) async fn examine_part(&self, part: Part) -> Result<Examined> {
         let mut seen = Examined::default();
         match part {
-            Part::Connection => {
+            Part::Connection(access) => {
                 self.client.look_at_certificate(&mut seen).await;
                 self.sentinels(&mut seen).await;
-                self.rights(&mut seen).await?;
+                self.rights(access, &mut seen).await?;
             }
             Part::Server => self.server(&mut seen).await?,
             Part::Keys { highest } => self.keys(highest, &mut seen).await?,

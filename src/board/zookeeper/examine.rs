@@ -10,7 +10,7 @@ use super::{
 use crate::{
     board::{
         BoardError, Result,
-        examine::{Examined, Part},
+        examine::{Access, Examined, Part},
     },
     problem::{Code, Fix, Problem},
     suggest::Suggestion,
@@ -36,14 +36,14 @@ impl BoardSession<'_> {
     pub(super) async fn examine_part(&self, part: Part) -> Result<Examined> {
         let mut seen = Examined::default();
         match part {
-            Part::Connection => {
+            Part::Connection(access) => {
                 for problem in self.client.problems().await {
                     let summary = format!("a server of the board is unreachable: {problem}");
                     let remedy = Fix::elsewhere(Suggestion::of("systemctl restart zookeeper"));
                     seen.add(Problem::new(Code::ServerAway, summary).fixed_by(remedy));
                 }
                 self.client.look_at_certificates(&mut seen).await;
-                self.rights(&mut seen).await;
+                self.rights(access, &mut seen).await;
             }
             Part::Server => seen.unseen(
                 "the settings of the servers, which ZooKeeper does not report",
@@ -68,7 +68,7 @@ impl BoardSession<'_> {
         None
     }
 
-    async fn rights(&self, seen: &mut Examined) {
+    async fn rights(&self, access: Access, seen: &mut Examined) {
         let Some(acls) = self.acls(seen).await else {
             return;
         };
@@ -89,7 +89,8 @@ impl BoardSession<'_> {
         let ours = acls.iter().filter(|acl| is_ours(acl.scheme(), acl.id()));
         let granted = ours.fold(Permission::NONE, |all, acl| all | acl.permission());
         let lacking = RIGHTS.iter().filter(|(right, ..)| !granted.has(*right));
-        let lacking: Vec<_> = lacking.collect();
+        let is_needed = |right| access == Access::Change || right == Permission::READ;
+        let lacking: Vec<_> = lacking.filter(|it| is_needed(it.0)).collect();
         if !lacking.is_empty() {
             let names: Vec<_> = lacking.iter().map(|(_, name, _)| *name).collect();
             let summary = format!("missing rights at {path}: {}", names.join(", "));

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     board::{
         BoardError,
-        examine::{Examined, Part},
+        examine::{Access, Examined, Part},
         scratch::Testable,
     },
     exit::chain,
@@ -30,7 +30,7 @@ pub(super) async fn settings(board: &dyn Testable, end: Instant, findings: &mut 
             "the server settings keep acknowledged data",
         ),
         (
-            Part::Connection,
+            Part::Connection(Access::Change),
             Promise::Rights,
             "the user has all permissions that a board needs",
         ),

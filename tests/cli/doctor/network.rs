@@ -309,6 +309,34 @@ fn unsettled_job_is_reported() {
 }
 
 #[test]
+fn refused_login_is_no_missing_right() {
+    need!(stage = Stage::redis());
+    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    server.run(&[
+        "ACL", "SETUSER", "jobs", "on", ">right", "~*", "&*", "+@all",
+    ]);
+    let logins = [
+        ("jobs", Some("wrong")),
+        ("nobody", Some("right")),
+        ("jobs", None),
+    ];
+    for (user, password) in logins {
+        let board = format!("redis://{user}@{}/0", server.host());
+        let run = |command: &str| {
+            let call = env.jobboard(&[command, "--board", &board]);
+            let variable = password.map(|it| ("JOBBOARD_PASSWORD", it));
+            variable
+                .into_iter()
+                .fold(call, |it, (name, value)| it.env(name, value))
+                .run()
+        };
+        let (list, doctor) = (run("list"), run("doctor"));
+        assert_eq!((list.code, doctor.code), (5, 5), "{doctor}");
+        assert_eq!(doctor.stdout, "", "{doctor}");
+    }
+}
+
+#[test]
 fn missing_zookeeper_rights_are_reported() {
     need!(stage = Stage::zookeeper());
     let (env, server) = (&stage.env, stage.zookeeper_board().unwrap());
@@ -320,6 +348,9 @@ fn missing_zookeeper_rights_are_reported() {
         server.path()
     );
     ZooKeeper::cli(&words);
+    let read_only = env.run("doctor --json --only missing-rights --read-only");
+    let read_only: Value = serde_json::from_str(&read_only.stdout).unwrap();
+    assert_eq!(read_only["problems"], json!([]), "{read_only}");
     let found = finds(env, "missing-rights");
     assert_eq!(found["evidence"].as_array().unwrap().len(), 2, "{found}");
     let words = command(&found);

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs};
 use super::*;
 use crate::{
     board::{
-        examine::Part,
+        examine::{Access, Part},
         own_entry::ConductorEntry,
         redis::{registry::RedisEntry, testing::redis_url},
     },
@@ -446,7 +446,10 @@ async fn examination_reports_each_kind_of_key_that_the_user_may_not_use() {
         let keys = keys.iter().map(String::as_str);
         let rights: Vec<_> = ["allchannels", "+@all"].into_iter().chain(keys).collect();
         let_in(&server, &rights);
-        let examined = board.examine(Part::Connection).await.unwrap();
+        let examined = board
+            .examine(Part::Connection(Access::Change))
+            .await
+            .unwrap();
         let mut problems = examined.problems.iter();
         let problem = problems.find(|it| it.code == Code::RightsMissing);
         assert_eq!(problem.is_some(), denied.is_some(), "{denied:?}");
