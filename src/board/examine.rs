@@ -14,7 +14,13 @@ pub(crate) enum Access {
 pub(crate) enum Part {
     Connection(Access),
     Server,
-    Keys { highest: Option<i64> },
+    /// The types and counters of the board's own keys, in one exchange. `highest` is the highest number of a job; the
+    /// counter only grows, so read it after the jobs.
+    Keys {
+        highest: Option<i64>,
+    },
+    /// Keys that belong to no job, and unreadable registrations: reads the names of all keys.
+    Strays,
 }
 
 #[derive(Debug, Default)]

@@ -13,10 +13,7 @@ use self::{
     metric::{BoardMeasures, Metric},
     verdict::{CheckFinding, CheckVerdict, Threshold, Thresholds},
 };
-use super::parts::{
-    problems::scope,
-    words::{Words, of_fields},
-};
+use super::parts::words::{Words, of_fields};
 use crate::{
     board::{
         Board, Health,
@@ -28,7 +25,7 @@ use crate::{
     duration,
     exit::{CommandError, PluginState},
     job::{Entry, Location},
-    problem::{Code, Group, Problem},
+    problem::{Code, CodeCount, Problem, sort},
     suggest::Suggestion,
 };
 
@@ -40,9 +37,9 @@ use crate::{
 /// A range is `[@]START:END`. A value outside the range raises the alert; with @, a value inside it. `10` means
 /// 0:10, `10:` has no upper limit, `~:10` has no lower limit. Times (oldest_unclaimed, longest_claim, rtt)
 /// accept durations: `5m:15m`. Without ranges, the check warns about unreadable records, dead owners, claims
-/// that are not renewed, exhausted retries, failed jobs in the trash, every other problem that `doctor` finds on the
-/// board or with the server, and a board that has never held a job. On an Octavia board, a job that blocks all posters
-/// is always critical.
+/// that are not renewed, exhausted retries, failed jobs in the trash, every other problem that `doctor` finds with the
+/// jobs, conductors, pauses, moves and counters of the board or with the server, and a board that has never held a job.
+/// `doctor` alone searches for stray keys. On an Octavia board, a job that blocks all posters is always critical.
 ///
 /// A problem metric, such as owner_dead, counts the same jobs as `doctor`. Common metrics are always printed, the
 /// others only if a range names them. Counting `failed` requires reading the trash. Measuring claim_not_renewed takes
@@ -150,9 +147,9 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
         // The search for damage reads the whole file.
         false => Vec::new(),
     };
-    let of_jobs = survey.problems().into_iter();
-    let of_jobs = of_jobs.filter(|it| it.code.group() == Group::Jobs);
-    let problems = of_jobs.chain(server).collect();
+    let mut problems = survey.problems();
+    problems.extend(server);
+    sort(&mut problems);
     let measured = BoardMeasures {
         trashed,
         conductors: (survey.snapshot.sees_conductors)
@@ -189,32 +186,36 @@ fn judge(
     // Neither a metric nor a range covers these.
     let has_metric = |it: &Problem| {
         let mut shown = thresholds.shown();
-        shown.any(|metric| metric.code() == Some(it.code))
+        it.jobs > 0 && shown.any(|metric| metric.code() == Some(it.code))
     };
-    let problems = problems
-        .into_iter()
+    let others = problems
+        .iter()
         .filter(|it| it.is_wrong() && !has_metric(it));
-    let finding = |state, summary, look| CheckFinding {
+    let others: Vec<_> = others.collect();
+    let finding = |state, count, summary, look| CheckFinding {
+        count,
         summary,
         state,
         command: command((look, false)),
     };
     let mut findings = Vec::new();
-    for it in problems {
-        let state = match it.code {
+    for of in CodeCount::of(others.iter().copied()) {
+        let state = match of.code {
             Code::BlocksPosters => PluginState::Critical,
             _ if !is_usual => continue,
             _ => PluginState::Warning,
         };
-        let look = Suggestion::of("doctor --only").with([it.code.name()]);
-        findings.push(finding(state, scope(&it), look));
+        let look = Suggestion::of("doctor --only").with([of.code.name()]);
+        let first = others.iter().find(|it| it.code == of.code);
+        let summary = first.map(|it| it.summary.clone()).unwrap_or_default();
+        findings.push(finding(state, Some(of), summary, look));
     }
     let unused = "no job was ever posted on this board".to_owned();
     let unseen = measured.unseen.iter();
     let unseen = unseen.map(|what| format!("cannot read {what}"));
     let unused = (!health.is_used).then_some(unused).into_iter();
     let others = unused.chain(unseen).filter(|_| is_usual);
-    let warning = |what| finding(PluginState::Warning, what, Suggestion::of("ping"));
+    let warning = |what| finding(PluginState::Warning, None, what, Suggestion::of("ping"));
     findings.extend(others.map(warning));
     CheckVerdict::new(board, measured, &thresholds, findings, command)
 }

@@ -103,9 +103,10 @@ fn checks() -> impl Iterator<Item = Code> {
 }
 
 impl DoctorArgs {
-    pub(super) fn of_jobs() -> Self {
+    pub(super) fn of_board() -> Self {
+        let groups = [Group::Jobs, Group::Conductors, Group::Keys];
         Self {
-            only: vec![ChosenCheck::Group(Group::Jobs)],
+            only: groups.map(ChosenCheck::Group).into(),
             ..Self::default()
         }
     }

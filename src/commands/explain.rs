@@ -32,7 +32,8 @@ const MOST_FACTS: usize = 5;
 /// Explain a job's state and suggest the command that helps
 ///
 /// The verdict is based on the conductors' own rules and published settings. If a claim does not seem to be
-/// renewed, the command checks a second time. Without JOB, lists the problems of all jobs, as `jobboard doctor --only jobs` does.
+/// renewed, the command checks a second time. Without JOB, lists the problems that keep jobs from running,
+/// as `jobboard doctor --only jobs,conductors,keys` does.
 /// Nothing is changed. `jobboard help troubleshooting` explains each verdict.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct ExplainArgs {
@@ -57,7 +58,7 @@ pub(super) async fn jobs(ctx: &mut Context, jobs: Vec<String>) -> anyhow::Result
 
 pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<()> {
     if args.jobs.is_empty() && !args.about.is_given() {
-        return doctor::run(ctx, DoctorArgs::of_jobs()).await;
+        return doctor::run(ctx, DoctorArgs::of_board()).await;
     }
     let board = ctx.board()?;
     let scope = Scope::everywhere("explain");

@@ -13,7 +13,7 @@ use chrono::{SubsecRound, Utc};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use tokio::time;
 
-use super::{Snapshot, Survey, octavia, problems::of_moves, survey::WHOLE};
+use super::{Snapshot, Survey, octavia, survey::WHOLE};
 use crate::{
     board::{
         Board, BoardError, Health,
@@ -21,7 +21,7 @@ use crate::{
     },
     config::{Config, Expiry},
     exit::{Trying, chain},
-    problem::{Code, Fix, Group, Problem},
+    problem::{Code, Fix, Group, Problem, sort},
     suggest::Suggestion,
 };
 
@@ -93,7 +93,7 @@ pub(crate) async fn examine(
         checkup.add(group, what, seen);
     }
     match survey {
-        Some(Ok(survey)) => checkup.surveyed(board, survey).await,
+        Some(Ok(survey)) => checkup.surveyed(survey),
         Some(Err(error)) => {
             let wanted = OF_JOBS.into_iter().filter(|group| groups.contains(group));
             let gaps = wanted.map(|group| (group, format!("jobs: {}", chain(&error))));
@@ -113,7 +113,7 @@ pub(crate) async fn examine(
     }
     let problems = &mut checkup.problems;
     problems.retain(|it| groups.contains(&it.code.group()));
-    problems.sort_by_key(|it| std::cmp::Reverse(it.severity));
+    sort(problems);
     Ok(checkup)
 }
 
@@ -157,12 +157,18 @@ async fn look(
         part(Group::Server, Part::Server, USUAL),
         jobs,
     );
-    let highest = survey.as_ref().and_then(|it| it.as_ref().ok()?.highest);
-    let keys = part(Group::Keys, Part::Keys { highest }, WHOLE).await;
+    // A survey has examined the keys.
+    let is_surveyed = survey.as_ref().is_some_and(Result::is_ok);
+    let keys = match is_surveyed {
+        true => None,
+        false => part(Group::Keys, Part::Keys { highest: None }, USUAL).await,
+    };
+    let strays = part(Group::Keys, Part::Strays, WHOLE).await;
     let parts = [
         (Group::Connection, "rights", connection),
         (Group::Server, "configuration", server),
         (Group::Keys, "keys", keys),
+        (Group::Keys, "keys", strays),
     ];
     let parts = parts.into_iter();
     let parts = parts.filter_map(|(group, what, it)| Some((group, what, it?)));
@@ -187,14 +193,11 @@ fn trying(verb: &'static str, board: &dyn Board) -> Trying {
 }
 
 impl Checkup {
-    async fn surveyed(&mut self, board: &dyn Board, survey: Survey) {
+    fn surveyed(&mut self, survey: Survey) {
         self.problems.extend(survey.problems());
-        self.problems.extend(survey.of_conductors());
-        self.problems.extend(survey.snapshot.of_pauses());
-        match within(USUAL, board.moves()).await {
-            Ok(moves) => self.problems.extend(of_moves(&moves)),
-            Err(why) => self.unseen.push((Group::Jobs, format!("moves: {why}"))),
-        }
+        let gaps = survey.snapshot.unseen_keys.iter();
+        self.unseen
+            .extend(gaps.map(|what| (Group::Keys, what.clone())));
         let by_siblings = self.health.as_ref().map_or(0, |it| it.trashed_by_siblings);
         if by_siblings > 0 {
             let mut problem = Problem::new(Code::SharedTrash, "jobs of other boards in the trash");

@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 
 use super::{
     Cause, CauseSubject, ProblemSelector, Snapshot, Survey,
@@ -17,8 +17,8 @@ use super::{
 use crate::{
     duration,
     glob::literal,
-    job::{Conductor, MoveRecord, Stage},
-    problem::{Code, Fix, Problem, Severity},
+    job::{Conductor, Stage},
+    problem::{Code, Fix, Problem, Severity, sort},
     suggest::Suggestion,
 };
 
@@ -58,7 +58,18 @@ impl Cause {
 }
 
 impl Survey {
+    /// Returns the problems of the jobs, conductors, pauses, moves and keys, for every command that lists or counts them.
     pub(crate) fn problems(&self) -> Vec<Problem> {
+        let mut problems = self.of_jobs();
+        problems.extend(self.of_conductors());
+        problems.extend(self.snapshot.of_pauses());
+        problems.extend(self.snapshot.of_moves());
+        problems.extend(self.snapshot.keys.iter().cloned());
+        sort(&mut problems);
+        problems
+    }
+
+    fn of_jobs(&self) -> Vec<Problem> {
         let mut by_code: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (cause, cases) in &self.causes {
             if cause.code.is_problem() {
@@ -94,7 +105,6 @@ impl Survey {
                 problems.push(problem);
             }
         }
-        problems.sort_by_key(|it| (Reverse(it.severity), it.since));
         problems
     }
 
@@ -222,7 +232,7 @@ impl Survey {
         }
     }
 
-    pub(crate) fn of_conductors(&self) -> Vec<Problem> {
+    fn of_conductors(&self) -> Vec<Problem> {
         let (now, mut problems) = (self.snapshot.now, Vec::new());
         let mut by_owner = BTreeMap::<_, Vec<&Conductor>>::new();
         for it in self.snapshot.conductors() {
@@ -266,7 +276,7 @@ impl Survey {
         let peer = peer.or_else(|| self.peer.as_ref().map(ToString::to_string));
         if let Some(peer) = peer.filter(|_| self.has_commands) {
             let summary = "some jobs have commands, but another kind of client also claims jobs";
-            let look = Fix::look(Suggestion::of("list --count --by owner"));
+            let look = Fix::look(Suggestion::of("list --filter details.command!=none"));
             let problem = Problem::new(Code::BreaksPeers, summary).seen("peer", peer);
             problems.push(problem.fixed_by(look));
         }
@@ -276,7 +286,7 @@ impl Survey {
 
 impl Snapshot {
     /// Reports the pauses that cannot be read.
-    pub(crate) fn of_pauses(&self) -> Option<Problem> {
+    fn of_pauses(&self) -> Option<Problem> {
         let names = &self.unreadable_pauses;
         let resume = Suggestion::of("resume").operand(names.first()?);
         let fix = Fix::look(resume).because("remove the pause, and pause the jobs again");
@@ -288,28 +298,29 @@ impl Snapshot {
         let named = names.iter().take(NAMED);
         Some(named.fold(problem, |problem, it| problem.seen("pause", it)))
     }
-}
 
-pub(crate) fn of_moves(records: &[MoveRecord]) -> Vec<Problem> {
-    let mut targets = BTreeSet::new();
-    for record in records {
-        if let Stage::Begun { to, on } = &record.stage
-            && is_move_over(&record.owner, Some(*on), Utc::now())
-        {
-            targets.insert(to);
+    /// Reports the moves to other boards that were interrupted.
+    fn of_moves(&self) -> Vec<Problem> {
+        let mut targets = BTreeSet::new();
+        for record in &self.moves {
+            if let Stage::Begun { to, on } = &record.stage
+                && is_move_over(&record.owner, Some(*on), self.now)
+            {
+                targets.insert(to);
+            }
         }
+        let count = targets.len();
+        if count > APART {
+            let first: Vec<_> = targets.iter().take(NAMED).map(|it| it.as_str()).collect();
+            let (first, more) = (first.join(", "), count - NAMED);
+            let summary = format!("moves to {first} and {more} more boards were interrupted");
+            let advice = "`jobboard copy --resume --to BOARD` finishes the moves to one board";
+            return vec![Problem::new(Code::UnfinishedMove, summary).fixed_by(Fix::advice(advice))];
+        }
+        let problem = |to: &String| {
+            let summary = format!("a move to {to} was interrupted");
+            Problem::new(Code::UnfinishedMove, summary).fixed_by(finish_move("--to", to))
+        };
+        targets.into_iter().map(problem).collect()
     }
-    let count = targets.len();
-    if count > APART {
-        let first: Vec<_> = targets.iter().take(NAMED).map(|it| it.as_str()).collect();
-        let (first, more) = (first.join(", "), count - NAMED);
-        let summary = format!("moves to {first} and {more} more boards were interrupted");
-        let advice = "`jobboard copy --resume --to BOARD` finishes the moves to one board";
-        return vec![Problem::new(Code::UnfinishedMove, summary).fixed_by(Fix::advice(advice))];
-    }
-    let problem = |to: &String| {
-        let summary = format!("a move to {to} was interrupted");
-        Problem::new(Code::UnfinishedMove, summary).fixed_by(finish_move("--to", to))
-    };
-    targets.into_iter().map(problem).collect()
 }

@@ -10,9 +10,10 @@ use super::{
     runner::{Runner, loads, runners},
 };
 use crate::{
-    board::{Board, BoardError, Capabilities, PeerTraits, chain},
+    board::{Board, BoardError, Capabilities, PeerTraits, chain, examine::Part},
     config::Expiry,
-    job::{ClaimEnd, Conductor, Course, Holding, Owner, Pauses},
+    job::{ClaimEnd, Conductor, Course, Holding, MoveRecord, Owner, Pauses},
+    problem::Problem,
 };
 
 const MOST_OWNERS: usize = 10_000;
@@ -25,6 +26,10 @@ pub(crate) struct Snapshot {
     pub(crate) pauses: Pauses,
     /// The names of pauses that cannot be read.
     pub(super) unreadable_pauses: Vec<String>,
+    pub(super) moves: Vec<MoveRecord>,
+    /// Problems of the board's own keys, and the reasons why some were not examined.
+    pub(super) keys: Vec<Problem>,
+    pub(super) unseen_keys: Vec<String>,
     /// `None` on boards other than Octavia's.
     pub(super) octavia_expiry: Option<Expiry>,
     /// The order in which other programs claim jobs, on a board that has such peers.
@@ -52,9 +57,16 @@ pub(crate) fn seen<T>(
     what: &str,
     part: Result<T, BoardError>,
 ) -> Result<Option<T>, BoardError> {
-    let (part, problem) = apart(part)?;
+    Ok(known(unseen, what, apart(part)?))
+}
+
+fn known<T>(
+    unseen: &mut Vec<String>,
+    what: &str,
+    (part, problem): (Option<T>, Option<String>),
+) -> Option<T> {
     unseen.extend(problem.map(|problem| format!("{what}: {problem}")));
-    Ok(part)
+    part
 }
 
 impl Snapshot {
@@ -64,8 +76,15 @@ impl Snapshot {
         now: DateTime<Utc>,
     ) -> Result<Self, BoardError> {
         let mut unseen = Vec::new();
-        let pauses = seen(&mut unseen, "the pauses", board.pauses().await)?;
-        let conductors = seen(&mut unseen, "the conductors", board.conductors().await)?;
+        // Together, these take as long as one of them.
+        let (pauses, conductors, moves) = tokio::try_join!(
+            async { apart(board.pauses().await) },
+            async { apart(board.conductors().await) },
+            async { apart(board.moves().await) },
+        )?;
+        let pauses = known(&mut unseen, "the pauses", pauses);
+        let conductors = known(&mut unseen, "the conductors", conductors);
+        let moves = known(&mut unseen, "the moves", moves);
         let pauses = pauses.unwrap_or_default();
         let unreadable = pauses.iter().filter(|it| it.is_unreadable);
         Ok(Self {
@@ -73,9 +92,27 @@ impl Snapshot {
             unseen,
             unreadable_pauses: unreadable.map(|it| it.names.clone()).collect(),
             pauses: Pauses::new(pauses, now),
+            moves: moves.unwrap_or_default(),
             runners: runners(conductors.unwrap_or_default()).into(),
             ..Self::new(board.capabilities(), octavia_expiry, now)
         })
+    }
+
+    /// Examines the board's own keys. Only `doctor` lists the parts that it may not see.
+    pub(crate) async fn examine_keys(
+        &mut self,
+        board: &dyn Board,
+        highest: Option<i64>,
+    ) -> Result<(), BoardError> {
+        match board.examine(Part::Keys { highest }).await {
+            Ok(examined) => {
+                self.unseen_keys = examined.gaps().collect();
+                self.keys = examined.problems;
+            }
+            Err(error) if error.is_retryable() => return Err(error),
+            Err(error) => self.unseen_keys.push(format!("keys: {}", chain(&error))),
+        }
+        Ok(())
     }
 
     /// Knows the kind of the board only.
@@ -119,6 +156,9 @@ impl Snapshot {
             runners: Arc::clone(&self.runners),
             pauses: self.pauses.clone(),
             unreadable_pauses: self.unreadable_pauses.clone(),
+            moves: self.moves.clone(),
+            keys: self.keys.clone(),
+            unseen_keys: self.unseen_keys.clone(),
             unseen: self.unseen.clone(),
             holders: Mutex::default(),
             ..*self

@@ -190,13 +190,15 @@ impl Surveyor {
         Ok(())
     }
 
-    /// Looks again at the claims that may not be renewed, and finishes the counts.
+    /// Looks again at the claims that may not be renewed, examines the keys, and finishes the counts.
     pub(crate) async fn finish(mut self, board: &dyn Board) -> Result<Survey, BoardError> {
         let recheck = std::mem::take(&mut self.recheck);
         for entry in recheck.not_renewed(board, RECHECK_TIMEOUT).await? {
             let cause = Cause::not_renewed(&entry);
             self.survey.note(&cause, &entry);
         }
+        let highest = self.survey.highest;
+        self.survey.snapshot.examine_keys(board, highest).await?;
         Ok(self.counted())
     }
 

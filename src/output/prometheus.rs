@@ -20,6 +20,7 @@ jobboard_jobs_older_than gauge Claimable jobs older than the given number of sec
 jobboard_oldest_unclaimed_seconds gauge Age of the oldest unclaimed job; 0 without one.
 jobboard_longest_claim_seconds gauge Age of the oldest claim; 0 without one.
 jobboard_jobs_with_problem gauge Jobs on the board with this problem, as `jobboard doctor` names it.
+jobboard_problems gauge Problems by code, as `jobboard doctor` lists them, also those that are about no job.
 jobboard_conductors_seen gauge 1 if the registry of conductors could be read, otherwise 0; the metrics of \
     conductors are then missing.
 jobboard_conductors gauge Registered conductors by state: alive or silent.

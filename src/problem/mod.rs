@@ -2,6 +2,8 @@
 
 mod codes;
 
+use std::{cmp::Reverse, collections::BTreeMap};
+
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
@@ -199,4 +201,43 @@ impl Problem {
     pub(crate) fn is_wrong(&self) -> bool {
         self.severity > Severity::Note
     }
+}
+
+/// The problems of one code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct CodeCount {
+    pub(crate) code: Code,
+    /// The worst of them.
+    pub(crate) severity: Severity,
+    pub(crate) problems: u64,
+    pub(crate) jobs: u64,
+}
+
+impl CodeCount {
+    /// Counts the problems by code, in the order in which all commands list them.
+    pub(crate) fn of<'a>(problems: impl IntoIterator<Item = &'a Problem>) -> Vec<Self> {
+        let mut counts = BTreeMap::new();
+        for it in problems {
+            let count = counts.entry(it.code).or_insert(Self {
+                code: it.code,
+                severity: it.severity,
+                problems: 0,
+                jobs: 0,
+            });
+            count.severity = count.severity.max(it.severity);
+            count.problems += 1;
+            count.jobs += it.jobs;
+        }
+        let mut counts: Vec<_> = counts.into_values().collect();
+        counts.sort_by_key(|it| (Reverse(it.severity), Reverse(it.jobs), it.code.name()));
+        counts
+    }
+}
+
+/// Sorts problems as all commands list them: by severity, then the codes with the most jobs, then by code. Problems of one
+/// code keep their order.
+pub(crate) fn sort(problems: &mut [Problem]) {
+    let counts = CodeCount::of(&*problems);
+    let place = |code: Code| counts.iter().position(|it| it.code == code);
+    problems.sort_by_key(|it| (Reverse(it.severity), place(it.code)));
 }

@@ -178,7 +178,12 @@ fn each_code_about_jobs_is_a_metric() {
     assert_eq!(metric(&checked_values(&env, &filter), "failed").0, 0);
     let run = check(&env, &[]);
     assert_eq!(run.code, 1, "{run}");
-    let line = "invalid-command: 1 job, ";
+    assert!(
+        run.stdout
+            .starts_with("WARNING - failed 1, invalid-command 1 | "),
+        "{run}"
+    );
+    let line = "\nWARNING: invalid-command is 1: give ";
     assert!(run.stdout.contains(line), "{run}");
 }
 

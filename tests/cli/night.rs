@@ -205,7 +205,12 @@ fn views_agree(env: &Env) {
     let figures = |report: &Value| -> BTreeMap<String, u64> {
         serde_json::from_value(report["jobs_with_problem"].clone()).unwrap()
     };
-    assert_eq!(figures(&json(&["status"])), doctor);
+    let status = json(&["status"]);
+    assert_eq!(figures(&status), doctor);
+    assert_eq!(
+        by_code(&status),
+        same_codes(&json(&["doctor", "--only", "jobs,conductors,keys"]))
+    );
     assert_eq!(figures(&report), doctor);
     let metrics = run(env, &["metrics"]);
     let check = json(&["check"]);
@@ -225,6 +230,10 @@ fn views_agree(env: &Env) {
             "{code}: {check}"
         );
     }
+    dash_agrees(env, doctor);
+}
+
+fn dash_agrees(env: &Env, doctor: BTreeMap<String, u64>) {
     let dash = env.run("dash --once --view problems");
     for (code, count) in doctor {
         // A mark, the code, and the number of jobs.
@@ -238,6 +247,74 @@ fn views_agree(env: &Env) {
             .sum::<u64>();
         assert_eq!(jobs, count, "{code}: {dash}");
     }
+}
+
+type CodeCounts = Vec<(String, u64, u64)>;
+
+/// Returns the codes that `status` lists, each with the numbers of its problems and jobs.
+fn by_code(status: &Value) -> CodeCounts {
+    serde_json::from_value::<Vec<Value>>(status["problems"].clone())
+        .unwrap()
+        .iter()
+        .map(|it| {
+            let number = |name: &str| it[name].as_u64().unwrap();
+            let code = it["code"].as_str().unwrap().to_owned();
+            (code, number("problems"), number("jobs"))
+        })
+        .collect()
+}
+
+/// Counts the problems of `doctor` in the order of its codes.
+fn same_codes(report: &Value) -> CodeCounts {
+    let mut counts: CodeCounts = Vec::new();
+    for it in report["problems"].as_array().unwrap() {
+        let (code, jobs) = (it["code"].as_str().unwrap(), it["jobs"].as_u64().unwrap());
+        match counts.iter_mut().find(|(known, ..)| known == code) {
+            Some((_, problems, sum)) => (*problems, *sum) = (*problems + 1, *sum + jobs),
+            None => counts.push((code.to_owned(), 1, jobs)),
+        }
+    }
+    counts
+}
+
+#[test]
+fn views_agree_on_problems_without_a_job() {
+    need!(stage = Stage::redis());
+    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    let flow = env.post("flow");
+    stage.post("command", "true");
+    let owned = format!("taskflow:{flow}.owned");
+    server.run(&["SET", &owned, "octavia-7", "PX", "600000"]);
+    server.run(&["HSET", "taskflow:paused", "x*", "garbage"]);
+    server.run(&["SET", "taskflow:fence", "x"]);
+    let mover = format!("move:{}", dead("ada"));
+    let begun = "2026-01-01T00:00:00Z redis://127.0.0.1:1/0?namespace=b";
+    server.run(&["HSET", "taskflow:moves", &mover, begun]);
+    views_agree(env);
+    let expected = [
+        "wrong-type",
+        "breaks-peers",
+        "unfinished-move",
+        "unreadable-entry",
+    ];
+    let status = env.json("status --json");
+    let codes = by_code(&status).into_iter().map(|(code, ..)| code);
+    let codes: Vec<_> = codes.filter(|it| it != "no-conductor").collect();
+    assert_eq!(codes, expected);
+    let (metrics, check) = (run(env, &["metrics"]), env.run("check"));
+    let dash = env.run("dash --once --view problems");
+    for code in expected {
+        let is_it = |it: &str| it.starts_with("jobboard_problems{") && it.contains(code);
+        assert!(
+            metrics.lines().any(|it| is_it(it) && it.ends_with(" 1")),
+            "{metrics}"
+        );
+        assert!(check.stdout.contains(&format!("{code} 1")), "{check}");
+        assert!(dash.stdout.contains(code), "{dash}");
+    }
+    assert_eq!(check.code, 1, "{check}");
+    let listed = env.run("list -o jsonl --filter details.command!=none");
+    assert_eq!(listed.succeeded().lines().count(), 1, "{listed}");
 }
 
 fn next(seed: &mut u64, most: usize) -> usize {

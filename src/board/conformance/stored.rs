@@ -216,8 +216,8 @@ async fn look_everywhere(board: &Subject) {
     board.conductors().await.unwrap();
     board.health().await.unwrap();
     let highest = Some(1);
-    let connection = Part::Connection(Access::Change);
-    for part in [connection, Part::Server, Part::Keys { highest }] {
+    let parts = [Part::Connection(Access::Change), Part::Server, Part::Strays];
+    for part in parts.into_iter().chain([Part::Keys { highest }]) {
         board.examine(part).await.unwrap();
     }
     board.check_history().await.unwrap();

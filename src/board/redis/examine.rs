@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use futures_util::TryStreamExt;
-use redis::{Cmd, Pipeline, Value};
+use redis::{Pipeline, Value};
 
 use super::{
     Redis,
@@ -48,6 +48,7 @@ impl Redis {
             }
             Part::Server => self.server(&mut seen).await?,
             Part::Keys { highest } => self.keys(highest, &mut seen).await?,
+            Part::Strays => self.names(&mut seen).await?,
         }
         Ok(seen)
     }
@@ -180,12 +181,17 @@ impl Redis {
             (keys.moves(), "hash"),
             (keys.history(), "stream"),
         ];
-        let mut types = Pipeline::new();
+        let mut asked = Pipeline::new();
         for (key, _) in &named {
-            types.cmd("TYPE").arg(key);
+            asked.cmd("TYPE").arg(key);
         }
-        let answers = self.client.exchange(READ, &types).await?;
-        let mut is_sound = true;
+        let counters = [keys.fence(), keys.sequence()];
+        for key in &counters {
+            asked.cmd("GET").arg(key);
+        }
+        let mut answers = self.client.exchange(READ, &asked).await?;
+        let values = answers.split_off(named.len());
+        let mut wrong = Vec::new();
         for ((key, wanted), answer) in named.iter().zip(answers) {
             let found = match answer {
                 Ok(found) => text(&found),
@@ -197,46 +203,40 @@ impl Redis {
             };
             let found = found.trim();
             if found != *wanted && found != "none" {
-                is_sound = false;
+                wrong.push(key);
                 let summary = format!("{key} is a {found}, not a {wanted}");
                 seen.add(Problem::new(Code::WrongType, summary).fixed_by(self.aside(key)));
             }
         }
-        if is_sound {
-            self.fence(seen).await?;
-            if let Some(highest) = highest {
-                self.numbers(highest, seen).await?;
+        for (key, value) in counters.iter().zip(values) {
+            match value {
+                _ if wrong.contains(&key) => {}
+                Ok(value) if *key == keys.fence() => self.fence(counter(&value), seen),
+                Ok(value) => self.numbers(counter(&value), highest, seen),
+                Err(error) => {
+                    let why = self.client.refusal(READ, &error, Some(key));
+                    seen.unseen(format!("the counter {key}"), why);
+                }
             }
-            self.names(seen).await?;
         }
         Ok(())
     }
 
-    async fn fence(&self, seen: &mut Examined) -> Result<()> {
+    fn fence(&self, value: Option<i64>, seen: &mut Examined) {
         let key = self.keys.fence();
-        if self.counter(&key).await?.is_none_or(|it| it >= MOST_NUMBER) {
+        if value.is_none_or(|it| it >= MOST_NUMBER) {
             let summary = format!("{key} is not a valid counter, so no job can be claimed");
             // A missing counter restarts at the server's clock, above all earlier fences.
             seen.add(Problem::new(Code::WrongType, summary).fixed_by(self.aside(&key)));
         }
-        Ok(())
-    }
-
-    /// Returns the value of a counter, 0 if it is missing, or `None` if it is no number.
-    async fn counter(&self, key: &str) -> Result<Option<i64>> {
-        let value: Option<Vec<u8>> = self.client.read(&Cmd::get(key)).await?;
-        Ok(value.map_or(Some(0), |value| {
-            std::str::from_utf8(&value).ok()?.parse().ok()
-        }))
     }
 
     fn aside(&self, key: &str) -> Fix {
         self.cli(Suggestion::of("RENAMENX").with([key, &format!("{key}.aside")]))
     }
 
-    async fn numbers(&self, highest: i64, seen: &mut Examined) -> Result<()> {
-        // Read after the jobs: it only grows.
-        let last = self.counter(&self.keys.sequence()).await?;
+    fn numbers(&self, last: Option<i64>, highest: Option<i64>, seen: &mut Examined) {
+        let Some(highest) = highest else { return };
         if last.is_none_or(|last: i64| last < highest) {
             let key = self.keys.sequence();
             let summary = "the sequence counter is behind the numbers of existing jobs";
@@ -250,7 +250,6 @@ impl Redis {
             let last = last.map_or("not a number".to_owned(), |last| last.to_string());
             seen.add(problem.seen("stored", last).seen("highest", highest));
         }
-        Ok(())
     }
 
     async fn names(&self, seen: &mut Examined) -> Result<()> {
@@ -320,6 +319,15 @@ impl Redis {
         Ok(stray
             .map(|((name, _), _)| String::from_utf8_lossy(name).into_owned())
             .collect())
+    }
+}
+
+/// Returns the value of a counter, 0 if it is missing, or `None` if it is no number.
+fn counter(value: &Value) -> Option<i64> {
+    match value {
+        Value::Nil => Some(0),
+        Value::BulkString(digits) => std::str::from_utf8(digits).ok()?.parse().ok(),
+        _ => None,
     }
 }
 

@@ -49,7 +49,8 @@ impl BoardSession<'_> {
                 "the settings of the servers, which ZooKeeper does not report",
                 None,
             ),
-            Part::Keys { .. } => {
+            Part::Keys { .. } => {}
+            Part::Strays => {
                 self.stray_nodes(&mut seen).await?;
                 self.registry_entries(&mut seen).await?;
             }

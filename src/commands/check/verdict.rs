@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     exit::{PluginState, without_bars},
+    problem::{Code, CodeCount},
     suggest::Suggestion,
 };
 
@@ -99,6 +100,10 @@ fn number<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S:
 
 #[derive(Debug, Serialize)]
 pub(super) struct CheckFinding {
+    /// `None` if no code stands for it.
+    #[serde(skip)]
+    pub(super) count: Option<CodeCount>,
+    /// The first cause, if a code stands for it.
     pub(super) summary: String,
     pub(super) state: PluginState,
     pub(super) command: Suggestion,
@@ -172,8 +177,6 @@ impl CheckVerdict {
         let lines = findings.chain(shown.map(|it| (it.state, it.line())));
         let mut lines: Vec<_> = lines.collect();
         lines.sort_by_key(|(state, _)| Reverse(state.severity()));
-        // Several causes of a code have the same command.
-        lines.dedup();
         let lines = lines.into_iter().map(|(_, line)| line);
         let first = format!("{} | {}", without_bars(&first), perfdata.join(" "));
         [first].into_iter().chain(lines).collect()
@@ -197,8 +200,8 @@ fn summary(state: PluginState, metrics: &[MetricValue], findings: &[CheckFinding
     }
     let values = metrics
         .iter()
-        .map(|it| (it.state, format!("{} {}", it.name, it.words)));
-    let findings = findings.iter().map(|it| (it.state, it.summary.clone()));
+        .map(|it| (it.state, format!("{} {}", it.title(), it.words)));
+    let findings = findings.iter().map(|it| (it.state, it.title()));
     let mut wrong: Vec<_> = values.chain(findings).collect();
     wrong.retain(|(state, _)| *state != PluginState::Ok);
     wrong.sort_by_key(|(state, _)| Reverse(state.severity()));
@@ -207,6 +210,12 @@ fn summary(state: PluginState, metrics: &[MetricValue], findings: &[CheckFinding
 }
 
 impl MetricValue {
+    /// Returns the code that `doctor` prints, or else the name of the metric.
+    fn title(&self) -> &'static str {
+        let code = self.name.code();
+        code.map_or(self.name.name(), Code::name)
+    }
+
     fn perfdata(&self) -> Option<String> {
         let (name, unit, value) = (self.name, self.unit, self.value?);
         let [warn, crit] = [&self.warn, &self.crit].map(|it| it.as_deref().unwrap_or_default());
@@ -214,7 +223,7 @@ impl MetricValue {
     }
 
     fn line(&self) -> String {
-        let (state, name, words) = (self.state, self.name, &self.words);
+        let (state, name, words) = (self.state, self.title(), &self.words);
         let outside = self.outside.as_ref();
         let outside = outside.map(|range| match range.strip_prefix('@') {
             Some(range) => format!(", inside {range}"),
@@ -226,9 +235,21 @@ impl MetricValue {
 }
 
 impl CheckFinding {
+    fn title(&self) -> String {
+        match &self.count {
+            Some(of) => format!("{} {}", of.code, of.jobs.max(of.problems)),
+            None => self.summary.clone(),
+        }
+    }
+
     fn line(&self) -> String {
-        // The first line has the cause.
-        let code = self.summary.split(": ").next().unwrap_or_default();
-        format!("{}: {}: {}", self.state, without_bars(code), self.command)
+        let what = match &self.count {
+            Some(of) => {
+                let count = of.jobs.max(of.problems);
+                format!("{} is {count}: {}", of.code, self.summary)
+            }
+            None => self.summary.clone(),
+        };
+        format!("{}: {}: {}", self.state, without_bars(&what), self.command)
     }
 }

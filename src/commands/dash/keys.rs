@@ -9,7 +9,7 @@ use super::act::Operation;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum View {
-    /// The problems that `doctor --only jobs,conductors` lists
+    /// The problems that `doctor --only jobs,conductors,keys` lists
     Problems,
     #[default]
     Jobs,

@@ -64,8 +64,13 @@ impl<'a> Questions<'a> {
     }
 
     async fn surroundings(self) -> DashInput {
-        let snapshot = surroundings(self.ctx, self.board).await;
-        DashInput::Surroundings(snapshot.map_err(|error| chain(error.as_ref())))
+        let snapshot = async {
+            let mut snapshot = surroundings(self.ctx, self.board).await?;
+            // The number of the last job may be out of date, as the events come later.
+            snapshot.examine_keys(self.board, None).await?;
+            anyhow::Ok(snapshot)
+        };
+        DashInput::Surroundings(snapshot.await.map_err(|error| chain(error.as_ref())))
     }
 
     async fn found(self, places: &[RowPlace]) -> Result<Vec<(RowPlace, Option<Entry>)>> {

@@ -98,10 +98,7 @@ impl Summary {
         }
         let survey = all.counted();
         let problems = survey.problems().into_iter();
-        let problems = problems.chain(survey.of_conductors());
-        let problems = problems.chain(survey.snapshot.of_pauses());
-        let mut problems: Vec<_> = problems.map(|it| it.on(program)).collect();
-        problems.sort_by_key(|it| Reverse(it.severity));
+        let problems = problems.map(|it| it.on(program)).collect();
         let silent = survey.silent();
         let conductors = survey.snapshot.conductors();
         let departed = conductors.filter(|it| !survey.counts(it));

@@ -11,7 +11,7 @@ use crate::{
     diagnosis::{Snapshot, Survey, Surveyor, age},
     job::{Job, Location},
     output::{Exposition, timestamp},
-    problem::{Code, Group},
+    problem::{Code, CodeCount, Group},
 };
 
 /// Age limits of the claimable jobs, in seconds.
@@ -103,6 +103,10 @@ fn add(health: &Health, survey: &Survey, claimable: &Claimable, exposition: &mut
     let family = exposition.family("jobboard_jobs_with_problem");
     for code in codes.filter(|code| **code != Code::Failed) {
         family.add(&[("code", code.name())], figures.of(*code) as f64);
+    }
+    let family = exposition.family("jobboard_problems");
+    for of in CodeCount::of(&survey.problems()) {
+        family.add(&[("code", of.code.name())], of.problems as f64);
     }
     let is_seen = f64::from(snapshot.sees_conductors);
     exposition.value("jobboard_conductors_seen", is_seen);

@@ -10,7 +10,7 @@ use crate::{
     duration::{between, brief},
     job::Pause,
     output::{ABSENT, Cell, Column, Fit, Page, Report, Tone, count_jobs, counted},
-    problem::{Code, Severity},
+    problem::{Code, CodeCount, Severity},
     suggest::Suggestion,
 };
 
@@ -25,6 +25,8 @@ pub(super) struct Status {
     #[serde(flatten)]
     pub(super) figures: Figures,
     pub(super) trashed: u64,
+    /// By code, also those that are about no job.
+    pub(super) problems: Vec<CodeCount>,
     pub(super) history: Option<Departures>,
     pub(super) history_problem: Option<String>,
     /// The parts that could not be read, and why.
@@ -67,6 +69,7 @@ impl Status {
             silent: survey.silent(),
             pauses: snapshot.pauses.all().cloned().collect(),
             now: snapshot.now,
+            problems: CodeCount::of(&survey.problems()),
             figures: survey.figures,
             names: survey.names,
             owners: survey.owners,
@@ -125,19 +128,18 @@ impl Status {
     }
 
     fn problems(&self, page: &mut Page) {
-        let mut problems: Vec<_> = self.figures.jobs_with_problem.iter().collect();
-        let severity = |code: &Code| code.meaning().1;
-        problems.sort_by_key(|(code, _)| std::cmp::Reverse(severity(code)));
-        let is_wrong = |(code, _): &(&Code, _)| severity(code) > Severity::Note;
-        if problems.iter().any(is_wrong) {
+        if self.problems.iter().any(|it| it.severity > Severity::Note) {
             page.line();
         }
-        for (code, jobs) in problems {
-            let line = page
-                .line()
-                .add(tone(severity(code)), format!("{:<CODE$}", code.name()));
-            let line = line.plain(format!("{:<10}  ", count_jobs(*jobs)));
-            let command = Suggestion::of("doctor --only").with([code.name()]);
+        for of in &self.problems {
+            let name = of.code.name();
+            let line = page.line().add(tone(of.severity), format!("{name:<CODE$}"));
+            let jobs = match of.jobs {
+                0 => String::new(),
+                jobs => count_jobs(jobs),
+            };
+            let line = line.plain(format!("{jobs:<10}  "));
+            let command = Suggestion::of("doctor --only").with([name]);
             line.add(Tone::Strong, command.on(&self.program).to_string());
         }
     }

@@ -9,7 +9,7 @@ use crate::{
     diagnosis::{ByName, ByOwner, Departures, Figures, Standing},
     job::Owner,
     output::{Page, Report, Text},
-    problem::Code,
+    problem::{Code, CodeCount, Problem},
     suggest::Suggestion,
 };
 
@@ -71,6 +71,21 @@ fn holders() -> Vec<ByOwner> {
     ]
 }
 
+fn problems() -> Vec<CodeCount> {
+    let problem = |(code, jobs)| Problem {
+        jobs,
+        ..Problem::new(code, "")
+    };
+    let problems = [
+        (Code::WrongType, 0),
+        (Code::NeverExpires, 2),
+        (Code::Exhausted, 4),
+        (Code::UnreadableRecord, 2),
+        (Code::UnreadableRecord, 1),
+    ];
+    CodeCount::of(&problems.map(problem))
+}
+
 fn night() -> Status {
     let names = (0..12).map(|at| named(&format!("job-{at}"), 12 - at, at % 2));
     Status {
@@ -80,17 +95,12 @@ fn night() -> Status {
             unclaimed: 312,
             backing_off: 20,
             claimed: 184,
-            jobs_with_problem: [
-                (Code::UnreadableRecord, 3),
-                (Code::NeverExpires, 2),
-                (Code::Exhausted, 4),
-                (Code::NoConductor, 1),
-            ]
-            .into(),
+            jobs_with_problem: [(Code::UnreadableRecord, 3)].into(),
             oldest_unclaimed: standing("resize\u{1b}[31m", None, 273_600),
             longest_held: standing("backup", owner("ada\u{202e}@h7"), 18_720),
             ..Figures::default()
         },
+        problems: problems(),
         trashed: 7,
         history: Some(Departures {
             consumed: 340,
@@ -134,9 +144,9 @@ fn many_problems_fit_one_screen() {
     conductors    2, free slots: 3
 
     unreadable-record     3 jobs      jobboard --board 'night shift' doctor --only unreadable-record
-    claim-never-expires   2 jobs      jobboard --board 'night shift' doctor --only claim-never-expires
+    wrong-type                        jobboard --board 'night shift' doctor --only wrong-type
     retries-exhausted     4 jobs      jobboard --board 'night shift' doctor --only retries-exhausted
-    no-conductor          1 job       jobboard --board 'night shift' doctor --only no-conductor
+    claim-never-expires   2 jobs      jobboard --board 'night shift' doctor --only claim-never-expires
 
     NAME                 JOBS  UNCLAIMED  CLAIMED  FAILING  OLDEST
     evil\u{1b}[2J\nname    40         39        1        3    1d1h
@@ -171,9 +181,9 @@ fn narrow_terminal_cuts_facts_but_no_command() {
     conductors    2, free slots: 3
 
     unreadable-record     3 jobs      jobboard --board 'night shift' doctor --only unreadable-record
-    claim-never-expires   2 jobs      jobboard --board 'night shift' doctor --only claim-never-expires
+    wrong-type                        jobboard --board 'night shift' doctor --only wrong-type
     retries-exhausted     4 jobs      jobboard --board 'night shift' doctor --only retries-exhausted
-    no-conductor          1 job       jobboard --board 'night shift' doctor --only no-conductor
+    claim-never-expires   2 jobs      jobboard --board 'night shift' doctor --only claim-never-expires
 
     NAME               JOBS  FAILING  OLDEST
     evil\u{1b}[2J\nn…    40        3    1d1h
@@ -201,7 +211,7 @@ fn small_terminal_shows_fewer_names_and_owners() {
     }
     assert!(shown(&status, None).contains("job-8"));
     // A sound board fits the smallest usual one.
-    status.figures = Figures::default();
+    (status.figures, status.problems) = (Figures::default(), Vec::new());
     let text = shown(&status, Some((80, 24)));
     assert!(rows(&text) < 24, "{text}");
 }

@@ -114,7 +114,8 @@ fn silent_conductor_without_claims_is_a_problem_while_it_is_registered() {
     let mut surveyor = Surveyor::new(board(false).with_conductors(conductors));
     surveyor.add(&entry(held(job("a"), "holds", ClaimEnd::Timed)));
     let survey = surveyor.counted();
-    let found = survey.of_conductors().into_iter();
+    let problems = survey.problems().into_iter();
+    let found = problems.filter(|it| it.code == Code::Silent);
     let found: Vec<_> = found.map(|it| (it.code, it.severity)).collect();
     let (warning, note) = (Severity::Warning, Severity::Note);
     assert_eq!(found, [(Code::Silent, warning), (Code::Silent, note)]);
@@ -140,8 +141,7 @@ fn stopped_conductor_is_to_be_resumed() {
     let mut surveyor = Surveyor::new(board(false).with_conductors(conductors));
     surveyor.add(&entry(held(job("a"), "holds", ClaimEnd::Timed)));
     let survey = surveyor.counted();
-    let found = survey.problems().into_iter().chain(survey.of_conductors());
-    let found: Vec<_> = found.collect();
+    let found = survey.problems();
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
     let codes: Vec<_> = found.iter().map(|it| it.code).collect();
