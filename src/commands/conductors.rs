@@ -11,7 +11,7 @@ use super::parts::notes;
 use crate::{
     board::{self, Board, BoardError, Detail, Query},
     context::Context,
-    diagnosis::{has_stopped, is_silent},
+    diagnosis::{Death, absence, is_silent},
     duration,
     exit::CommandError,
     job::{Conductor, Course, Location, PublishedPolicy},
@@ -21,11 +21,11 @@ use crate::{
 /// List the running conductors
 ///
 /// SEEN is the time since the last heartbeat. A conductor sends one every ten seconds, and within a second of any
-/// change. `silent` means that heartbeats are missing, or that the conductor's process on this machine is gone. After
-/// 30 seconds without a heartbeat, a conductor is listed only while it holds a claim or, on ZooKeeper, until its
-/// session ends. DOING is the conductor's longest-running job. Jobs that a conductor could not settle are listed on
-/// standard error, with the reason. In a pipe, SEEN is the time of the last heartbeat, and the last field is `silent`
-/// or empty.
+/// change. `silent` means that heartbeats are missing, `gone` that its process on this machine has ended, and `stopped`
+/// that the process is stopped (SIGSTOP): `kill -CONT PID` resumes it. After 30 seconds without a heartbeat, a conductor
+/// is listed only while it holds a claim or, on ZooKeeper, until its session ends. DOING is the conductor's
+/// longest-running job. Jobs that a conductor could not settle are listed on standard error, with the reason. In a pipe,
+/// SEEN is the time of the last heartbeat, and the last field is `gone`, `stopped`, `silent` or empty.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConductorsArgs {
     /// Show everything about conductors whose name begins with this, as text, including why they skip jobs
@@ -62,16 +62,17 @@ impl ListedConductor {
         let ago = self.conductor.silence.map(duration::brief);
         match (self.silent, ago) {
             (true, ago) => {
-                let state = match has_stopped(&self.conductor) {
-                    true => "stopped",
-                    false => "silent",
-                };
+                let state = self.absence();
                 format!("{state} {}", ago.unwrap_or_default())
                     .trim_end()
                     .to_owned()
             }
             (false, ago) => ago.unwrap_or_default(),
         }
+    }
+
+    fn absence(&self) -> &'static str {
+        absence(&self.conductor).map_or("", Death::word)
     }
 
     fn texts(&self) -> [String; 9] {
@@ -129,7 +130,7 @@ impl Row for ListedConductor {
     fn fields(&self) -> Vec<Cow<'_, str>> {
         let seen = self.last_seen.map_or_else(String::new, rfc3339);
         let [name, host, pid, _, running, slots, done, failed, doing] = self.texts();
-        let state = ["", "silent"][usize::from(self.silent)].to_owned();
+        let state = self.absence().to_owned();
         [
             name, host, pid, seen, running, slots, done, failed, doing, state,
         ]

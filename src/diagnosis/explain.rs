@@ -5,13 +5,13 @@ use serde_json::Value;
 
 use super::{
     Cause, Snapshot,
-    fixes::{FixTarget, fix},
-    runner::{Runner, RunnerAnswer, loads},
+    fixes::{FixTarget, finish_move, fix},
+    runner::{Death, Runner, RunnerAnswer, absence, loads},
 };
 use crate::{
     conductor::policy::any_program,
     duration,
-    job::{ClaimEnd, Entry, Holding, Job, Location, octavia},
+    job::{ClaimEnd, Entry, Holding, Job, Location, Stage, octavia},
     output::{Text, titled},
     problem::{Code, Fix, Problem},
     secret::covered_text,
@@ -100,6 +100,7 @@ impl Snapshot {
         let fix = match (cause.code, explained.entry.job()) {
             (Code::NotRenewed, Some(job)) => Some(self.restart(job, explained)),
             (Code::NoConductor, Some(job)) => Some(self.start(job)),
+            (Code::ExpiresSoon, Some(job)) => self.target_of_move(job).map(|to| finish_move("--to", to)),
             (Code::BackingOff | Code::Trashed, Some(job))
                 if job.history.may_run_until(self.now).is_some() =>
             {
@@ -199,7 +200,10 @@ impl Snapshot {
         // Silent conductors answer only if no other does.
         for runner in answering.filter(|it| !(it.is_silent && is_any_alive)) {
             let answer = match runner.is_silent {
-                true => RunnerAnswer::Skips("silent".to_owned()),
+                true => {
+                    let absence = absence(&runner.conductor).map_or("silent", Death::word);
+                    RunnerAnswer::Skips(absence.to_owned())
+                }
                 false => runner.answer(explained.entry, job, self.now),
             };
             match answer.reason() {
@@ -244,6 +248,15 @@ impl Snapshot {
     pub(super) fn runner_of(&self, job: &Job) -> Option<&Runner> {
         let mut runners = self.runners.iter();
         runners.find(|it| Some(&it.conductor.owner) == job.owner())
+    }
+
+    /// Returns the board to which the owner of the claim was moving jobs.
+    fn target_of_move(&self, job: &Job) -> Option<&str> {
+        let owner = job.owner()?;
+        self.moves.iter().find_map(|it| match &it.stage {
+            Stage::Begun { to, .. } if it.owner == *owner => Some(to.as_str()),
+            Stage::Begun { .. } | Stage::Committed { .. } => None,
+        })
     }
 
     fn restart(&self, job: &Job, explained: &ExplainedJob<'_>) -> Fix {

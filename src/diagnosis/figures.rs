@@ -8,7 +8,11 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Serialize, Serializer};
 
-use super::{Snapshot, causes::earlier, holder::Holder};
+use super::{
+    Snapshot,
+    causes::earlier,
+    holder::{Death, Holder},
+};
 use crate::{
     duration,
     job::{ClaimEnd, Departure, Entry, Job, Owner, brief},
@@ -83,7 +87,11 @@ pub(crate) struct ByOwner {
     pub(crate) claim_never_expires: u64,
     /// The registered conductor that claims under this name.
     pub(crate) conductor: Option<String>,
+    /// Whether the owner is gone or silent; a stopped one may go on.
     pub(crate) is_dead: bool,
+    /// Why the owner does not run: `gone`, `stopped` or `silent`.
+    #[serde(skip)]
+    pub(crate) absence: Option<&'static str>,
 }
 
 #[expect(clippy::ref_option, reason = "serde's derive passes a reference")]
@@ -169,12 +177,17 @@ pub(super) fn by_owner(
             _ => ClaimEnd::Never,
         };
         let holder = owner.as_ref().map(|owner| snapshot.holder(owner, lease));
+        let death = match &holder {
+            Some(Holder::Dead { death, .. }) => Some(*death),
+            _ => None,
+        };
         let conductor = match &holder {
             Some(Holder::Conductor(at)) => Some(snapshot.runners[*at].conductor.name.clone()),
             _ => None,
         };
         ByOwner {
-            is_dead: matches!(holder, Some(Holder::Dead { .. })),
+            is_dead: death.is_some_and(|it| !matches!(it, Death::Stopped(_))),
+            absence: death.map(Death::word),
             conductor,
             owner,
             ..of

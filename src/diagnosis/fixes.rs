@@ -58,9 +58,11 @@ impl FixTarget<'_> {
 /// Returns what helps against a cause: the same for one job and for all.
 pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
     let fix = match cause.code {
-        Code::OwnerDead | Code::NeverExpires | Code::LockBroken | Code::UnfinishedMove => {
-            fix_of_claim(cause, target)
-        }
+        Code::OwnerDead
+        | Code::OwnerStopped
+        | Code::NeverExpires
+        | Code::LockBroken
+        | Code::UnfinishedMove => fix_of_claim(cause, target),
         Code::UnreadableRecord => fix_of_record(cause, target),
         Code::InvalidCommand => {
             let reason = Some(cause.code.name());
@@ -124,7 +126,9 @@ fn fix_of_claim(cause: &Cause, target: FixTarget<'_>) -> Fix {
         (Code::OwnerDead, CauseSubject::Host(_, Death::Certain)) => {
             release(Risk::Safe).because("the owner is gone")
         }
-        (Code::OwnerDead, CauseSubject::Host(_, Death::Stopped(pid))) => resume_process(*pid),
+        (Code::OwnerStopped, CauseSubject::Host(_, Death::Stopped(pid))) => resume_process(*pid),
+        (Code::OwnerStopped, _) => Fix::look(Suggestion::of("conductors"))
+            .because("resume each stopped process with `kill -CONT PID`"),
         (Code::OwnerDead, _) => target
             .run(Risk::Decision, Repair::Abandon { now: true })
             .because("if the process is gone"),

@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::{
     Cause, CauseSubject, Snapshot,
     causes::{CLAIMED, NO_OWNER, RefusedJob},
-    holder::{Death, Holder, doubt, is_copy_of_move, is_move_over},
+    holder::{Death, Holder, doubt, is_copy_of_move, is_left_by_move, is_move_over},
     runner::{Runner, RunnerAnswer},
     signature::signature,
 };
@@ -164,10 +164,17 @@ impl Snapshot {
         let lapses = holding.lease != ClaimEnd::Never;
         match self.holder(owner, holding.lease) {
             Holder::Dead { host, death } => {
-                let about = CauseSubject::Host(host, death);
-                (Cause::new(Code::OwnerDead, about), lapses)
+                let code = match death {
+                    Death::Stopped(_) => Code::OwnerStopped,
+                    Death::Certain | Death::Unproven => Code::OwnerDead,
+                };
+                (Cause::new(code, CauseSubject::Host(host, death)), lapses)
             }
             Holder::Conductor(at) => self.held_by(&self.runners[at], job, holding),
+            // The claim on the source board ends soon, and `copy --resume` finishes the move.
+            Holder::Other if lapses && is_left_by_move(holding) => {
+                (Cause::of(Code::ExpiresSoon), true)
+            }
             Holder::Other if !lapses => {
                 let about = CauseSubject::Owner(owner.brief().into_owned());
                 (Cause::new(Code::NeverExpires, about), false)

@@ -12,7 +12,7 @@ use super::{
     causes::{CLAIMED, Cases, NO_OWNER},
     fixes::{FixTarget, finish_move, fix, resume_process},
     holder::{Death, is_move_over},
-    runner::{has_died, has_stopped, is_silent},
+    runner::{absence, is_silent},
 };
 use crate::{
     duration,
@@ -143,7 +143,7 @@ impl Survey {
         {
             problem.severity = Severity::Note;
         }
-        if cause.code == Code::OwnerDead && cases.expires.is_some() {
+        if matches!(cause.code, Code::OwnerDead | Code::OwnerStopped) && cases.expires.is_some() {
             problem = problem.at("last claim expires", cases.expires, self.snapshot.now);
         }
         let runner = self.snapshot.runners_staying().next();
@@ -180,7 +180,7 @@ impl Survey {
             _ => several.to_owned(),
         };
         match (cause.code, &cause.about) {
-            (Code::OwnerDead, CauseSubject::Host(host, death)) => {
+            (Code::OwnerDead | Code::OwnerStopped, CauseSubject::Host(host, death)) => {
                 let gone = match death {
                     Death::Certain => "process gone",
                     Death::Stopped(_) => "stopped (SIGSTOP)",
@@ -240,24 +240,24 @@ impl Survey {
             // With claims, it is reported as a dead owner.
             if is_silent(it) && !self.has_claims(it) && !it.has_left {
                 let heard = it.silence.and_then(|it| TimeDelta::from_std(it).ok());
-                let (has_died, has_stopped) = (has_died(it), has_stopped(it));
-                let what = match has_died {
-                    true => "process gone",
-                    false if has_stopped => "stopped (SIGSTOP)",
-                    false => "the heartbeat stopped",
+                let absence = absence(it).unwrap_or(Death::Unproven);
+                let what = match absence {
+                    Death::Certain => "process gone",
+                    Death::Stopped(_) => "stopped (SIGSTOP)",
+                    Death::Unproven => "silent",
                 };
                 let summary = format!("{} on {}: {what}", it.name, it.host);
                 let mut problem = Problem::new(Code::Silent, summary);
-                if has_died {
+                if absence == Death::Certain {
                     // Without claims, a process that is gone does no harm.
                     problem.severity = Severity::Note;
                     problem.impact = "it holds no claims, and its registration ends soon";
                 }
                 let problem = problem.at("last heartbeat", heard.map(|ago| now - ago), now);
                 let look = Suggestion::of("conductors").operand(&it.name);
-                problems.push(problem.fixed_by(match has_stopped {
-                    true => resume_process(it.pid),
-                    false => Fix::look(look),
+                problems.push(problem.fixed_by(match absence {
+                    Death::Stopped(pid) => resume_process(pid),
+                    Death::Certain | Death::Unproven => Fix::look(look),
                 }));
             }
         }

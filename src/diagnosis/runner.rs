@@ -42,6 +42,27 @@ pub(crate) enum Death {
     Unproven,
 }
 
+impl Death {
+    /// The word that all commands use for such a conductor or owner.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Certain => "gone",
+            Self::Stopped(_) => "stopped",
+            Self::Unproven => "silent",
+        }
+    }
+}
+
+/// Why a conductor does not run; `None` if it does.
+pub(crate) fn absence(conductor: &Conductor) -> Option<Death> {
+    match is_silent(conductor) {
+        false => None,
+        true if has_died(conductor) => Some(Death::Certain),
+        true if has_stopped(conductor) => Some(Death::Stopped(conductor.pid)),
+        true => Some(Death::Unproven),
+    }
+}
+
 /// A conductor, and the settings that decide which jobs it runs.
 #[derive(Debug)]
 pub(crate) struct Runner {

@@ -3,7 +3,7 @@
 use super::{
     Cause, CauseSubject, ExplainedJob, Snapshot,
     explain::OCTAVIA,
-    holder::Death,
+    holder::{Death, is_left_by_move},
     judge::{time_ahead_of_clock, tried},
     runner::{Runner, is_silent},
 };
@@ -28,7 +28,7 @@ impl Snapshot {
             Code::Running => return self.runs(job),
             Code::BackingOff => return self.backs_off(explained, job),
             Code::Unavailable => self.unavailable(job),
-            Code::OwnerDead => return self.death(job, cause),
+            Code::OwnerDead | Code::OwnerStopped => return self.death(job, cause),
             Code::ClockSkew => return self.skew(job),
             Code::Exhausted => return exhausted(job),
             Code::Failed | Code::Trashed => return trashed(job),
@@ -36,6 +36,13 @@ impl Snapshot {
             Code::Paused => {
                 let pause = self.pauses.of(&job.name, self.now);
                 return pause.map(Pause::to_string).unwrap_or_default();
+            }
+            Code::ExpiresSoon if job.holding.as_ref().is_some_and(is_left_by_move) => {
+                let ends = match left.as_str() {
+                    "" => "its claim ends with its session".to_owned(),
+                    left => format!("its claim ends in {left}"),
+                };
+                return format!("the process that moved the job to another board is gone; {ends}");
             }
             Code::ExpiresSoon => {
                 return format!(
@@ -119,7 +126,10 @@ impl Snapshot {
     fn death(&self, job: &Job, cause: &Cause) -> String {
         let conductor = self.runner_of(job).map(|runner| &runner.conductor);
         let CauseSubject::Host(host, death) = &cause.about else {
-            return "the owner is gone".to_owned();
+            return match cause.code {
+                Code::OwnerStopped => "the owner is stopped".to_owned(),
+                _ => "the owner is gone".to_owned(),
+            };
         };
         let gone = match death {
             Death::Certain => "process gone",

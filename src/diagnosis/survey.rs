@@ -1,6 +1,9 @@
 //! One pass over the jobs of a board: the counts, and the jobs of each cause, in bounded memory.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use futures_util::TryStreamExt;
 
@@ -10,7 +13,7 @@ use super::{
     figures::{ByName, ByOwner, Figures, LATELY, by_name, by_owner, note},
     holder::Recheck,
     judge::{Judged, time_ahead_of_clock},
-    runner::is_silent,
+    runner::absence,
 };
 use crate::{
     board::{Board, BoardError, Detail, Query},
@@ -250,9 +253,18 @@ impl Survey {
         owners.any(|of| of.owner.as_ref().is_some_and(|it| it.is(&conductor.owner)))
     }
 
+    /// Counts the conductors that do not run: `gone`, `stopped` or `silent`.
+    pub(crate) fn absent(&self) -> BTreeMap<&'static str, u64> {
+        let mut counts = BTreeMap::new();
+        let conductors = self.snapshot.conductors().filter(|it| self.counts(it));
+        for absence in conductors.filter_map(absence) {
+            *counts.entry(absence.word()).or_default() += 1;
+        }
+        counts
+    }
+
     pub(crate) fn silent(&self) -> u64 {
-        let silent = self.snapshot.conductors().filter(|it| is_silent(it));
-        silent.filter(|it| self.counts(it)).count() as u64
+        self.absent().values().sum()
     }
 
     pub(crate) async fn take(board: &dyn Board, snapshot: Snapshot) -> Result<Self, BoardError> {

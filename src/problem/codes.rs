@@ -97,6 +97,8 @@ codes! {
         UnknownJob = "unknown-job", Warning: "";
         Unavailable = "unavailable", Ok: "";
         OwnerDead = "owner-dead", Error: "the owner cannot finish the job";
+        OwnerStopped = "owner-stopped", Error:
+            "the job waits until the owner runs again or its claim expires";
         LockBroken = "broken-lock", Error:
             "the lock names no owner, so no worker can claim or settle the job";
         BlocksPosters = "blocks-posters", Error:

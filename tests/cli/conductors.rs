@@ -76,7 +76,7 @@ fn killed_conductor_is_listed_while_it_holds_a_claim() {
     );
     assert_eq!(dead["pid"], pid);
     let line = stage.env.run("conductors");
-    assert!(line.succeeded().ends_with("\tsilent\n"), "{line}");
+    assert!(line.succeeded().ends_with("\tgone\n"), "{line}");
     let waiting = stage.env.post("waits");
     let explained = stage.env.run(format!("explain {waiting}"));
     assert!(!explained.stdout.contains("dead2"), "{explained}");
@@ -84,7 +84,7 @@ fn killed_conductor_is_listed_while_it_holds_a_claim() {
     assert!(shown.stdout.contains("dead1"), "{shown}");
     assert!(!shown.stdout.contains("dead2"), "{shown}");
     let named = stage.env.run("conductors dead1 -o table");
-    assert!(named.succeeded().contains("silent "), "{named}");
+    assert!(named.succeeded().contains("gone "), "{named}");
 
     stage.env.ok(format!("abandon {job} --force --yes"));
     let listed = stage.env.run("conductors --json");

@@ -43,6 +43,7 @@ named! {
         UuidMismatch => "uuid_mismatch",
         ClockSkew => "clock_skew",
         NoConductor => "no_conductor",
+        OwnerStopped => "owner_stopped",
     }
 }
 

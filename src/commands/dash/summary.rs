@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -38,7 +38,8 @@ pub(super) struct RowGroup {
 pub(super) struct Summary {
     pub(super) figures: Figures,
     pub(super) trashed: u64,
-    pub(super) silent: u64,
+    /// The conductors that are `gone`, `stopped` or `silent`.
+    pub(super) absent: BTreeMap<&'static str, u64>,
     /// Conductors without a registration and without claims.
     pub(super) departed: HashSet<Owner>,
     pub(super) problems: Vec<Problem>,
@@ -99,7 +100,7 @@ impl Summary {
         let survey = all.counted();
         let problems = survey.problems().into_iter();
         let problems = problems.map(|it| it.on(program)).collect();
-        let silent = survey.silent();
+        let absent = survey.absent();
         let conductors = survey.snapshot.conductors();
         let departed = conductors.filter(|it| !survey.counts(it));
         let departed = departed.map(|it| it.owner.clone()).collect();
@@ -107,7 +108,7 @@ impl Summary {
         Self {
             figures: survey.figures,
             trashed,
-            silent,
+            absent,
             departed,
             problems,
             owners: match is_filtered {

@@ -1,5 +1,7 @@
 //! The content of a report, the same for every format.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
@@ -41,6 +43,9 @@ pub(super) struct ReportFacts {
     /// The running conductors; `None` if unreadable.
     pub(super) conductors: Option<usize>,
     pub(super) silent: u64,
+    /// The same conductors by `gone`, `stopped` and `silent`.
+    #[serde(skip)]
+    pub(super) absent: BTreeMap<&'static str, u64>,
     pub(super) pauses: Vec<Pause>,
     pub(super) more_pauses: Remainder,
     pub(super) history: Option<Departures>,

@@ -286,6 +286,7 @@ impl ReportFacts {
             problems,
             conductors: snapshot.sees_conductors.then(|| snapshot.alive().count()),
             silent: survey.silent(),
+            absent: survey.absent(),
             more_names: Remainder::than(&mut survey.names, MAX_TABLE_ROWS, has_names),
             names: survey.names,
             more_owners: Remainder::than(&mut survey.owners, MAX_TABLE_ROWS, has_owners),

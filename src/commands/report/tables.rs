@@ -80,10 +80,9 @@ impl ReportFacts {
     pub(super) fn conductors_in_words(&self) -> String {
         let alive = self.conductors.map(|it| grouped(it as u64));
         let alive = alive.unwrap_or_else(|| "unknown".to_owned());
-        match self.silent {
-            0 => alive,
-            silent => format!("{alive}, and {} silent", grouped(silent)),
-        }
+        let absent = self.absent.iter();
+        let absent = absent.map(|(word, count)| format!(", {} {word}", grouped(*count)));
+        alive + &absent.collect::<String>()
     }
 
     pub(super) fn tiles(&self) -> Vec<Tile<'_>> {

@@ -1,5 +1,7 @@
 //! The screen of `status`, and its JSON.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
@@ -35,6 +37,9 @@ pub(super) struct Status {
     pub(super) slots_free: u64,
     /// Not counted in `conductors`.
     pub(super) silent: u64,
+    /// The same conductors by `gone`, `stopped` and `silent`.
+    #[serde(skip)]
+    pub(super) absent: BTreeMap<&'static str, u64>,
     pub(super) pauses: Vec<Pause>,
     pub(super) names: Vec<ByName>,
     pub(super) owners: Vec<ByOwner>,
@@ -67,6 +72,7 @@ impl Status {
             conductors: snapshot.sees_conductors.then_some(alive),
             slots_free: snapshot.free_slots(),
             silent: survey.silent(),
+            absent: survey.absent(),
             pauses: snapshot.pauses.all().cloned().collect(),
             now: snapshot.now,
             problems: CodeCount::of(&survey.problems()),
@@ -116,8 +122,13 @@ impl Status {
             }
         }
         let show = Suggestion::of("conductors").on(&self.program);
-        if self.silent > 0 {
-            page.fact_with("  silent", Tone::Bad, &self.silent.to_string(), Some(&show));
+        for (word, count) in &self.absent {
+            page.fact_with(
+                &format!("  {word}"),
+                Tone::Bad,
+                &count.to_string(),
+                Some(&show),
+            );
         }
         for pause in &self.pauses {
             let resume = Suggestion::of("resume")
@@ -186,9 +197,9 @@ pub(crate) fn owner_cells(owned: &ByOwner, now: DateTime<Utc>) -> Vec<Cell> {
         cell(owned.held_since.map(|time| between(time, now))),
         cell(owned.expires_in.map(brief)),
         wrong(owned.claim_never_expires),
-        match owned.is_dead {
-            true => Cell::toned(Tone::Bad, "dead"),
-            false => cell(owned.conductor.clone()),
+        match owned.absence {
+            Some(word) => Cell::toned(Tone::Bad, word),
+            None => cell(owned.conductor.clone()),
         },
     ]
 }

@@ -1,6 +1,6 @@
 //! Tests the status screen on terminals of several sizes.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -61,7 +61,7 @@ fn holders() -> Vec<ByOwner> {
             claims: 2,
             held_since: Some(ago(18_720)),
             claim_never_expires: 2,
-            is_dead: true,
+            absence: Some("gone"),
             ..ByOwner::default()
         },
         ByOwner {
@@ -113,6 +113,7 @@ fn night() -> Status {
         unseen: Vec::new(),
         slots_free: 3,
         silent: 0,
+        absent: BTreeMap::new(),
         pauses: Vec::new(),
         conductors: Some(2),
         names: [named("evil\u{1b}[2J\nname", 40, 3)]
@@ -163,7 +164,7 @@ fn many_problems_fit_one_screen() {
 
     OWNER                  CLAIMS   HELD  EXPIRES  NEVER  CONDUCTOR
     ops@h7:h7:4711:c0ffee     181     1m      12s      -  night
-    ada                         2  5h12m        -      2  dead
+    ada                         2  5h12m        -      2  gone
     ?                           1      -        -      -  -
     "#);
 }

@@ -303,6 +303,7 @@ fn each_problem_of_a_job_has_its_own_sentence_and_a_fix() {
             // They are about a record without a job, and about a logbook.
             Code::UnreadableRecord | Code::FlowWithoutClaim => continue,
             Code::OwnerDead
+            | Code::OwnerStopped
             | Code::NotRenewed
             | Code::NeverExpires
             | Code::UnfinishedMove

@@ -119,7 +119,7 @@ fn silent_conductor_without_claims_is_a_problem_while_it_is_registered() {
     let found: Vec<_> = found.map(|it| (it.code, it.severity)).collect();
     let (warning, note) = (Severity::Warning, Severity::Note);
     assert_eq!(found, [(Code::Silent, warning), (Code::Silent, note)]);
-    assert_eq!(survey.silent(), 3);
+    assert_eq!(survey.absent(), [("gone", 1), ("silent", 2)].into());
 }
 
 #[test]
@@ -142,10 +142,13 @@ fn stopped_conductor_is_to_be_resumed() {
     surveyor.add(&entry(held(job("a"), "holds", ClaimEnd::Timed)));
     let survey = surveyor.counted();
     let found = survey.problems();
+    let (owner, absent) = (&survey.owners[0], survey.absent());
+    assert_eq!((owner.absence, owner.is_dead), (Some("stopped"), false));
+    assert_eq!(absent, [("stopped", 2)].into());
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
     let codes: Vec<_> = found.iter().map(|it| it.code).collect();
-    assert_eq!(codes, [Code::OwnerDead, Code::Silent]);
+    assert_eq!(codes, [Code::OwnerStopped, Code::Silent]);
     for problem in found {
         assert!(
             problem.summary.ends_with("stopped (SIGSTOP)"),

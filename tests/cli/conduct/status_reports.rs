@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Stage, on_every_board, on_one_board, stage::set_mode};
 use crate::support::env::wait_until;
 
-on_every_board!(dead_conductor_is_listed_as_silent);
+on_every_board!(dead_conductor_is_listed_as_gone);
 
 on_one_board!(
     registry_shows_running_jobs_and_results,
@@ -80,13 +80,13 @@ fn registry_shows_skipped_jobs_with_reasons(stage: &Stage) {
     running.ended().succeeded();
 }
 
-fn dead_conductor_is_listed_as_silent(stage: &Stage) {
+fn dead_conductor_is_listed_as_gone(stage: &Stage) {
     let running = stage.start(&["--name", "w1"]);
     running.kill();
     let report = conductor(stage);
     assert_eq!(report["silent"], true, "{report}");
     let table = stage.env.run("conductors -o table");
-    assert!(table.succeeded().contains("silent "), "{table}");
+    assert!(table.succeeded().contains("gone "), "{table}");
 }
 
 fn signal_makes_the_conductor_print_its_state(stage: &Stage) {

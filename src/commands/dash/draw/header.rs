@@ -107,7 +107,6 @@ fn age(state: &DashState, time: DateTime<Utc>) -> String {
 
 fn counts(state: &DashState) -> Pieces {
     let figures = &state.summary.figures;
-    let silent = state.summary.silent;
     let snapshot = &state.picture.snapshot;
     let alive = snapshot.alive().count() as u64;
     let sees_trash = !state.hidden.contains(&Location::Trash);
@@ -123,14 +122,15 @@ fn counts(state: &DashState) -> Pieces {
         (false, figures.paused, "paused", Tone::Faint),
         (sees_trash, state.summary.trashed, "trashed", Tone::Plain),
         (snapshot.sees_conductors, alive, conductors, Tone::Plain),
-        (false, silent, "silent", Tone::Bad),
     ];
+    let absent = state.summary.absent.iter();
+    let absent = absent.map(|(word, count)| (false, *count, *word, Tone::Bad));
     // The bar has the same marks.
     let marks = MARKS.iter().chain(&MARKS[2..]);
     let marks = marks.map(|mark| format!("{mark} "));
     let marks = marks.chain(iter::repeat(String::new()));
     let gap = if state.size.0 < 100 { " " } else { "  " };
-    let counts = counts.into_iter().zip(marks);
+    let counts = counts.into_iter().chain(absent).zip(marks);
     let shown = counts.filter(|((stays, count, ..), _)| *stays || *count > 0);
     let shown = shown.flat_map(|((_, count, what, tone), mark)| {
         let count = Text::from(count.to_string());
