@@ -148,29 +148,29 @@ impl RetryPolicy {
     }
 }
 
+/// The reason of a job whose attempts all ended without a result.
+pub(crate) const NO_FAILURE: &str =
+    "no attempt failed: the conductor died, or its claim expired or was released";
+
 /// Describes the failures of a job that is not retried.
 ///
 /// At most [`History::FAILURES`] are kept. An attempt that counts without a failure was never settled.
 fn describe_failures(history: &History) -> String {
     let tried = history.attempts.saturating_sub(1);
-    let failed = u32::try_from(history.failures.len()).unwrap_or(u32::MAX);
-    let times = |count: u32| match count {
-        1 => "once".to_owned(),
-        2 => "twice".to_owned(),
-        count => format!("{count} times"),
-    };
-    let unheard = "the conductor died or lost the claim";
-    let what = match failed {
-        0 if tried == 1 => unheard.to_owned(),
-        0 => format!("each time {unheard}"),
-        failed if failed >= tried => "every attempt failed".to_owned(),
-        failed if history.failures.len() < History::FAILURES => {
-            let rest = times(tried - failed);
-            format!("failed {}, and {rest} {unheard}", times(failed))
+    let failures = history.failures.iter().filter(|it| !it.is_release());
+    let failed = u32::try_from(failures.count()).unwrap_or(u32::MAX);
+    let others = "in the others, the conductor died, or its claim expired or was released";
+    match failed {
+        0 => NO_FAILURE.to_owned(),
+        failed if failed < tried && history.failures.len() < History::FAILURES => {
+            format!("{failed} of {tried} attempts failed; {others}")
         }
-        failed => format!("failed at least {}; otherwise {unheard}", times(failed)),
-    };
-    format!("attempted {}: {what}", times(tried))
+        failed if failed < tried => {
+            format!("at least {failed} of {tried} attempts failed; {others}")
+        }
+        1 => "its only attempt failed".to_owned(),
+        failed => format!("all {failed} attempts failed"),
+    }
 }
 
 fn failure(reason: String, ended: Option<Ended>, attempt: AttemptContext<'_>) -> Failure {
@@ -203,6 +203,7 @@ pub(crate) fn max_attempts(value: &Value) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::RELEASED;
 
     fn policy() -> RetryPolicy {
         RetryPolicy {
@@ -279,35 +280,24 @@ mod tests {
 
     #[test]
     fn exhausted_job_accounts_for_each_attempt() {
-        let reason = |attempts, failed: usize| {
-            let failure = |_| Failure {
-                exit_code: Some(1),
-                signal: None,
-                reason: "oh".to_owned(),
-                stdout: String::new(),
-                stderr: String::new(),
-                conductor: "ada".to_owned(),
-                time: Utc::now(),
-            };
+        let reason = |attempts, failed: usize, released: usize| {
+            let failed = vec![Failure::reported("oh", "ada"); failed];
+            let released = vec![Failure::reported(RELEASED, "ada"); released];
             describe_failures(&History {
                 attempts,
-                failures: (0..failed).map(failure).collect(),
+                failures: [failed, released].concat(),
                 ..History::default()
             })
         };
-        let unheard = "the conductor died or lost the claim";
-        assert_eq!(reason(2, 0), format!("attempted once: {unheard}"));
+        let others = "in the others, the conductor died, or its claim expired or was released";
+        assert_eq!(reason(2, 0, 0), NO_FAILURE);
+        assert_eq!(reason(2, 0, 1), NO_FAILURE);
+        assert_eq!(reason(2, 1, 0), "its only attempt failed");
+        assert_eq!(reason(4, 2, 0), format!("2 of 3 attempts failed; {others}"));
+        assert_eq!(reason(4, 3, 0), "all 3 attempts failed");
         assert_eq!(
-            reason(4, 2),
-            format!("attempted 3 times: failed twice, and once {unheard}")
-        );
-        assert_eq!(
-            reason(4, 3),
-            "attempted 3 times: every attempt failed".to_owned()
-        );
-        assert_eq!(
-            reason(9, 3),
-            format!("attempted 8 times: failed at least 3 times; otherwise {unheard}")
+            reason(9, 2, 1),
+            format!("at least 2 of 8 attempts failed; {others}")
         );
     }
 

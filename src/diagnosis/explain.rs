@@ -14,6 +14,7 @@ use crate::{
     job::{ClaimEnd, Entry, Holding, Job, Location, Stage, octavia},
     output::{Text, titled},
     problem::{Code, Fix, Problem},
+    retry::NO_FAILURE,
     secret::covered_text,
     suggest::Suggestion,
 };
@@ -115,7 +116,9 @@ impl Snapshot {
             (Code::NoMatchingConductor | Code::Unsettled, Some(job)) => {
                 self.look_at_conductor(cause.code, job)
             }
-            (Code::Exhausted | Code::Failed, Some(job)) if !job.has_no_command() => {
+            (Code::Exhausted | Code::Failed, Some(job))
+                if !job.has_no_command() && !cause.about.is(NO_FAILURE) =>
+            {
                 Some(target.retry().because(
                     "fix the cause, or correct the command with `jobboard change JOB -- COMMAND`; then retry",
                 ))

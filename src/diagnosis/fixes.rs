@@ -9,6 +9,7 @@ use crate::{
     board::url::BoardUrl,
     job::Location,
     problem::{Code, Fix, Repair, Risk, no_job_code},
+    retry::NO_FAILURE,
     secret::is_covered,
     suggest::Suggestion,
 };
@@ -78,6 +79,9 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
         Code::BlocksPosters => target.trash_one().because(
             "if `jobboard flow` shows no progress, restart the worker, then remove the job",
         ),
+        Code::Exhausted | Code::Failed if cause.about.is(NO_FAILURE) => {
+            target.retry().because("nothing failed, so retry")
+        }
         Code::Exhausted | Code::Failed => target.retry().because("after fixing the cause"),
         Code::Trashed => target.retry().because("bring the job back"),
         Code::BackingOff | Code::ExcessiveDelay => target.retry().because("retry the job now"),

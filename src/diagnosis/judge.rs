@@ -19,7 +19,7 @@ use crate::{
     config::Expiry,
     job::{ClaimEnd, Departure, Entry, Holding, Job, Location, MOST_RUNS, Malformed},
     problem::Code,
-    retry::MAX_ATTEMPTS,
+    retry::{MAX_ATTEMPTS, NO_FAILURE},
 };
 
 /// The clock difference that is ignored.
@@ -337,8 +337,9 @@ fn unreadable(record: &Malformed) -> Cause {
 }
 
 fn exhausted(job: &Job) -> Cause {
-    let last = job.history.failures.last();
-    let reason = last.map_or_else(String::new, signature);
+    let mut failures = job.history.failures.iter();
+    let last = failures.rfind(|it| !it.is_release());
+    let reason = last.map_or_else(|| NO_FAILURE.to_owned(), signature);
     Cause::text(Code::Exhausted, reason)
 }
 

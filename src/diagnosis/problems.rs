@@ -227,7 +227,6 @@ impl Survey {
                 let age = duration::between(since, self.snapshot.now);
                 format!("on the board for {age}: Octavia refuses new jobs")
             }
-            (Code::Exhausted, _) if about.is_empty() => "no failure is recorded".to_owned(),
             _ => about,
         }
     }

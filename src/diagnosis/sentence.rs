@@ -11,6 +11,7 @@ use crate::{
     duration,
     job::{Conductor, Departure, Job, Pause},
     problem::{Code, no_job_code},
+    retry::NO_FAILURE,
 };
 
 impl Snapshot {
@@ -30,7 +31,7 @@ impl Snapshot {
             Code::Unavailable => self.unavailable(job),
             Code::OwnerDead | Code::OwnerStopped => return self.death(job, cause),
             Code::ClockSkew => return self.skew(job),
-            Code::Exhausted => return exhausted(job),
+            Code::Exhausted => return exhausted(job, cause),
             Code::Failed | Code::Trashed => return trashed(job),
             Code::Ended => ended(job),
             Code::Paused => {
@@ -188,10 +189,14 @@ impl Snapshot {
     }
 }
 
-fn exhausted(job: &Job) -> String {
+fn exhausted(job: &Job, cause: &Cause) -> String {
     let (tried, most) = tried(job);
     let most = most.min(tried);
-    format!("the retry limit is reached ({tried} of {most} attempts)")
+    let why = match cause.about.is(NO_FAILURE) {
+        true => format!(", but {NO_FAILURE}"),
+        false => String::new(),
+    };
+    format!("the retry limit is reached ({tried} of {most} attempts){why}")
 }
 
 fn trashed(job: &Job) -> String {
