@@ -21,7 +21,7 @@ use crate::{
     exit::{CommandError, chain},
     job::{Entry, Location, Rank},
     output::{Page, Report, Tone, rfc3339},
-    problem::{Code, Fix, Problem, Severity},
+    problem::{Code, Fix, Problem},
     suggest::Suggestion,
 };
 
@@ -83,10 +83,8 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
     let mut known = explanations
         .iter()
         .filter(|it| it.verdict != Code::UnknownJob);
-    let needs_help = |it: &Explanation| {
-        let is_error = |it: &Problem| it.severity == Severity::Error;
-        !it.will_run || it.findings.iter().skip(1).any(is_error)
-    };
+    // As for `doctor`, a note or a state needs no operator.
+    let needs_help = |it: &Explanation| it.findings.iter().any(Problem::is_wrong);
     if known.any(needs_help) {
         return Err(CommandError::Command(4).into());
     }

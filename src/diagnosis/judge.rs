@@ -260,6 +260,10 @@ impl Snapshot {
             None if is_for_peers || is_unseen || answers.is_unknown => Cause::of(Code::Unavailable),
             // A conductor would only move the job to the trash.
             None if answers.count == 0 && is_exhausted(job) => exhausted(job),
+            // A conductor may come before the back-off ends.
+            None if answers.count == 0 && job.history.is_delayed(self.now) => {
+                Cause::of(Code::BackingOff)
+            }
             None if answers.count == 0 => Cause::of(Code::NoConductor),
             None => Cause::text(Code::NoMatchingConductor, &job.name),
         }
