@@ -287,7 +287,7 @@ impl Explanation {
                 page.fact(&format!("  {}", evidence.what), &value);
             }
             if let Some(fix) = &finding.fix {
-                page.facts("  next", &fix.text);
+                page.facts("  next", fix.lead());
                 if let Some(command) = &fix.command {
                     page.command("  ", command);
                 }

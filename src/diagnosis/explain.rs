@@ -110,7 +110,7 @@ impl Snapshot {
                 ))
             }
             (Code::NoMatchingConductor, Some(job)) if job.has_no_command() => Some(
-                Fix::look(Suggestion::of("change").with([&reference, "--", "COMMAND"]))
+                Fix::act(Suggestion::of("change").with([&reference, "--", "COMMAND"]))
                     .because("add a handler with this name, or give the job a command"),
             ),
             (Code::NoMatchingConductor | Code::Unsettled, Some(job)) => {
@@ -266,7 +266,7 @@ impl Snapshot {
         let runner = self.runner_of(job);
         let is_of_octavia = job.owner().is_some_and(|it| it.text().starts_with(OCTAVIA));
         let text = match runner {
-            Some(_) => "restart the conductor; this shows its state",
+            Some(_) => "restart the conductor",
             None if is_of_octavia => {
                 "restart the octavia-worker whose log contains that name; after the claim expires, \
                  a second worker runs the job too"
@@ -291,12 +291,12 @@ impl Snapshot {
                     false => format!("/usr/bin/{program}"),
                 };
                 let warning = any_program(&program);
-                Fix::look(command.with(["--allow".to_owned(), program])).because(format!(
+                Fix::act(command.with(["--allow".to_owned(), program])).because(format!(
                     "start a conductor that may run the program{warning}"
                 ))
             }
-            Some(_) => Fix::look(command).because("start a conductor"),
-            None => Fix::look(command.with(["--handlers", "DIR"])).because(
+            Some(_) => Fix::act(command).because("start a conductor"),
+            None => Fix::act(command.with(["--handlers", "DIR"])).because(
                 "give the job a command (`jobboard change JOB -- COMMAND`), or start a conductor \
                      that has a handler with this name",
             ),
@@ -308,10 +308,8 @@ impl Snapshot {
             .runner_of(job)
             .or_else(|| self.runners_alive().next())?;
         let text = match code {
-            Code::Unsettled => "fix the cause, and the conductor settles the job; its state:",
-            _ => {
-                "add a handler with this name, or a conductor that accepts the job; to see what each accepts:"
-            }
+            Code::Unsettled => "fix the cause, and the conductor settles the job",
+            _ => "add a handler with this name, or a conductor that accepts the job",
         };
         let command = Suggestion::of("conductors").operand(&runner.conductor.name);
         Some(Fix::look(command).because(text))

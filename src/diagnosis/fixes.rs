@@ -87,7 +87,7 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
         Code::BackingOff | Code::ExcessiveDelay => target.retry().because("retry the job now"),
         Code::Paused => {
             let names = cause.about.to_string();
-            Fix::look(Suggestion::of("resume").operand(&names))
+            Fix::act(Suggestion::of("resume").operand(&names))
                 .because("if it is no longer needed, end the pause")
         }
         Code::NotRenewed => {
@@ -158,7 +158,7 @@ fn fix_of_record(cause: &Cause, target: FixTarget<'_>) -> Fix {
     match (&cause.about, target) {
         (about, _) if about.is(CLAIMED) => target.list().because("the owner may be working on it"),
         (_, FixTarget::Job(reference, Location::Trash)) => {
-            let mut purge = Fix::look(Suggestion::of("purge").with([reference]));
+            let mut purge = Fix::act(Suggestion::of("purge").with([reference]));
             purge.risk = Some(Risk::Destructive);
             purge.because("remove the record")
         }
@@ -179,5 +179,5 @@ pub(super) fn finish_move(option: &str, board: &str) -> Fix {
         });
     }
     let command = Suggestion::of("copy --resume").with([option, board]);
-    Fix::look(command).because("finish the move")
+    Fix::act(command).because("finish the move")
 }

@@ -100,7 +100,9 @@ impl Survey {
                 // A command for the whole code would act on the jobs of the other problems, too.
                 if shown > 0 && problem.fix.as_ref().is_some_and(|fix| fix.risk.is_some()) {
                     let look = Suggestion::of("list").with(["--problem", code.name()]);
-                    problem.fix = Some(Fix::look(look).because("several causes: look at each job"));
+                    problem.fix = Some(
+                        Fix::look(look).because("look at each job, because the causes differ"),
+                    );
                 }
                 problems.push(problem);
             }
@@ -288,7 +290,7 @@ impl Snapshot {
     fn of_pauses(&self) -> Option<Problem> {
         let names = &self.unreadable_pauses;
         let resume = Suggestion::of("resume").operand(names.first()?);
-        let fix = Fix::look(resume).because("remove the pause, and pause the jobs again");
+        let fix = Fix::act(resume).because("remove the pause, and pause the jobs again");
         let summary = match names.len() {
             1 => "a pause that cannot be read".to_owned(),
             count => format!("pauses that cannot be read: {count}"),

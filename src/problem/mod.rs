@@ -69,6 +69,9 @@ pub(crate) struct Fix {
     pub(crate) repair: Option<Repair>,
     #[serde(skip)]
     pub(crate) is_ours: bool,
+    /// Whether the command only shows something, and the text says what to do.
+    #[serde(skip)]
+    pub(crate) shows: bool,
 }
 
 impl Fix {
@@ -76,11 +79,20 @@ impl Fix {
         Self {
             risk: Some(risk),
             repair: Some(repair),
-            ..Self::look(repair.command(jobs))
+            ..Self::act(repair.command(jobs))
         }
     }
 
+    /// A command that only shows something.
     pub(crate) fn look(command: Suggestion) -> Self {
+        Self {
+            shows: true,
+            ..Self::act(command)
+        }
+    }
+
+    /// A command that does what the text says.
+    pub(crate) fn act(command: Suggestion) -> Self {
         Self {
             is_ours: true,
             ..Self::elsewhere(command)
@@ -101,6 +113,15 @@ impl Fix {
     /// Something to do that no single command does.
     pub(crate) fn advice(text: impl Into<String>) -> Self {
         Self::default().because(text)
+    }
+
+    /// Returns the text before the command.
+    pub(crate) fn lead(&self) -> Option<String> {
+        let text = self.text.as_deref()?;
+        Some(match self.shows {
+            true => format!("{text}; see"),
+            false => text.to_owned(),
+        })
     }
 
     pub(crate) fn into_elsewhere(self) -> Option<Suggestion> {

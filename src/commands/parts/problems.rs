@@ -80,19 +80,17 @@ pub(crate) fn print_rest(problem: &Problem, now: DateTime<Utc>, indent: &str, pa
 fn print_fix(fix: &Fix, indent: &str, page: &mut Page) {
     let word = match (fix.risk, &fix.command) {
         (Some(_), _) => "fix  ",
-        (None, Some(_)) if fix.is_ours => "see  ",
+        (None, Some(_)) if fix.shows && fix.text.is_none() => "see  ",
         _ => "do   ",
     };
-    let text = fix.text.as_deref().unwrap_or_default();
     match &fix.command {
         Some(command) => {
-            let text = match text {
-                "" => String::new(),
-                text => format!("{text}: "),
-            };
+            let text = fix.lead().map(|text| format!("{text}: "));
+            let text = text.unwrap_or_default();
             page.command(&format!("{indent}{word}{text}"), command);
         }
         None => {
+            let text = fix.text.as_deref().unwrap_or_default();
             let line = page.sentence(indent.len() + word.len());
             line.add(Tone::Faint, format!("{indent}{word}")).plain(text);
         }

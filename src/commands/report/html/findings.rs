@@ -51,18 +51,23 @@ fn problem(it: &Problem) -> Html {
 }
 
 fn fix(fix: &Fix) -> Html {
-    let text = fix.text.as_deref().unwrap_or(match fix.risk {
+    let usual = match fix.risk {
         Some(_) => "Fix",
+        None if fix.shows => "See",
         None => "Run",
-    });
-    let text = shown(text, LONG);
+    };
+    let text = fix.lead().unwrap_or_else(|| usual.to_owned());
+    let text = shown(&text, LONG);
     match &fix.command {
         // Not shortened: a cut could leave a quote open.
         Some(command) => tag(
             "p.do",
             &[&text, &": ", &tag("code", &[&command.to_string()])],
         ),
-        None => tag("p.do", &[&text]),
+        None => tag(
+            "p.do",
+            &[&shown(fix.text.as_deref().unwrap_or(usual), LONG)],
+        ),
     }
 }
 
