@@ -320,11 +320,10 @@ fn wrong_file(error: anyhow::Error) -> anyhow::Error {
 }
 
 fn require_writable(config: &Config) -> anyhow::Result<()> {
-    let read_only = &config.read_only;
-    if !read_only.value {
+    let Some(source) = config.why_read_only() else {
         return Ok(());
-    }
-    let (board, source) = (&config.board.value.url, &read_only.source);
+    };
+    let board = &config.board.value.url;
     let message = format!("the board {board} is read-only because of {source}");
     let hint = "`jobboard config` shows the board and the source of each setting";
     Err(CommandError::refused(message).hint(hint).into())

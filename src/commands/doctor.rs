@@ -171,14 +171,11 @@ async fn diagnose(
     }
     checkup.problems.retain(|it| args.wants(it.code));
     let only = listed(args.only.iter().map(|it| it.name()));
-    let program = ctx.program();
-    Ok(Diagnosis::new(
-        board.name(),
-        checkup,
-        &groups,
-        only,
-        program,
-    ))
+    let mut diagnosis = Diagnosis::new(board.name(), checkup, &groups, only, ctx.program());
+    if let Some(source) = ctx.config.why_read_only().filter(|_| !args.fix) {
+        diagnosis.omit_fixes(source);
+    }
+    Ok(diagnosis)
 }
 
 fn list(ctx: &mut Context, args: &DoctorArgs) -> anyhow::Result<()> {

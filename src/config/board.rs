@@ -39,6 +39,8 @@ pub(super) struct ChosenTable<'a> {
     pub(super) board: Sourced<BoardChoice>,
     pub(super) table: Option<FoundTable<'a>>,
     pub(super) read_only: Option<Sourced<bool>>,
+    /// The name of the table that sets it.
+    pub(super) read_only_table: Option<String>,
 }
 
 impl<'a> ChosenTable<'a> {
@@ -97,6 +99,7 @@ impl<'a> ChosenTable<'a> {
             board: Sourced::new(board, source),
             table: None,
             read_only: read_only.and_then(|(_, found, _)| found.value(|table| table.read_only)),
+            read_only_table: read_only.map(|(name, ..)| (*name).to_owned()),
         }
     }
 
@@ -114,6 +117,7 @@ impl<'a> ChosenTable<'a> {
             board: Sourced::new(board, source),
             table: None,
             read_only: None,
+            read_only_table: None,
         }
     }
 
@@ -129,6 +133,7 @@ impl<'a> ChosenTable<'a> {
         let wrong = || format!("the url of [board.{value}] in {path} is invalid");
         let (url, octavia, protected) = url_of(&found, env).with_context(wrong)?;
         found.require_trust(url.has_secret())?;
+        let read_only_table = Some(value.clone());
         let board = BoardChoice {
             url,
             is_protected: protected.value,
@@ -141,6 +146,7 @@ impl<'a> ChosenTable<'a> {
             board: Sourced::new(board, source),
             table: Some(found),
             read_only: found.value(|table| table.read_only),
+            read_only_table,
         })
     }
 }

@@ -98,6 +98,7 @@ pub(crate) struct Config {
     pub(crate) is_board_chosen: bool,
     pub(crate) who: Sourced<Owner>,
     pub(crate) read_only: Sourced<bool>,
+    read_only_table: Option<String>,
     pub(crate) yes: Sourced<bool>,
     pub(crate) format: Sourced<Option<Format>>,
     pub(crate) op_timeout: Sourced<Duration>,
@@ -134,6 +135,7 @@ impl Config {
         Ok(Self {
             who: who(&flags, env, table)?,
             read_only: read_only(&flags, env, chosen.read_only)?,
+            read_only_table: chosen.read_only_table,
             yes: truth(env, "JOBBOARD_YES")?.unwrap_or(Sourced::default(false)),
             format: format(flags.format, env)?,
             op_timeout: op_timeout(&flags, env, &files)?,
@@ -308,6 +310,19 @@ fn who(
         .unwrap_or_else(|| Sourced::default(env.user_at_host()));
     let owner = Owner::new(&value).with_context(|| format!("invalid owner name in {source}"))?;
     Ok(Sourced::new(owner, source))
+}
+
+impl Config {
+    /// Returns the setting that makes the board read-only.
+    pub(crate) fn why_read_only(&self) -> Option<String> {
+        let Sourced { value, source } = &self.read_only;
+        value.then(|| match (source, &self.read_only_table) {
+            (Source::File(path), Some(table)) => {
+                format!("`read_only` in [board.{table}] of {}", path.display())
+            }
+            _ => source.to_string(),
+        })
+    }
 }
 
 /// Any source can make the board read-only; the first one is named.
