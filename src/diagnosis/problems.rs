@@ -206,8 +206,8 @@ impl Survey {
                     "the next Python service that lists them deletes them or fails",
                 ),
                 Some(false) => counted(
-                    "each listing by a Python service fails on the record",
-                    "each listing by a Python service fails on them",
+                    "Python services fail when they list the record",
+                    "Python services fail when they list them",
                 ),
             },
             (Code::UnfinishedMove, _) if about.is_empty() => "from an unknown board".to_owned(),

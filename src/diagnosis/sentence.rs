@@ -64,7 +64,7 @@ impl Snapshot {
             Code::Unsettled => {
                 return format!("the conductor ran the job but could not record its end: {about}");
             }
-            Code::UnreadableSidecar => return format!("the sidecar cannot be read: {about}"),
+            Code::UnreadableSidecar => return about.to_string(),
             Code::BreaksPeers => {
                 return format!("Python services fail on this record or may destroy it: {about}");
             }

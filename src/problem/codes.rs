@@ -80,7 +80,7 @@ codes! {
         StrayKeys = "stray-keys", Warning:
             "the keys take up space forever, and a new job with the same key inherits them";
         UnreadableEntry = "unreadable-entry", Warning:
-            "an unreadable pause applies to no job, and an unreadable registration hides a conductor";
+            "a pause that cannot be read pauses no job, and an unreadable registration hides a conductor";
         SequenceBehind = "sequence-behind", Warning:
             "new jobs get the numbers of existing jobs and run out of order";
         SharedTrash = "shared-trash", Note: "`list --trash` hides these jobs without --shared";

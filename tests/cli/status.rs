@@ -153,7 +153,7 @@ fn missing_board_is_empty_with_a_note() {
     env.post("resize");
     env.ok("trash @2 --force --yes");
     let run = env.run("status -o table");
-    let trashed = "in the trash  1, 1 new in the last day";
+    let trashed = "in the trash  1 (1 new in the last day)";
     assert!(run.stdout.contains(trashed), "{run}");
 }
 

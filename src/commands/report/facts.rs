@@ -89,17 +89,16 @@ impl ReportFacts {
         // The numbers add up to the number of problems.
         let more = self.wrong - codes.iter().map(|(_, problems, _)| problems).sum::<usize>();
         let codes = codes.into_iter().map(|(code, problems, jobs)| {
-            let problems = match problems {
-                1 => String::new(),
-                problems => format!("{problems} "),
-            };
-            match jobs {
-                0 => format!("{problems}{code}"),
-                count => format!("{problems}{code} ({})", jobs_in_words(count)),
+            let causes = (problems > 1).then(|| format!("{problems} causes"));
+            let jobs = (jobs > 0).then(|| jobs_in_words(jobs));
+            let counts: Vec<_> = causes.into_iter().chain(jobs).collect();
+            match counts.is_empty() {
+                true => code.to_string(),
+                false => format!("{code} ({})", counts.join(", ")),
             }
         });
         let mut codes: Vec<_> = codes.collect();
-        codes.extend((more > 0).then(|| format!("{more} more")));
+        codes.extend((more > 0).then(|| format!("and {more} more")));
         format!("{problems}: {}.", codes.join(", "))
     }
 

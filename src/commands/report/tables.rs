@@ -128,11 +128,14 @@ impl ReportFacts {
         let jobs = figures.claimed + figures.unclaimed;
         let empty = match (jobs, (done + lost).saturating_sub(coming)) {
             (0, _) => "now".to_owned(),
-            (_, 0) => "never".to_owned(),
-            (jobs, falls) => format!("in {}", seconds(jobs as f64 * 3600.0 / falls as f64)),
+            (_, 0) => "not at this rate".to_owned(),
+            (jobs, falls) => {
+                let left = seconds(jobs as f64 * 3600.0 / falls as f64);
+                format!("in {left} at this rate")
+            }
         };
         tiles.push(tile("waited (p90)", "div", most, vec![half]));
-        tiles.push(tile("empty at this rate", "div", empty, Vec::new()));
+        tiles.push(tile("board empty", "div", empty, Vec::new()));
         tiles
     }
 
@@ -159,7 +162,7 @@ impl ReportFacts {
             vec![unclaimed, ("rect.claimed", "claimed", it.claimed)]
         };
         Table {
-            title: "Most frequent job names; `failed` counts jobs that failed since their last retry",
+            title: "Most frequent job names; `failing` counts jobs that failed since their last retry",
             columns: NAMES.to_vec(),
             rows: rows.collect(),
             bars: self.names.iter().map(bar).collect(),

@@ -225,7 +225,7 @@ fn verdict_counts_problems_only() {
     for (wrong, verdict) in [
         (0, "No problems found."),
         (1, "1 problem: unreadable-record (2 jobs)."),
-        (2, "2 problems: 2 unreadable-record (4 jobs)."),
+        (2, "2 problems: unreadable-record (2 causes, 4 jobs)."),
     ] {
         let mut strangers = Strangers::of(&USUAL);
         let mut problems: Vec<_> = (0..3).map(|_| problem(&mut strangers)).collect();

@@ -85,9 +85,12 @@ impl Status {
 
     fn facts(&self, page: &mut Page) {
         let figures = &self.figures;
-        let some = |count: u64, what: &str| match count {
-            0 => String::new(),
-            count => format!(", {count} {what}"),
+        let of_these = |counts: &[(u64, &'static str)]| {
+            let counts = counted(counts.iter().copied());
+            match counts.is_empty() {
+                true => String::new(),
+                false => format!(" ({counts})"),
+            }
         };
         let standing = |job: &Option<Standing>| job.as_ref().map(|job| job.in_words(self.now));
         let history = self.history.as_ref();
@@ -97,16 +100,19 @@ impl Status {
             0 => "none".to_owned(),
             count => format!("{count}, free slots: {}", self.slots_free),
         });
-        let delayed = some(figures.backing_off, "backing off");
-        let paused = some(figures.paused, "paused");
+        let waiting = [
+            (figures.backing_off, "backing off"),
+            (figures.paused, "paused"),
+        ];
+        let waiting = of_these(&waiting);
         let unreadable = match figures.of(Code::UnreadableRecord) {
             0 => String::new(),
             count => format!(" + {count} unreadable"),
         };
-        let lately_trashed = some(figures.trashed_lately, "new in the last day");
+        let lately_trashed = of_these(&[(figures.trashed_lately, "new in the last day")]);
         let trashed = format!("{}{lately_trashed}", self.trashed);
         let count = figures.unclaimed;
-        let unclaimed = format!("{count}{unreadable}{delayed}{paused}");
+        let unclaimed = format!("{count}{waiting}{unreadable}");
         let facts = [
             ("unclaimed", Some(unclaimed)),
             ("  oldest", standing(&figures.oldest_unclaimed)),

@@ -136,7 +136,7 @@ fn shown(status: &Status, size: Option<(usize, usize)>) -> String {
 fn many_problems_fit_one_screen() {
     insta::assert_snapshot!(shown(&night(), Some((80, 40))), @r#"
     redis://h7:6379/0?namespace=octavia
-    unclaimed     312 + 3 unreadable, 20 backing off
+    unclaimed     312 (20 backing off) + 3 unreadable
       oldest      3d4h  b7e6a1c2 resize\u{1b}[31m
     claimed       184
       longest     5h12m  b7e6a1c2 backup by ada\u{202e}@h7
@@ -173,7 +173,7 @@ fn many_problems_fit_one_screen() {
 fn narrow_terminal_cuts_facts_but_no_command() {
     insta::assert_snapshot!(shown(&night(), Some((40, 30))), @r"
     redis://h7:6379/0?namespace=octavia
-    unclaimed     312 + 3 unreadable, 20 ba…
+    unclaimed     312 (20 backing off) + 3 …
       oldest      3d4h  b7e6a1c2 resize\u{1…
     claimed       184
       longest     5h12m  b7e6a1c2 backup by…

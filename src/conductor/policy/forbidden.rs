@@ -15,7 +15,7 @@ pub(crate) enum Forbidden {
     Flow,
     #[error("no handler matches its name, and commands are not allowed here")]
     NotHandled,
-    #[error("the job's `{field}` is not {wanted}")]
+    #[error("the job's `{field}` must be {wanted}")]
     Malformed {
         field: &'static str,
         wanted: &'static str,

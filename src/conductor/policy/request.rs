@@ -53,7 +53,7 @@ impl CommandRequest {
         let Some(command) = details.get("command") else {
             return Ok(None);
         };
-        let wanted = "an array of strings, the program first";
+        let wanted = "an array of strings, starting with the program";
         let command = texts(command).ok_or(malformed("command", wanted))?;
         let cwd = read(details, "cwd", "an absolute path", |value| {
             let path = PathBuf::from(text(value)?);

@@ -167,7 +167,7 @@ fn each_skip_reason_is_reported_and_counted(stage: &Stage) {
                 1,
             ),
             (
-                "the job's `command` is not an array of strings, the program first",
+                "the job's `command` must be an array of strings, starting with the program",
                 2,
             ),
             ("the job's `timeout` is not a duration such as 5m", 1),

@@ -247,7 +247,7 @@ fn invalid_zookeeper_nodes_are_reported() {
         found["summary"]
             .as_str()
             .unwrap()
-            .contains("a Python service"),
+            .contains("Python services fail"),
         "{found}"
     );
     let delete = |peer: &mut Peer, name: &str| {

@@ -101,7 +101,10 @@ fn problem_page(state: &DashState, problem: &Problem, room: usize) -> Vec<Pieces
             .add(tone, format!("{mark} "))
             .add(Tone::Strong, problem.code.name());
         page.sentence(0).plain(&problem.summary);
-        page.sentence(0).add(Tone::Faint, problem.impact);
+        // Without jobs, the rest begins with the impact.
+        if problem.jobs > 0 {
+            page.sentence(0).add(Tone::Faint, problem.impact);
+        }
         problems::print_rest(problem, state.now, "", page);
     })
 }

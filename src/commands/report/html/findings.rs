@@ -99,15 +99,17 @@ pub(super) fn failures(facts: &ReportFacts) -> Html {
 
 fn failure(facts: &ReportFacts, of: &FailureGroup, most: u64) -> Html {
     let least = if of.at_least { "at least " } else { "" };
-    let unseen = tag("span.unseen", &[&" times"]);
+    let times = if of.failures == 1 { " time" } else { " times" };
+    let unseen = tag("span.unseen", &[&times]);
     let count = tag("p", &[&least, &words::grouped(of.failures), &unseen]);
     let share = svg::bar(&[("rect.bad", "failures", of.failures)], most);
     let title = tag("h3", &[&tag("code", &[&shown(&of.signature, 160)])]);
+    let spans = [of.last, of.first].map(|it| facts.ago(it));
     let when = [&ago(facts, of.last), &ago(facts, of.first)].map(|it| Html::of(&[it, &" ago"]));
     let [last, first] = &when;
-    let first = match of.failures {
-        1 => Html::default(),
-        _ => Html::of(&[&", first ", first]),
+    let first = match spans[0] == spans[1] {
+        true => Html::default(),
+        false => Html::of(&[&", first ", first]),
     };
     let names = with_commas(of.names.iter().map(|name| shown(name, 40)));
     let others = if of.more_names { " and others" } else { "" };
