@@ -148,6 +148,8 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
         false => Vec::new(),
     };
     let mut problems = survey.problems();
+    // The other problems would be found from a part of the jobs.
+    problems.retain(|it| filters.is_empty() || it.jobs > 0);
     problems.extend(server);
     sort(&mut problems);
     let measured = BoardMeasures {
@@ -156,10 +158,11 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
             .then(|| survey.snapshot.alive().count() as u64),
         unseen: survey.snapshot.unseen.clone(),
         figures: survey.figures,
+        problems,
         round_trip,
         now,
     };
-    Ok(judge(ctx, args, board.name(), &measured, &health, problems))
+    Ok(judge(ctx, args, board.name(), &measured, &health))
 }
 
 fn judge(
@@ -168,7 +171,6 @@ fn judge(
     board: &str,
     measured: &BoardMeasures,
     health: &Health,
-    problems: Vec<Problem>,
 ) -> CheckVerdict {
     let command = |(command, is_filtered): (Suggestion, bool)| {
         let filters = args.filter.iter().filter(|_| is_filtered);
@@ -188,7 +190,8 @@ fn judge(
         let mut shown = thresholds.shown();
         it.jobs > 0 && shown.any(|metric| metric.code() == Some(it.code))
     };
-    let others = problems
+    let others = measured
+        .problems
         .iter()
         .filter(|it| it.is_wrong() && !has_metric(it));
     let others: Vec<_> = others.collect();

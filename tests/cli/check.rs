@@ -178,11 +178,10 @@ fn each_code_about_jobs_is_a_metric() {
     assert_eq!(metric(&checked_values(&env, &filter), "failed").0, 0);
     let run = check(&env, &[]);
     assert_eq!(run.code, 1, "{run}");
-    assert!(
-        run.stdout
-            .starts_with("WARNING - failed 1, invalid-command 1 | "),
-        "{run}"
-    );
+    let first = "WARNING - failed 1 (exit 1), invalid-command 1 | ";
+    assert!(run.stdout.starts_with(first), "{run}");
+    let range = ["-c", "invalid-command=0"];
+    assert_eq!(check(&env, &range).code, 2);
     let line = "\nWARNING: invalid-command is 1: give ";
     assert!(run.stdout.contains(line), "{run}");
 }

@@ -9,8 +9,8 @@ use super::range::Range;
 use crate::{
     diagnosis::{Figures, Standing, age},
     duration,
-    names::named,
-    problem::Code,
+    names::{UnknownName, named},
+    problem::{Code, Problem},
     suggest::Suggestion,
 };
 
@@ -58,10 +58,17 @@ pub(super) struct BoardMeasures {
     pub(super) conductors: Option<u64>,
     pub(super) round_trip: Duration,
     pub(super) unseen: Vec<String>,
+    pub(super) problems: Vec<Problem>,
     pub(super) now: DateTime<Utc>,
 }
 
 impl Metric {
+    /// Parses the name of a metric, also one that is spelled like a code.
+    pub(super) fn read(name: &str) -> Result<Self, String> {
+        let metric = name.replace('-', "_").parse();
+        metric.or_else(|_| name.parse().map_err(|error: UnknownName| error.to_string()))
+    }
+
     /// Returns the code of the same name, for a metric that counts the jobs of a problem.
     pub(super) fn code(self) -> Option<Code> {
         let name = self.name().replace('_', "-");

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     exit::{PluginState, without_bars},
-    problem::{Code, CodeCount},
+    problem::{Code, CodeCount, Problem},
     suggest::Suggestion,
 };
 
@@ -25,7 +25,7 @@ impl Threshold {
         let Some((name, range)) = text.split_once('=') else {
             return Err("use METRIC=RANGE, for example `oldest_unclaimed=15m`".to_owned());
         };
-        let metric: Metric = name.parse().map_err(|error| format!("{error}"))?;
+        let metric = Metric::read(name)?;
         let range = Range::read(range, metric.is_span())?;
         Ok(Self { metric, range })
     }
@@ -46,6 +46,7 @@ impl Thresholds {
         let wrong = [
             Metric::Unreadable,
             Metric::OwnerDead,
+            Metric::OwnerStopped,
             Metric::NotRenewed,
             Metric::Exhausted,
             Metric::Failed,
@@ -160,7 +161,7 @@ impl CheckVerdict {
         Self {
             state,
             code: state.code(),
-            summary: summary(state, &metrics, &findings),
+            summary: summary(state, &metrics, &findings, &measured.problems),
             board: board.to_owned(),
             metrics,
             findings,
@@ -183,7 +184,13 @@ impl CheckVerdict {
     }
 }
 
-fn summary(state: PluginState, metrics: &[MetricValue], findings: &[CheckFinding]) -> String {
+/// Lists what is wrong, the worst first, with the cause of the first.
+fn summary(
+    state: PluginState,
+    metrics: &[MetricValue],
+    findings: &[CheckFinding],
+    problems: &[Problem],
+) -> String {
     if state == PluginState::Ok {
         let shown = [
             Metric::Unclaimed,
@@ -198,14 +205,24 @@ fn summary(state: PluginState, metrics: &[MetricValue], findings: &[CheckFinding
         });
         return words.collect::<Vec<_>>().join(", ");
     }
-    let values = metrics
-        .iter()
-        .map(|it| (it.state, format!("{} {}", it.title(), it.words)));
-    let findings = findings.iter().map(|it| (it.state, it.title()));
+    let values = metrics.iter().map(|it| {
+        (
+            it.state,
+            format!("{} {}", it.title(), it.words),
+            it.name.code(),
+        )
+    });
+    let code = |it: &CheckFinding| it.count.as_ref().map(|of| of.code);
+    let findings = findings.iter().map(|it| (it.state, it.title(), code(it)));
     let mut wrong: Vec<_> = values.chain(findings).collect();
-    wrong.retain(|(state, _)| *state != PluginState::Ok);
-    wrong.sort_by_key(|(state, _)| Reverse(state.severity()));
-    let wrong: Vec<_> = wrong.into_iter().map(|(_, words)| words).collect();
+    wrong.retain(|(state, ..)| *state != PluginState::Ok);
+    wrong.sort_by_key(|(state, ..)| Reverse(state.severity()));
+    if let Some((_, words, Some(code))) = wrong.first_mut()
+        && let Some(first) = problems.iter().find(|it| it.code == *code)
+    {
+        *words += &format!(" ({})", first.summary);
+    }
+    let wrong: Vec<_> = wrong.into_iter().map(|(_, words, _)| words).collect();
     wrong.join(", ")
 }
 
