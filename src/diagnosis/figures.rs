@@ -90,7 +90,7 @@ pub(crate) struct ByOwner {
     /// Whether the owner is gone or silent; a stopped one may go on.
     pub(crate) is_dead: bool,
     /// Why the owner does not run: `gone`, `stopped` or `silent`.
-    #[serde(skip)]
+    #[serde(rename = "state")]
     pub(crate) absence: Option<&'static str>,
 }
 

@@ -44,7 +44,6 @@ pub(super) struct ReportFacts {
     pub(super) conductors: Option<usize>,
     pub(super) silent: u64,
     /// The same conductors by `gone`, `stopped` and `silent`.
-    #[serde(skip)]
     pub(super) absent: BTreeMap<&'static str, u64>,
     pub(super) pauses: Vec<Pause>,
     pub(super) more_pauses: Remainder,

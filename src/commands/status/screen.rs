@@ -38,7 +38,6 @@ pub(super) struct Status {
     /// Not counted in `conductors`.
     pub(super) silent: u64,
     /// The same conductors by `gone`, `stopped` and `silent`.
-    #[serde(skip)]
     pub(super) absent: BTreeMap<&'static str, u64>,
     pub(super) pauses: Vec<Pause>,
     pub(super) names: Vec<ByName>,
