@@ -150,25 +150,26 @@ impl RetryPolicy {
 
 /// The reason of a job whose attempts all ended without a result.
 pub(crate) const NO_FAILURE: &str =
-    "no attempt failed: the conductor died, or its claim expired or was released";
+    "no failure is recorded: the conductor died, or its claim expired or was released";
 
 /// Describes the failures of a job that is not retried.
 ///
-/// At most [`History::FAILURES`] are kept. An attempt that counts without a failure was never settled.
+/// At most [`History::FAILURES`] are kept, so a full list proves nothing about the other attempts. An attempt that counts
+/// without a failure was never settled.
 fn describe_failures(history: &History) -> String {
     let tried = history.attempts.saturating_sub(1);
     let failures = history.failures.iter().filter(|it| !it.is_release());
     let failed = u32::try_from(failures.count()).unwrap_or(u32::MAX);
     let others = "in the others, the conductor died, or its claim expired or was released";
+    let is_full = history.failures.len() >= History::FAILURES;
     match failed {
         0 => NO_FAILURE.to_owned(),
-        failed if failed < tried && history.failures.len() < History::FAILURES => {
-            format!("{failed} of {tried} attempts failed; {others}")
+        failed if failed < tried && is_full => {
+            format!("at least {failed} of {tried} attempts failed")
         }
-        failed if failed < tried => {
-            format!("at least {failed} of {tried} attempts failed; {others}")
-        }
+        failed if failed < tried => format!("{failed} of {tried} attempts failed; {others}"),
         1 => "its only attempt failed".to_owned(),
+        2 => "both attempts failed".to_owned(),
         failed => format!("all {failed} attempts failed"),
     }
 }
@@ -295,10 +296,8 @@ mod tests {
         assert_eq!(reason(2, 1, 0), "its only attempt failed");
         assert_eq!(reason(4, 2, 0), format!("2 of 3 attempts failed; {others}"));
         assert_eq!(reason(4, 3, 0), "all 3 attempts failed");
-        assert_eq!(
-            reason(9, 2, 1),
-            format!("at least 2 of 8 attempts failed; {others}")
-        );
+        assert_eq!(reason(3, 2, 0), "both attempts failed");
+        assert_eq!(reason(9, 2, 1), "at least 2 of 8 attempts failed");
     }
 
     #[test]

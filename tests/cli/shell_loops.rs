@@ -123,7 +123,7 @@ fn exhausted_job_is_not_retried(stage: &Stage) {
     let command = ["--", "sh", "-c", PROCESS];
     let wait = [&["claim", "--next", "--wait", "5m"], &once[..], &command].concat();
     let waiting = stage.env.jobboard(&wait).spawn();
-    waiting.says("poison is in the trash: no attempt failed: the conductor died");
+    waiting.says("poison is in the trash: no failure is recorded: the conductor died");
     stage.env.post("good");
     waiting.ended().succeeded();
     assert_eq!(stage.log(), ["good"]);

@@ -174,7 +174,7 @@ fn exhausted_job_is_not_retried(stage: &Stage) {
     assert_eq!(job["state"], "TRASHED");
     // The claim that trashed it was no attempt.
     assert_eq!(job["attempts"], 2);
-    let reason = "no attempt failed: the conductor died, or its claim expired or was released";
+    let reason = "no failure is recorded: the conductor died, or its claim expired or was released";
     assert_eq!(job["last_failure"]["reason"], reason);
 }
 
