@@ -83,8 +83,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
     let mut known = explanations
         .iter()
         .filter(|it| it.verdict != Code::UnknownJob);
-    // As for `doctor`, a note or a state needs no operator.
-    let needs_help = |it: &Explanation| it.findings.iter().any(Problem::is_wrong);
+    let needs_help = |it: &Explanation| !it.will_run || it.findings.iter().any(Problem::is_wrong);
     if known.any(needs_help) {
         return Err(CommandError::Command(4).into());
     }

@@ -93,8 +93,14 @@ impl Snapshot {
     fn backs_off(&self, explained: &ExplainedJob<'_>, job: &Job) -> String {
         let until = job.history.not_before.unwrap_or(self.now);
         let left = duration::between(self.now, until);
-        let names = self.willing(explained, job);
-        format!("backing off for {left} more; {names} accepts the job after that")
+        let next = match self.runners_alive().next() {
+            Some(_) => format!(
+                "{} accepts the job after that",
+                self.willing(explained, job)
+            ),
+            None => "no conductor is running".to_owned(),
+        };
+        format!("backing off for {left} more; {next}")
     }
 
     fn skew(&self, job: &Job) -> String {

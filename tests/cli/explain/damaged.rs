@@ -15,7 +15,7 @@ fn unreadable_record_on_an_embedded_board_is_explained() {
     let ruin = "PRAGMA ignore_check_constraints = on;
                 UPDATE job SET details = 'nonsense'";
     stage.env.database().execute_batch(ruin).unwrap();
-    let explanation = is(&stage, "@1", "unreadable-record");
+    let explanation = is(&stage, "@1", "unreadable-record", 4);
     assert_eq!(explanation.codes().len(), 1, "{}", explanation.run);
     repair(&stage, &explanation.remedy());
 }
@@ -26,9 +26,9 @@ fn repair(stage: &Stage, remedy: &[&str]) {
 }
 
 fn broken_lock_is_repaired(stage: &Stage, job: &str) {
-    let explanation = is(stage, job, "broken-lock");
+    let explanation = is(stage, job, "broken-lock", 4);
     repair(stage, &explanation.remedy());
-    is(stage, job, "no-conductor");
+    is(stage, job, "no-conductor", 4);
 }
 
 #[test]
@@ -36,11 +36,11 @@ fn record_that_peers_delete_is_explained_on_redis() {
     need!(stage = Stage::redis());
     let server = stage.redis_server().unwrap();
     server.run_with(&["HSET", "taskflow:listings", "bad"], b"\xc1");
-    let explanation = is(&stage, "key:bad", "unreadable-record");
+    let explanation = is(&stage, "key:bad", "unreadable-record", 4);
     assert!(explanation.text().contains("Python"), "{}", explanation.run);
     let key = "deadbeef-0000-4000-8000-000000000000";
     server.run_with(&["HSET", "taskflow:listings", key], b"\xc1");
-    is(&stage, "deadbeef", "unreadable-record");
+    is(&stage, "deadbeef", "unreadable-record", 4);
     let text = stage.env.run("explain deadbeef").stdout;
     assert!(
         text.starts_with(&format!("key:{key}  unreadable-record\n")),
@@ -63,7 +63,7 @@ fn record_that_peers_delete_is_explained_on_redis() {
     let key = "cafecafe-0000-4000-8000-000000000000";
     server.run(&["EVAL", copy, "1", "taskflow:listings", &job, key]);
     for start in [key, "cafecafe"] {
-        let explanation = is(&stage, start, "unknown-job");
+        let explanation = is(&stage, start, "unknown-job", 3);
         assert_eq!(explanation.remedy(), ["explain", &format!("key:{key}")]);
     }
 }
@@ -76,7 +76,7 @@ fn blocking_node_and_unreadable_lock_are_explained_on_zookeeper() {
     need!(mut peer = Peer::on(&*server));
     server.create(&mut peer, "jobx", "{}");
     server.create(&mut peer, "job0000000000.lock", "nonsense");
-    let explanation = is(&stage, "key:jobx", "unreadable-record");
+    let explanation = is(&stage, "key:jobx", "unreadable-record", 4);
     assert!(explanation.text().contains("Python"), "{}", explanation.run);
     broken_lock_is_repaired(&stage, &job);
 }
@@ -91,7 +91,7 @@ fn unrenewed_claim_is_explained_and_reported_and_a_single_delay_is_not() {
     let short = || server.run(&["PEXPIRE", &format!("taskflow:{job}.owned"), "9000"]);
     conductor.signal(rustix::process::Signal::STOP);
     short();
-    let explanation = is(&stage, &job, "claim-not-renewed");
+    let explanation = is(&stage, &job, "claim-not-renewed", 4);
     assert_eq!(explanation.value["will_run"], false);
     short();
     assert_eq!(findings(&stage.env, "claim-not-renewed").len(), 1);
@@ -110,7 +110,7 @@ fn unrenewed_claim_is_explained_on_an_embedded_board() {
     conductor.signal(rustix::process::Signal::STOP);
     let sooner = "UPDATE job SET expires_boot = expires_boot - 21000";
     stage.env.database().execute_batch(sooner).unwrap();
-    is(&stage, &job, "claim-not-renewed");
+    is(&stage, &job, "claim-not-renewed", 4);
     assert_eq!(findings(&stage.env, "claim-not-renewed").len(), 1);
     conductor.signal(rustix::process::Signal::CONT);
     wait_until("it is renewed", || {
@@ -126,7 +126,7 @@ fn clock_skew_is_explained() {
     assert!(!explain(&stage, &job).codes().contains("clock-skew"));
     let ahead = "UPDATE job SET created_on = created_on + 60000000";
     stage.env.database().execute_batch(ahead).unwrap();
-    let explanation = is(&stage, &job, "no-conductor");
+    let explanation = is(&stage, &job, "no-conductor", 4);
     assert!(
         explanation.codes().contains("clock-skew"),
         "{}",
@@ -175,7 +175,7 @@ fn flows_may_have_unregistered_conductors() {
             Some(_) => "unavailable",
             None => "no-conductor",
         };
-        is(&stage, &job, expected);
+        is(&stage, &job, expected, 4);
     }
 }
 

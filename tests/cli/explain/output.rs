@@ -36,7 +36,7 @@ fn foreign_names_are_escaped_and_several_jobs_are_separated() {
     env.database().execute(evil, []).unwrap();
     let unknown = "00000000-0000-4000-8000-000000000000";
     let run = env.run(format!("explain {job} {unknown} -o table"));
-    assert_eq!(run.code, 3, "{run}");
+    assert_eq!(run.code, 4, "{run}");
     assert!(!run.stdout.contains('\u{1b}'), "{run}");
     assert!(run.stdout.contains("unknown-job"), "{run}");
 }
