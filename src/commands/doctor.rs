@@ -58,6 +58,10 @@ pub(crate) struct DoctorArgs {
     #[arg(long, value_name = "TEXT", requires = "fix")]
     reason: Option<String>,
 
+    /// Whether to omit the search for stray keys.
+    #[arg(skip)]
+    omits_strays: bool,
+
     #[command(flatten)]
     consent: Consent,
 }
@@ -107,6 +111,7 @@ impl DoctorArgs {
         let groups = [Group::Jobs, Group::Conductors, Group::Keys];
         Self {
             only: groups.map(ChosenCheck::Group).into(),
+            omits_strays: true,
             ..Self::default()
         }
     }
@@ -165,7 +170,7 @@ async fn diagnose(
     let mut groups = args.groups();
     let is_of_octavia = ctx.config.board.value.is_of_octavia();
     groups.retain(|group| *group != Group::Octavia || is_of_octavia);
-    let mut checkup = examine(ctx, board, &groups, None).await?;
+    let mut checkup = examine(ctx, board, &groups, None, !args.omits_strays).await?;
     if let Some(health) = &checkup.health {
         notes::note_if_unused(ctx, board, health);
     }

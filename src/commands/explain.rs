@@ -33,7 +33,7 @@ const MOST_FACTS: usize = 5;
 ///
 /// The verdict is based on the conductors' own rules and published settings. If a claim does not seem to be
 /// renewed, the command checks a second time. Without JOB, lists the problems that keep jobs from running,
-/// as `jobboard doctor --only jobs,conductors,keys` does.
+/// as `jobboard doctor --only jobs,conductors,keys` does, but does not search for stray keys.
 /// Nothing is changed. `jobboard help troubleshooting` explains each verdict.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct ExplainArgs {

@@ -54,17 +54,18 @@ const OF_JOBS: [Group; 3] = [Group::Keys, Group::Jobs, Group::Conductors];
 
 /// Examines these groups, with a survey taken before if there is one.
 ///
-/// A check that fails or is forbidden is a gap, unless the board is unreachable.
+/// The search for stray keys reads the names of all keys. A check that fails or is forbidden is a gap, unless the board is unreachable.
 pub(crate) async fn examine(
     settings: &impl AsRef<Config>,
     board: &dyn Board,
     groups: &[Group],
     surveyed: Option<Survey>,
+    finds_strays: bool,
 ) -> anyhow::Result<Checkup> {
     let config = settings.as_ref();
     let trying = || trying("examine", board);
     let (health, round_trip) = health(board).await.with_context(trying)?;
-    let (parts, survey) = look(config, board, groups, surveyed).await;
+    let (parts, survey) = look(config, board, groups, surveyed, finds_strays).await;
     let seen = parts.iter().map(|(.., it)| it.is_ok());
     let seen: Vec<_> = seen.chain(survey.as_ref().map(Result::is_ok)).collect();
     let (is_seen, is_denied) = (seen.contains(&true), seen.contains(&false));
@@ -124,6 +125,7 @@ async fn look(
     board: &dyn Board,
     groups: &[Group],
     surveyed: Option<Survey>,
+    finds_strays: bool,
 ) -> (CheckedParts, Option<Result<Survey, BoardError>>) {
     let wants = |group: Group| groups.contains(&group);
     let take = async {
@@ -163,7 +165,10 @@ async fn look(
         true => None,
         false => part(Group::Keys, Part::Keys { highest: None }, USUAL).await,
     };
-    let strays = part(Group::Keys, Part::Strays, WHOLE).await;
+    let strays = match finds_strays {
+        true => part(Group::Keys, Part::Strays, WHOLE).await,
+        false => None,
+    };
     let parts = [
         (Group::Connection, "rights", connection),
         (Group::Server, "configuration", server),

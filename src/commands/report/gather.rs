@@ -263,7 +263,7 @@ pub(super) async fn gather(
     let groups: Vec<_> = (Group::ALL.iter().copied())
         .filter(|group| *group != Group::Octavia)
         .collect();
-    let mut checkup = examine(ctx, board, &groups, Some(survey)).await?;
+    let mut checkup = examine(ctx, board, &groups, Some(survey), true).await?;
     let (problems, program) = (std::mem::take(&mut checkup.problems), ctx.program());
     let problems = problems.into_iter().map(|it| it.on(&program)).collect();
     Ok(facts.diagnosed(checkup, problems).guarded())
