@@ -65,7 +65,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
     let (named, unnamed) =
         references_or_names(ctx, &*board, scope, NONE_PREFERRED, &args.jobs).await?;
     let wanted = args.about.jobs_or(named, ctx, &*board).await?;
-    let snapshot = surroundings(ctx, &*board).await?;
+    let snapshot = snapshot(ctx, &*board).await?;
     let mut explanations = Vec::new();
     for wanted in &wanted {
         let explained = explain(&*board, &snapshot, wanted).await;
@@ -93,12 +93,20 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
     }
 }
 
+async fn snapshot(ctx: &Context, board: &dyn Board) -> anyhow::Result<Snapshot> {
+    let (snapshot, moves) = tokio::join!(surroundings(ctx, board), board.moves());
+    let mut snapshot = snapshot?;
+    let added = snapshot.add_moves(moves);
+    added.with_context(|| ctx.trying("read", "the moves"))?;
+    Ok(snapshot)
+}
+
 pub(super) async fn explained(
     ctx: &Context,
     board: &dyn Board,
     wanted: &JobRef,
 ) -> anyhow::Result<Explanation> {
-    let snapshot = surroundings(ctx, board).await?;
+    let snapshot = snapshot(ctx, board).await?;
     let explained = explain(board, &snapshot, wanted).await;
     let explained = explained.with_context(|| ctx.trying("explain", wanted))?;
     Ok(explained.on(&ctx.program()))

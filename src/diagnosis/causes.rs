@@ -16,8 +16,12 @@ use super::{Snapshot, holder::Death};
 use crate::{
     glob::translate,
     job::{Entry, Job, Owner, octavia, shortened},
-    problem::{Code, Example},
+    problem::{Code, Example, Severity},
+    retry::NO_FAILURE,
 };
+
+/// A claim without expiry that is older than this is a cause for worry.
+const LONG: TimeDelta = TimeDelta::hours(1);
 
 const MAX_EXAMPLES: usize = 3;
 
@@ -38,6 +42,8 @@ pub(crate) enum CauseSubject {
     /// A job name, a reason or a board.
     Text(String),
     Refusal(Box<RefusedJob>),
+    /// All attempts ended without a recorded failure.
+    NoFailure,
     /// Several of these, for a person.
     Several(String),
 }
@@ -67,6 +73,14 @@ impl Cause {
         Self::new(code, CauseSubject::Text(text.into()))
     }
 
+    /// Returns the severity for claims that began at `since`.
+    pub(super) fn severity(&self, since: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Severity {
+        match self.code {
+            Code::NeverExpires if since.is_some_and(|it| now - it < LONG) => Severity::Note,
+            code => code.meaning().1,
+        }
+    }
+
     pub(crate) fn not_renewed(entry: &Entry) -> Self {
         let owner = entry.holding().and_then(|it| it.owner.clone());
         let owner = owner.map(Owner::into_brief);
@@ -90,6 +104,7 @@ impl CauseSubject {
             | Self::Owner(_)
             | Self::Text(_)
             | Self::Refusal(_)
+            | Self::NoFailure
             | Self::Several(_) => self.to_string(),
         }
     }
@@ -99,6 +114,7 @@ impl fmt::Display for CauseSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => Ok(()),
+            Self::NoFailure => f.write_str(NO_FAILURE),
             Self::Owner(owner) => owner.fmt(f),
             Self::Host(text, _) | Self::Text(text) | Self::Several(text) => f.write_str(text),
             Self::Refusal(it) => write!(f, "{}: {}", it.conductor, it.reason),

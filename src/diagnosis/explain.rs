@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    Cause, Snapshot,
+    Cause, CauseSubject, Snapshot,
     fixes::{FixTarget, finish_move, fix},
     runner::{Death, Runner, RunnerAnswer, absence, loads},
 };
@@ -14,7 +14,6 @@ use crate::{
     job::{ClaimEnd, Entry, Holding, Job, Location, Stage, octavia},
     output::{Text, titled},
     problem::{Code, Fix, Problem},
-    retry::NO_FAILURE,
     secret::covered_text,
     suggest::Suggestion,
 };
@@ -98,6 +97,11 @@ impl Snapshot {
                 self.with_evidence(problem, explained, job)
             }
         };
+        let since = explained.entry.job().and_then(Job::held_since);
+        let problem = Problem {
+            severity: cause.severity(since, self.now),
+            ..problem
+        };
         let fix = match (cause.code, explained.entry.job()) {
             (Code::NotRenewed, Some(job)) => Some(self.restart(job, explained)),
             (Code::NoConductor, Some(job)) => Some(self.start(job)),
@@ -117,7 +121,7 @@ impl Snapshot {
                 self.look_at_conductor(cause.code, job)
             }
             (Code::Exhausted | Code::Failed, Some(job))
-                if !job.has_no_command() && !cause.about.is(NO_FAILURE) =>
+                if !job.has_no_command() && cause.about != CauseSubject::NoFailure =>
             {
                 Some(target.retry().because(
                     "fix the cause, or correct the command with `jobboard change JOB -- COMMAND`; then retry",

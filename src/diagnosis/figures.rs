@@ -176,7 +176,9 @@ pub(super) fn by_owner(
             0 => ClaimEnd::Timed,
             _ => ClaimEnd::Never,
         };
-        let holder = owner.as_ref().map(|owner| snapshot.holder(owner, lease));
+        let holder = owner
+            .as_ref()
+            .map(|owner| snapshot.holder(owner, lease, of.held_since));
         let death = match &holder {
             Some(Holder::Dead { death, .. }) => Some(*death),
             _ => None,

@@ -9,7 +9,6 @@ use crate::{
     board::url::BoardUrl,
     job::Location,
     problem::{Code, Fix, Repair, Risk, no_job_code},
-    retry::NO_FAILURE,
     secret::is_covered,
     suggest::Suggestion,
 };
@@ -79,9 +78,9 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
         Code::BlocksPosters => target.trash_one().because(
             "if `jobboard flow` shows no progress, restart the worker, then remove the job",
         ),
-        Code::Exhausted | Code::Failed if cause.about.is(NO_FAILURE) => {
-            target.retry().because("nothing failed, so retry")
-        }
+        Code::Exhausted | Code::Failed if cause.about == CauseSubject::NoFailure => target
+            .retry()
+            .because("check why the conductor ended, then retry"),
         Code::Exhausted | Code::Failed => target.retry().because("after fixing the cause"),
         Code::Trashed => target.retry().because("bring the job back"),
         Code::BackingOff | Code::ExcessiveDelay => target.retry().because("retry the job now"),
@@ -156,7 +155,7 @@ pub(super) fn resume_process(pid: u32) -> Fix {
 
 fn fix_of_record(cause: &Cause, target: FixTarget<'_>) -> Fix {
     match (&cause.about, target) {
-        (about, _) if about.is(CLAIMED) => target.list().because("the owner may be working on it"),
+        (about, _) if about.is(CLAIMED) => target.list().because("ask the owner first"),
         (_, FixTarget::Job(reference, Location::Trash)) => {
             let mut purge = Fix::act(Suggestion::of("purge").with([reference]));
             purge.risk = Some(Risk::Destructive);

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::{self, Instant};
 
 pub(crate) use super::runner::Death;
-use super::runner::Runner;
+use super::runner::{Runner, death};
 use crate::{
     board::{Board, BoardError, JobRef},
     config::Expiry,
@@ -33,6 +33,8 @@ pub(crate) enum Holder {
     Dead {
         host: String,
         death: Death,
+        /// When the first conductor with its name registered, if one did.
+        since: Option<DateTime<Utc>>,
     },
     Other,
 }
@@ -48,16 +50,19 @@ impl Holder {
     /// therefore dead unless it is a running conductor.
     pub(crate) fn of(owner: &Owner, lease: ClaimEnd, runners: &[Runner]) -> Self {
         let known = runners.iter().enumerate();
-        let mut known = known
-            .filter(|(_, it)| it.conductor.owner.is(owner))
-            .peekable();
-        if let Some((_, first)) = known.peek().copied() {
-            return match known.find(|(_, it)| !it.is_silent) {
-                Some((at, _)) => Self::Conductor(at),
-                None => Self::Dead {
-                    host: first.conductor.host.clone(),
-                    death: first.death(),
-                },
+        let known = known.filter(|(_, it)| it.conductor.owner.is(owner));
+        if let Some((at, _)) = known.clone().find(|(_, it)| !it.is_silent) {
+            return Self::Conductor(at);
+        }
+        let conductors = known.map(|(_, it)| &it.conductor);
+        // Each of them may have made the claim: the least certain state decides.
+        if let Some((death, last)) =
+            (conductors.clone().map(|it| (death(it), it))).max_by_key(|(death, _)| *death)
+        {
+            return Self::Dead {
+                host: last.host.clone(),
+                death,
+                since: conductors.map(|it| it.since).min(),
             };
         }
         let (text, is_forever) = (owner.text(), lease == ClaimEnd::Never);
@@ -69,6 +74,7 @@ impl Holder {
                     true => Death::Certain,
                     false => Death::Unproven,
                 },
+                since: None,
             },
             _ => Self::Other,
         }
@@ -205,7 +211,11 @@ impl Recheck {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::host_name;
+    use crate::{
+        diagnosis::{runner::runners, tests::conductor},
+        job::Conductor,
+        process::{group::process_start, host_name},
+    };
 
     #[test]
     fn process_is_recognised_in_an_owner_name() {
@@ -222,12 +232,39 @@ mod tests {
     }
 
     #[test]
+    fn owner_has_certainly_died_if_all_its_conductors_have() {
+        let silent = |process: Option<String>| {
+            let mut conductor = Conductor {
+                host: host_name(),
+                pid: i32::MAX as u32,
+                silence: Some(Duration::from_secs(60)),
+                ..conductor()
+            };
+            conductor.report.process = process;
+            conductor
+        };
+        for (others, is_certain) in [
+            (vec![], true),
+            (vec![silent(process_start())], true),
+            // The process may be on another boot of the machine.
+            (vec![silent(None)], false),
+            (vec![silent(process_start()), silent(None)], false),
+        ] {
+            let conductors = [vec![silent(process_start())], others].concat();
+            let owner = conductors[0].owner.clone();
+            let holder = Holder::of(&owner, ClaimEnd::Timed, &runners(conductors));
+            assert_eq!(holder.has_certainly_died(), is_certain, "{holder:?}");
+        }
+    }
+
+    #[test]
     fn dead_owners_are_detected_by_process_or_expired_claim() {
         let here = host_name();
         let ours = std::process::id();
         let dead = |host: &str, death| Holder::Dead {
             host: host.to_owned(),
             death,
+            since: None,
         };
         let gone = format!("ada:{here}:{}:c0ffee01", i32::MAX);
         for (name, lease, holder) in [

@@ -17,7 +17,7 @@ use crate::{
         policy::ExecutionPolicy,
     },
     config::Expiry,
-    job::{ClaimEnd, Departure, Entry, Holding, Job, Location, MOST_RUNS, Malformed},
+    job::{ClaimEnd, Departure, Entry, Failure, Holding, Job, Location, MOST_RUNS, Malformed},
     problem::Code,
     retry::{MAX_ATTEMPTS, NO_FAILURE},
 };
@@ -162,8 +162,8 @@ impl Snapshot {
             };
         }
         let lapses = holding.lease != ClaimEnd::Never;
-        match self.holder(owner, holding.lease) {
-            Holder::Dead { host, death } => {
+        match self.holder(owner, holding.lease, holding.claimed_on) {
+            Holder::Dead { host, death, .. } => {
                 let code = match death {
                     Death::Stopped(_) => Code::OwnerStopped,
                     Death::Certain | Death::Unproven => Code::OwnerDead,
@@ -197,9 +197,8 @@ impl Snapshot {
             return (Cause::text(Code::Unsettled, &stuck.reason), false);
         }
         // A conductor of this name that ended earlier made the claim.
-        let is_older = holding.claimed_on.is_some_and(|on| on + SKEW < since);
         let may_run = report.runs.len() >= MOST_RUNS || runner.runs(job).is_some();
-        if is_older && !may_run {
+        if is_older(holding.claimed_on, since) && !may_run {
             let about = CauseSubject::Host(runner.conductor.host.clone(), Death::Unproven);
             let lapses = holding.lease != ClaimEnd::Never;
             return (Cause::new(Code::OwnerDead, about), lapses);
@@ -304,6 +303,11 @@ impl Snapshot {
     }
 }
 
+/// Whether a claim is from before its owner registered.
+pub(super) fn is_older(claimed_on: Option<DateTime<Utc>>, since: DateTime<Utc>) -> bool {
+    claimed_on.is_some_and(|on| on + SKEW < since)
+}
+
 fn is_excessively_delayed(job: &Job, now: DateTime<Utc>) -> bool {
     let delay = job.history.not_before.map(|time| time - now);
     // A forced release delays a job for the rest of its claim.
@@ -343,13 +347,22 @@ fn unreadable(record: &Malformed) -> Cause {
 fn exhausted(job: &Job) -> Cause {
     let mut failures = job.history.failures.iter();
     let last = failures.rfind(|it| !it.is_release());
-    let reason = last.map_or_else(|| NO_FAILURE.to_owned(), signature);
-    Cause::text(Code::Exhausted, reason)
+    Cause::new(
+        Code::Exhausted,
+        last.map_or(CauseSubject::NoFailure, of_failure),
+    )
 }
 
 fn trashed(job: &Job) -> Cause {
     match job.fatal_failure() {
-        Some(last) => Cause::text(Code::Failed, signature(last)),
+        Some(last) => Cause::new(Code::Failed, of_failure(last)),
         None => Cause::of(Code::Trashed),
+    }
+}
+
+fn of_failure(last: &Failure) -> CauseSubject {
+    match last.reason == NO_FAILURE {
+        true => CauseSubject::NoFailure,
+        false => CauseSubject::Text(signature(last)),
     }
 }

@@ -31,9 +31,6 @@ const NAMED: usize = 3;
 /// The longest cause in a command, in characters.
 const MAX_GLOB_CHARS: usize = 30;
 
-/// A claim without expiry that is older than this is a cause for worry.
-const LONG: TimeDelta = TimeDelta::hours(1);
-
 impl Cause {
     /// Returns what `--problem` selects its jobs by, and no jobs with another of these causes.
     fn selector(&self, causes: &[(&Self, &Cases)]) -> String {
@@ -100,9 +97,7 @@ impl Survey {
                 // A command for the whole code would act on the jobs of the other problems, too.
                 if shown > 0 && problem.fix.as_ref().is_some_and(|fix| fix.risk.is_some()) {
                     let look = Suggestion::of("list").with(["--problem", code.name()]);
-                    problem.fix = Some(
-                        Fix::look(look).because("look at each job, because the causes differ"),
-                    );
+                    problem.fix = Some(Fix::look(look).because("the causes differ"));
                 }
                 problems.push(problem);
             }
@@ -140,11 +135,7 @@ impl Survey {
         problem.selector = Some(selector.to_owned());
         problem.since = cases.since;
         problem.examples.clone_from(&cases.examples);
-        if cause.code == Code::NeverExpires
-            && cases.since.is_some_and(|it| self.snapshot.now - it < LONG)
-        {
-            problem.severity = Severity::Note;
-        }
+        problem.severity = cause.severity(cases.since, self.snapshot.now);
         if matches!(cause.code, Code::OwnerDead | Code::OwnerStopped) && cases.expires.is_some() {
             problem = problem.at("last claim expires", cases.expires, self.snapshot.now);
         }

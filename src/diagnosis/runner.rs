@@ -28,12 +28,12 @@ pub(crate) fn has_died(conductor: &Conductor) -> bool {
 }
 
 /// Whether a conductor's process is stopped. `false` if this machine cannot tell.
-pub(crate) fn has_stopped(conductor: &Conductor) -> bool {
+fn has_stopped(conductor: &Conductor) -> bool {
     let process = conductor.report.process.as_deref();
     is_stopped(&conductor.host, conductor.pid, process)
 }
 
-/// What this machine knows about the process of a silent owner.
+/// What this machine knows about the process of a silent owner; the least certain state comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Death {
     Certain,
@@ -53,14 +53,19 @@ impl Death {
     }
 }
 
+/// Returns the state of a silent conductor's process.
+pub(super) fn death(conductor: &Conductor) -> Death {
+    match conductor.report.process {
+        // The same machine, boot and pid namespace: a bare pid may be that of another process.
+        Some(_) if has_died(conductor) => Death::Certain,
+        Some(_) if has_stopped(conductor) => Death::Stopped(conductor.pid),
+        _ => Death::Unproven,
+    }
+}
+
 /// Why a conductor does not run; `None` if it does.
 pub(crate) fn absence(conductor: &Conductor) -> Option<Death> {
-    match is_silent(conductor) {
-        false => None,
-        true if has_died(conductor) => Some(Death::Certain),
-        true if has_stopped(conductor) => Some(Death::Stopped(conductor.pid)),
-        true => Some(Death::Unproven),
-    }
+    is_silent(conductor).then(|| death(conductor))
 }
 
 /// A conductor, and the settings that decide which jobs it runs.
@@ -138,16 +143,6 @@ impl Runner {
                 false => Err("the conductor publishes too many patterns".to_owned()),
             },
             conductor,
-        }
-    }
-
-    pub(crate) fn death(&self) -> Death {
-        let conductor = &self.conductor;
-        match conductor.report.process {
-            // The same machine and boot, seen from here.
-            Some(_) if has_died(conductor) => Death::Certain,
-            _ if has_stopped(conductor) => Death::Stopped(conductor.pid),
-            _ => Death::Unproven,
         }
     }
 

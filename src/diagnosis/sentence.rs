@@ -198,7 +198,7 @@ impl Snapshot {
 fn exhausted(job: &Job, cause: &Cause) -> String {
     let (tried, most) = tried(job);
     let most = most.min(tried);
-    let why = match cause.about.is(NO_FAILURE) {
+    let why = match cause.about == CauseSubject::NoFailure {
         true => format!(", but {NO_FAILURE}"),
         false => String::new(),
     };

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use super::{
     holder::{Death, Holder},
+    judge::is_older,
     runner::{Runner, loads, runners},
 };
 use crate::{
@@ -77,14 +78,12 @@ impl Snapshot {
     ) -> Result<Self, BoardError> {
         let mut unseen = Vec::new();
         // Together, these take as long as one of them.
-        let (pauses, conductors, moves) = tokio::try_join!(
-            async { apart(board.pauses().await) },
-            async { apart(board.conductors().await) },
-            async { apart(board.moves().await) },
-        )?;
+        let (pauses, conductors) =
+            tokio::try_join!(async { apart(board.pauses().await) }, async {
+                apart(board.conductors().await)
+            },)?;
         let pauses = known(&mut unseen, "the pauses", pauses);
         let conductors = known(&mut unseen, "the conductors", conductors);
-        let moves = known(&mut unseen, "the moves", moves);
         let pauses = pauses.unwrap_or_default();
         let unreadable = pauses.iter().filter(|it| it.is_unreadable);
         Ok(Self {
@@ -92,19 +91,31 @@ impl Snapshot {
             unseen,
             unreadable_pauses: unreadable.map(|it| it.names.clone()).collect(),
             pauses: Pauses::new(pauses, now),
-            moves: moves.unwrap_or_default(),
             runners: runners(conductors.unwrap_or_default()).into(),
             ..Self::new(board.capabilities(), octavia_expiry, now)
         })
     }
 
-    /// Examines the board's own keys. Only `doctor` lists the parts that it may not see.
-    pub(crate) async fn examine_keys(
+    /// Adds the moves to other boards, which only some views show.
+    pub(crate) fn add_moves(
+        &mut self,
+        moves: Result<Vec<MoveRecord>, BoardError>,
+    ) -> Result<(), BoardError> {
+        let moves = seen(&mut self.unseen, "the moves", moves)?;
+        self.moves = moves.unwrap_or_default();
+        Ok(())
+    }
+
+    /// Examines the board's own keys, and reads its moves. Only `doctor` lists the keys that it may not see.
+    pub(crate) async fn examine_keys_and_moves(
         &mut self,
         board: &dyn Board,
         highest: Option<i64>,
     ) -> Result<(), BoardError> {
-        match board.examine(Part::Keys { highest }).await {
+        let keys = board.examine(Part::Keys { highest });
+        let (keys, moves) = tokio::join!(keys, board.moves());
+        self.add_moves(moves)?;
+        match keys {
             Ok(examined) => {
                 self.unseen_keys = examined.gaps().collect();
                 self.keys = examined.problems;
@@ -210,14 +221,34 @@ impl Snapshot {
 
     /// Returns the living conductor that holds a claim.
     pub(super) fn runner_with(&self, holding: &Holding) -> Option<&Runner> {
-        match self.holder(holding.owner.as_ref()?, holding.lease) {
+        match self.holder(holding.owner.as_ref()?, holding.lease, holding.claimed_on) {
             Holder::Conductor(at) => Some(&self.runners[at]),
             Holder::Dead { .. } | Holder::Other => None,
         }
     }
 
+    /// Returns the holder of a claim. A claim from before all known registrations of its owner is one of an unknown conductor.
+    pub(crate) fn holder(
+        &self,
+        owner: &Owner,
+        lease: ClaimEnd,
+        claimed_on: Option<DateTime<Utc>>,
+    ) -> Holder {
+        let mut holder = self.holder_by_name(owner, lease);
+        if let Holder::Dead {
+            death,
+            since: Some(since),
+            ..
+        } = &mut holder
+            && is_older(claimed_on, *since)
+        {
+            *death = Death::Unproven;
+        }
+        holder
+    }
+
     /// Looks at each owner's process once.
-    pub(crate) fn holder(&self, owner: &Owner, lease: ClaimEnd) -> Holder {
+    fn holder_by_name(&self, owner: &Owner, lease: ClaimEnd) -> Holder {
         let owner = &*owner.brief();
         let known = &mut self.holders.lock()[usize::from(lease == ClaimEnd::Never)];
         if let Some(holder) = known.get(owner) {

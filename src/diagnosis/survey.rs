@@ -193,7 +193,8 @@ impl Surveyor {
         Ok(())
     }
 
-    /// Looks again at the claims that may not be renewed, examines the keys, and finishes the counts.
+    /// Looks again at the claims that may not be renewed, examines the keys, reads the moves, and finishes the
+    /// counts.
     pub(crate) async fn finish(mut self, board: &dyn Board) -> Result<Survey, BoardError> {
         let recheck = std::mem::take(&mut self.recheck);
         for entry in recheck.not_renewed(board, RECHECK_TIMEOUT).await? {
@@ -201,7 +202,10 @@ impl Surveyor {
             self.survey.note(&cause, &entry);
         }
         let highest = self.survey.highest;
-        self.survey.snapshot.examine_keys(board, highest).await?;
+        self.survey
+            .snapshot
+            .examine_keys_and_moves(board, highest)
+            .await?;
         Ok(self.counted())
     }
 

@@ -176,7 +176,11 @@ pub(crate) fn own_group() -> Option<Pid> {
 
 /// Identifies this process by its pid namespace and its start time.
 pub(crate) fn process_start() -> Option<String> {
-    Some(format!("{} {}", space()?, Stat::of(getpid())?.started))
+    start_of(getpid())
+}
+
+pub(crate) fn start_of(pid: Pid) -> Option<String> {
+    Some(format!("{} {}", space()?, Stat::of(pid)?.started))
 }
 
 /// `None` if the process is not visible from here. `process` is its own result of [`process_start`].

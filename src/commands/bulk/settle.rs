@@ -11,7 +11,7 @@ use super::{
 use crate::{
     board::{self, Board, BoardError, Settled},
     context::Context,
-    diagnosis::{Holder, Snapshot, process_of},
+    diagnosis::{Death, Holder, Snapshot, process_of},
     duration,
     exit::CommandError,
     job::{Aftermath, Authority, ClaimEnd, Entry, ExpectedState, Failure, Owner, RELEASED},
@@ -204,7 +204,7 @@ impl Release {
         let former = job.history.failures.last();
         let is_gone = former.is_some_and(|it| {
             let owner = Owner::from_stored(it.conductor.as_bytes());
-            let holder = snapshot.holder(&owner, ClaimEnd::Timed);
+            let holder = snapshot.holder(&owner, ClaimEnd::Timed, Some(it.time));
             holder.has_certainly_died()
         });
         match is_gone && !running.contains_key(&Label::of_job(&job.uuid)) {
@@ -221,13 +221,17 @@ impl Release {
         let Some(owner) = &holding.owner else {
             return Some("the owner is unreadable".to_owned());
         };
-        match snapshot.holder(owner, holding.lease) {
+        match snapshot.holder(owner, holding.lease, holding.claimed_on) {
             holder if holder.has_certainly_died() => {
                 let pids = running.get(&Label::of_job(&job.uuid))?;
                 let pids = listed(pids.iter().take(SAMPLE).map(i32::to_string));
                 Some(format!("{} is still running (process {pids})", job.name))
             }
             Holder::Conductor(_) => Some(format!("{owner} is still running")),
+            Holder::Dead {
+                death: Death::Stopped(pid),
+                ..
+            } => Some(format!("{owner} is stopped (process {pid}) and can go on")),
             Holder::Dead { .. } | Holder::Other => {
                 Some(format!("{owner}'s process cannot be checked from here"))
             }

@@ -67,7 +67,7 @@ impl<'a> Questions<'a> {
         let snapshot = async {
             let mut snapshot = surroundings(self.ctx, self.board).await?;
             // The number of the last job may be out of date, as the events come later.
-            snapshot.examine_keys(self.board, None).await?;
+            snapshot.examine_keys_and_moves(self.board, None).await?;
             anyhow::Ok(snapshot)
         };
         DashInput::Surroundings(snapshot.await.map_err(|error| chain(error.as_ref())))

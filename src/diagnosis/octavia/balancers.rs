@@ -291,8 +291,8 @@ fn claim_state(jobs: &[&Entry], snapshot: &Snapshot, late: &[JobKey]) -> ClaimSt
         return ClaimState::Held;
     };
     let holding = entry.holding();
-    let owner = holding.and_then(|it| Some((it.owner.as_ref()?, it.lease)));
-    match owner.map(|(owner, lease)| snapshot.holder(owner, lease)) {
+    let owner = holding.and_then(|it| Some((it.owner.as_ref()?, it)));
+    match owner.map(|(owner, it)| snapshot.holder(owner, it.lease, it.claimed_on)) {
         Some(holder) if holder.has_certainly_died() => ClaimState::OwnerDead,
         _ if late.contains(entry.key()) => ClaimState::NotRenewed,
         _ => ClaimState::Held,

@@ -20,6 +20,7 @@ use crate::{
         PublishedCommand, PublishedPolicy, RELEASED, Run, Unsettled,
     },
     problem::{Code, Group},
+    process::group::process_start,
 };
 
 fn night() -> Snapshot {
@@ -220,6 +221,18 @@ fn claim_of_a_conductor_is_judged_by_its_status() {
             let claim = entry(held(job("resize"), "night", lease));
             assert_eq!(judged(&snapshot, &claim), code);
         }
+    }
+}
+
+#[test]
+fn claim_from_before_the_registration_is_of_an_unknown_conductor() {
+    let gone = changed(|it| {
+        (it.host, it.pid, it.since) = (host_name(), NO_PID, ago(100));
+        (it.silence, it.report.process) = (Some(Duration::from_secs(60)), process_start());
+    });
+    for (age, is_certain) in [(50, true), (200, false)] {
+        let holder = gone.holder(&conductor().owner, ClaimEnd::Timed, Some(ago(age)));
+        assert_eq!(holder.has_certainly_died(), is_certain, "{holder:?}");
     }
 }
 

@@ -10,10 +10,10 @@ use super::{
     with,
 };
 use crate::{
-    diagnosis::{ProblemSelector, Survey, Surveyor},
+    diagnosis::{Death, ProblemSelector, Survey, Surveyor, absence},
     job::{AuditEntry, ClaimEnd, Conductor, Entry, Job, MOVER, Owner, PublishedPolicy},
     problem::{Code, Problem, Risk, Severity},
-    process::group::is_stopped,
+    process::group::{is_stopped, process_start, start_of},
 };
 
 const HOSTILE: [&str; 14] = [
@@ -107,7 +107,10 @@ fn silent_conductor_without_claims_is_a_problem_while_it_is_registered() {
     let conductors = vec![
         named("alive", &|_| {}),
         named("late", &|it| it.silence = late),
-        named("gone", &|it| (it.host, it.pid) = (host_name(), NO_PID)),
+        named("gone", &|it| {
+            (it.host, it.pid) = (host_name(), NO_PID);
+            it.report.process = process_start();
+        }),
         named("holds", &|it| it.silence = late),
         named("left", &|it| (it.silence, it.has_left) = (late, true)),
     ];
@@ -130,14 +133,21 @@ fn stopped_conductor_is_to_be_resumed() {
     while !is_stopped(&host_name(), pid, None) {
         thread::yield_now();
     }
-    let stopped = |owner: &str| Conductor {
-        owner: Owner::from_stored(owner),
-        host: host_name(),
-        pid,
-        silence: Some(Duration::from_secs(60)),
-        ..conductor()
+    let stopped = |owner: &str, process: Option<String>| {
+        let mut conductor = Conductor {
+            owner: Owner::from_stored(owner),
+            host: host_name(),
+            pid,
+            silence: Some(Duration::from_secs(60)),
+            ..conductor()
+        };
+        conductor.report.process = process;
+        conductor
     };
-    let conductors = vec![stopped("holds"), stopped("idle")];
+    // A bare pid may be that of another process.
+    assert_eq!(absence(&stopped("other", None)), Some(Death::Unproven));
+    let process = start_of(Pid::from_child(&sleeper));
+    let conductors = vec![stopped("holds", process.clone()), stopped("idle", process)];
     let mut surveyor = Surveyor::new(board(false).with_conductors(conductors));
     surveyor.add(&entry(held(job("a"), "holds", ClaimEnd::Timed)));
     let survey = surveyor.counted();

@@ -248,7 +248,8 @@ fn kept<T>(all: impl Iterator<Item = T>, shown: &[bool]) -> Vec<T> {
 fn is_renewed(state: &DashState, entry: &Entry) -> bool {
     entry.holding().is_some_and(|holding| {
         let (snapshot, owner) = (&state.picture.snapshot, &holding.owner);
-        let holder = owner.as_ref().map(|it| snapshot.holder(it, holding.lease));
+        let holder = owner.as_ref();
+        let holder = holder.map(|it| snapshot.holder(it, holding.lease, holding.claimed_on));
         matches!(holder, Some(Holder::Conductor(_)))
     })
 }
