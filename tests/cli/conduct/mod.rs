@@ -170,7 +170,7 @@ fn each_skip_reason_is_reported_and_counted(stage: &Stage) {
                 "the job's `command` must be an array of strings, starting with the program",
                 2,
             ),
-            ("the job's `timeout` is not a duration such as 5m", 1),
+            ("the job's `timeout` must be a duration such as 5m", 1),
         ];
         assert_eq!(skipped.len(), expected.len(), "{skipped:?}");
         let summary = notes.last().unwrap();

@@ -135,7 +135,7 @@ fn timeout_and_max_attempts_of_a_job_apply_to_its_handler() {
     post(&stage, "slow", &json!({"timeout": 5}));
     let run = stage.conduct(&conduct).run();
     assert_eq!(run.code, 7, "{run}");
-    let reason = "the job's `timeout` is not a duration such as 5m";
+    let reason = "the job's `timeout` must be a duration such as 5m";
     assert!(run.stderr.contains(reason), "{run}");
 }
 
