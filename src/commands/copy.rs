@@ -236,7 +236,7 @@ async fn ask(
 async fn prepare_mover<'a>(ctx: &Context, route: &'a Route) -> anyhow::Result<Mover<'a>> {
     let lease = route.from.lease_term(USUAL_LEASE).await;
     let lease = lease.with_context(|| ctx.trying("move", "the jobs"))?;
-    Ok(Mover::new(route, &lease_owner(ctx.who())?, lease)?)
+    Mover::new(route, &lease_owner(ctx.who())?, lease)
 }
 
 async fn between(

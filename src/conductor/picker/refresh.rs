@@ -1,8 +1,8 @@
 //! Lists the jobs on the board that this conductor may run.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
-use chrono::SecondsFormat;
+use chrono::{DateTime, SecondsFormat, Utc};
 use futures_util::TryStreamExt;
 use tokio::time::{Duration, Instant};
 
@@ -36,6 +36,18 @@ pub(super) enum RemainingWork {
     /// Jobs that are backing off, or that other owners hold for a time.
     Held,
     Candidates,
+}
+
+/// What a drain waits for.
+#[derive(Debug, Default)]
+struct Waits {
+    held: u64,
+    /// The name of a held job.
+    example: Option<String>,
+    held_for_ever: u64,
+    delayed: u64,
+    /// When the first delayed job may start.
+    first_turn: Option<DateTime<Utc>>,
 }
 
 impl Picker<'_> {
@@ -92,7 +104,7 @@ impl Picker<'_> {
             &self.shared.settings.filters,
             &self.pauses,
             Arc::clone(&policy),
-            std::mem::take(&mut self.unreadable),
+            mem::take(&mut self.unreadable),
         );
         let is_news = self.events.is_none();
         if is_news {
@@ -182,8 +194,7 @@ impl Picker<'_> {
         let start = Instant::now();
         let policy = self.shared.policy();
         let mut left = RemainingWork::Nothing;
-        let (mut held, mut held_for_ever, mut example) = (0_u64, 0_u64, None);
-        let (mut delayed, mut first_turn) = (0_u64, None);
+        let mut waits = Waits::default();
         let mut reasons = SkipReasons::default();
         let now = clock::wall();
         while let Some(entry) = entries.try_next().await? {
@@ -214,15 +225,15 @@ impl Picker<'_> {
                 None if self.backlog.knows(&job.key) => {
                     left = left.max(RemainingWork::Held);
                     if let Some(time) = job.history.not_before.filter(|time| *time > now) {
-                        delayed += 1;
-                        first_turn = Some(first_turn.map_or(time, |first| time.min(first)));
+                        waits.delayed += 1;
+                        waits.first_turn = waits.first_turn.into_iter().chain([time]).min();
                     }
                 }
                 None => left = RemainingWork::Candidates,
-                Some(ClaimEnd::Never) => held_for_ever += 1,
+                Some(ClaimEnd::Never) => waits.held_for_ever += 1,
                 Some(ClaimEnd::Timed | ClaimEnd::Session) => {
-                    held += 1;
-                    example.get_or_insert(job.name);
+                    waits.held += 1;
+                    waits.example.get_or_insert(job.name);
                     left = left.max(RemainingWork::Held);
                 }
             }
@@ -237,23 +248,26 @@ impl Picker<'_> {
         let pause = doubled(STOCK_PAUSE, self.fruitless);
         self.no_stock_before = Instant::now() + (start.elapsed() * 20).max(pause);
         self.has_heard = false;
-        if let (Some(example), RemainingWork::Held) = (example, left)
-            && !std::mem::replace(&mut self.has_reported_owners, true)
-        {
-            let note = Note::new("waiting").with("jobs", held);
-            self.shared.status.log(note.with("example", example));
-        }
-        if let (Some(time), RemainingWork::Held) = (first_turn, left)
-            && !std::mem::replace(&mut self.has_reported_delayed, true)
-        {
-            let note = Note::new("delayed").with("jobs", delayed);
-            let time = time.to_rfc3339_opts(SecondsFormat::Millis, true);
-            self.shared.status.log(note.with("not_before", time));
-        }
-        if held_for_ever > 0 && !std::mem::replace(&mut self.has_reported_held, true) {
-            let note = Note::new("held_without_expiry").with("jobs", held_for_ever);
-            self.shared.status.log(note);
-        }
+        self.report(waits, left);
         Ok(left)
+    }
+
+    /// Logs once what a drain waits for.
+    fn report(&mut self, waits: Waits, left: RemainingWork) {
+        let waits_on = |known: bool| known && left == RemainingWork::Held;
+        let log = |note| self.shared.status.log(note);
+        if waits_on(waits.held > 0) && !mem::replace(&mut self.has_reported_owners, true) {
+            let note = Note::new("waiting").with("jobs", waits.held);
+            log(note.with_any("example", waits.example));
+        }
+        if waits_on(waits.delayed > 0) && !mem::replace(&mut self.has_reported_delayed, true) {
+            let time = waits.first_turn;
+            let time = time.map(|it| it.to_rfc3339_opts(SecondsFormat::Millis, true));
+            let note = Note::new("delayed").with("jobs", waits.delayed);
+            log(note.with_any("not_before", time));
+        }
+        if waits.held_for_ever > 0 && !mem::replace(&mut self.has_reported_held, true) {
+            log(Note::new("held_without_expiry").with("jobs", waits.held_for_ever));
+        }
     }
 }
