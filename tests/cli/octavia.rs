@@ -247,7 +247,7 @@ fn oldest_job_that_blocks_new_flows_is_reported() {
     assert!(
         checked
             .stdout
-            .starts_with("CRITICAL - blocks-posters: 1 job, on the board for "),
+            .starts_with("CRITICAL - blocks-posters 1 (on the board for "),
         "{checked}"
     );
     let ranged = run(&["check", "--warn", "trashed=1"]);
