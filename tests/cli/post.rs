@@ -309,27 +309,27 @@ fn command_that_no_conductor_can_run_is_rejected_with_its_correction() {
         ),
         (
             "a max_attempts=2 -- true",
-            "not a positive JSON number",
+            "must be a positive JSON number",
             "`max_attempts:=2`".to_owned(),
         ),
         (
             "a max_attempts:=0 -- true",
-            "not a positive JSON number",
+            "must be a positive JSON number",
             "`max_attempts:=3`".to_owned(),
         ),
         (
             "a timeout:=5 -- true",
-            "not a duration",
+            "must be a duration",
             "`timeout=5s`".to_owned(),
         ),
         (
             "a timeout=5y -- true",
-            "not a duration",
+            "must be a duration",
             "`timeout=5m`".to_owned(),
         ),
         (
             "a env:=1 -- true",
-            "not an object of strings",
+            "must be an object of strings",
             "env:=".to_owned(),
         ),
         (
@@ -339,7 +339,7 @@ fn command_that_no_conductor_can_run_is_rejected_with_its_correction() {
         ),
         (
             "a cwd=work -- true",
-            "not an absolute path",
+            "must be an absolute path",
             "`cwd=/".to_owned(),
         ),
         (
