@@ -15,6 +15,9 @@ use crate::{
     process::group::has_ended,
 };
 
+/// The clock difference that is ignored.
+pub(crate) const SKEW: TimeDelta = TimeDelta::seconds(5);
+
 /// The least time left on a renewed claim of a peer: a quarter of the expiry that TaskFlow's users choose by default.
 const LEAST_OF_PEERS: Duration = Duration::from_millis(7500);
 
@@ -24,6 +27,11 @@ const LONGEST_MOVE: TimeDelta = TimeDelta::minutes(10);
 const MAX_SUSPECTS: usize = 1000;
 
 const SHORTEST: Duration = Duration::from_secs(1);
+
+/// Whether a claim is from before its owner registered.
+pub(super) fn is_older(claimed_on: Option<DateTime<Utc>>, since: DateTime<Utc>) -> bool {
+    claimed_on.is_some_and(|on| on + SKEW < since)
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Holder {

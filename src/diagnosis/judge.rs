@@ -7,7 +7,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::{
     Cause, CauseSubject, Snapshot,
     causes::{CLAIMED, NO_OWNER, RefusedJob},
-    holder::{Death, Holder, doubt, is_copy_of_move, is_left_by_move, is_move_over},
+    holder::{
+        Death, Holder, SKEW, doubt, is_copy_of_move, is_left_by_move, is_move_over, is_older,
+    },
     runner::{Runner, RunnerAnswer},
     signature::signature,
 };
@@ -21,9 +23,6 @@ use crate::{
     problem::Code,
     retry::{MAX_ATTEMPTS, NO_FAILURE},
 };
-
-/// The clock difference that is ignored.
-pub(crate) const SKEW: TimeDelta = TimeDelta::seconds(5);
 
 /// The longest back-off, and a day for clocks that differ.
 const LONGEST_DELAY: TimeDelta = TimeDelta::days(366);
@@ -301,11 +300,6 @@ impl Snapshot {
         self.octavia_expiry.and_then(blocks)?;
         Some(Cause::of(Code::BlocksPosters))
     }
-}
-
-/// Whether a claim is from before its owner registered.
-pub(super) fn is_older(claimed_on: Option<DateTime<Utc>>, since: DateTime<Utc>) -> bool {
-    claimed_on.is_some_and(|on| on + SKEW < since)
 }
 
 fn is_excessively_delayed(job: &Job, now: DateTime<Utc>) -> bool {

@@ -24,10 +24,10 @@ pub(crate) use self::{
     explain::{ExplainedJob, Explanation},
     figures::{ByName, ByOwner, Departures, Figures, Standing, age},
     holder::{
-        Death, Holder, Recheck, has_mover_ended, is_copy_of_move, is_left_by_move, is_move_over,
-        is_of_broken_move, process_of,
+        Death, Holder, Recheck, SKEW, has_mover_ended, is_copy_of_move, is_left_by_move,
+        is_move_over, is_of_broken_move, process_of,
     },
-    judge::{Judged, SKEW},
+    judge::Judged,
     octavia::{Asked, BalancerReport, JudgedBalancer, OctaviaReader, Verdict, Workers},
     runner::{absence, has_died, is_silent},
     signature::{FailureGroup, Sample, Signatures, signature},

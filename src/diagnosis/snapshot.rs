@@ -6,8 +6,7 @@ use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 
 use super::{
-    holder::{Death, Holder},
-    judge::is_older,
+    holder::{Death, Holder, is_older},
     runner::{Runner, loads, runners},
 };
 use crate::{
