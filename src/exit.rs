@@ -55,7 +55,6 @@ struct PrintedError {
 #[derive(Debug, Clone)]
 pub(crate) struct ErrorPrinter {
     style: Style,
-    is_json: bool,
     is_coloured: bool,
     program: Suggestion,
     command: Option<String>,
@@ -67,7 +66,6 @@ impl ErrorPrinter {
     pub(crate) fn new(out: &Output, program: Suggestion, command: Option<String>) -> Self {
         Self {
             style: out.style(),
-            is_json: out.is_json(),
             is_coloured: out.colours_errors(),
             program,
             command,
@@ -102,7 +100,7 @@ impl ErrorPrinter {
 
     pub(crate) fn print_error(&self, error: &anyhow::Error) {
         let printed = self.worded(error);
-        if self.is_json {
+        if Output::new(self.style).is_json() {
             complain_json(&serde_json::json!({ "error": printed }));
             return;
         }

@@ -148,7 +148,7 @@ impl RetryPolicy {
     }
 }
 
-/// The reason of a job whose attempts all ended without a result.
+/// The reason if no attempt of a job had a result.
 pub(crate) const NO_FAILURE: &str =
     "no failure is recorded: the conductor died, or its claim expired or was released";
 

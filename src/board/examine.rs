@@ -3,7 +3,7 @@
 use super::{BoardError, chain};
 use crate::problem::Problem;
 
-/// What the user wants to do with the board.
+/// The access to the board that a user needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,

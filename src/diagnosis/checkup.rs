@@ -54,7 +54,8 @@ const OF_JOBS: [Group; 3] = [Group::Keys, Group::Jobs, Group::Conductors];
 
 /// Examines these groups, with a survey taken before if there is one.
 ///
-/// The search for stray keys reads the names of all keys. A check that fails or is forbidden is a gap, unless the board is unreachable.
+/// The search for stray keys reads the names of all keys. A check that fails or is forbidden is a gap, unless the
+/// board is unreachable.
 pub(crate) async fn examine(
     settings: &impl AsRef<Config>,
     board: &dyn Board,

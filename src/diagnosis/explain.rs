@@ -257,7 +257,7 @@ impl Snapshot {
         runners.find(|it| Some(&it.conductor.owner) == job.owner())
     }
 
-    /// Returns the board to which the owner of the claim was moving jobs.
+    /// Returns the target of the move that holds the claim.
     fn target_of_move(&self, job: &Job) -> Option<&str> {
         let owner = job.owner()?;
         self.moves.iter().find_map(|it| match &it.stage {

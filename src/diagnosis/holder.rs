@@ -74,7 +74,7 @@ impl Holder {
             };
         }
         let (text, is_forever) = (owner.text(), lease == ClaimEnd::Never);
-        match process_of(&text).filter(|_| !text.starts_with(MOVER)) {
+        match process_of(&text).filter(|_| !owner.is_of_move()) {
             Some((host, pid)) if has_ended(host, pid, None).unwrap_or(is_forever) => Self::Dead {
                 host: host.to_owned(),
                 // One machine may have several pid namespaces.
@@ -115,7 +115,7 @@ pub(crate) fn is_of_broken_move(owner: &Owner) -> bool {
 /// Only the source board knows whether the copy may run, so only the move or `copy --resume` may end the claim.
 pub(crate) fn is_copy_of_move(holding: &Holding) -> bool {
     let owner = holding.owner.as_ref();
-    holding.lease == ClaimEnd::Never && owner.is_some_and(|it| it.text().starts_with(MOVER))
+    holding.lease == ClaimEnd::Never && owner.is_some_and(Owner::is_of_move)
 }
 
 /// Whether a claim on the source board is a leftover of a broken move.

@@ -55,7 +55,8 @@ impl Cause {
 }
 
 impl Survey {
-    /// Returns the problems of the jobs, conductors, pauses, moves and keys, for every command that lists or counts them.
+    /// Returns the problems of the jobs, conductors, pauses, moves and keys. Every command that lists or counts problems
+    /// uses this list.
     pub(crate) fn problems(&self) -> Vec<Problem> {
         let mut problems = self.of_jobs();
         problems.extend(self.of_conductors());
@@ -174,11 +175,8 @@ impl Survey {
         };
         match (cause.code, &cause.about) {
             (Code::OwnerDead | Code::OwnerStopped, CauseSubject::Host(host, death)) => {
-                let gone = match death {
-                    Death::Certain => "process gone",
-                    Death::Stopped(_) => "stopped (SIGSTOP)",
-                    Death::Unproven => "silent or gone, but this machine cannot prove it",
-                };
+                let gone = death.proof();
+                let gone = gone.unwrap_or("silent or gone, but this machine cannot prove it");
                 format!("{} on {host}: {gone}", cases.names())
             }
             (Code::NeverExpires | Code::NotRenewed, _) => format!("claimed by {}", cases.names()),
@@ -233,11 +231,7 @@ impl Survey {
             if is_silent(it) && !self.has_claims(it) && !it.has_left {
                 let heard = it.silence.and_then(|it| TimeDelta::from_std(it).ok());
                 let absence = absence(it).unwrap_or(Death::Unproven);
-                let what = match absence {
-                    Death::Certain => "process gone",
-                    Death::Stopped(_) => "stopped (SIGSTOP)",
-                    Death::Unproven => "silent",
-                };
+                let what = absence.proof().unwrap_or("silent");
                 let summary = format!("{} on {}: {what}", it.name, it.host);
                 let mut problem = Problem::new(Code::Silent, summary);
                 if absence == Death::Certain {

@@ -51,6 +51,15 @@ impl Death {
             Self::Unproven => "silent",
         }
     }
+
+    /// Describes the state of the process, if this machine knows it.
+    pub(super) fn proof(self) -> Option<&'static str> {
+        match self {
+            Self::Certain => Some("process gone"),
+            Self::Stopped(_) => Some("stopped (SIGSTOP)"),
+            Self::Unproven => None,
+        }
+    }
 }
 
 /// Returns the state of a silent conductor's process.

@@ -57,16 +57,9 @@ pub(crate) fn seen<T>(
     what: &str,
     part: Result<T, BoardError>,
 ) -> Result<Option<T>, BoardError> {
-    Ok(known(unseen, what, apart(part)?))
-}
-
-fn known<T>(
-    unseen: &mut Vec<String>,
-    what: &str,
-    (part, problem): (Option<T>, Option<String>),
-) -> Option<T> {
+    let (part, problem) = apart(part)?;
     unseen.extend(problem.map(|problem| format!("{what}: {problem}")));
-    part
+    Ok(part)
 }
 
 impl Snapshot {
@@ -76,13 +69,9 @@ impl Snapshot {
         now: DateTime<Utc>,
     ) -> Result<Self, BoardError> {
         let mut unseen = Vec::new();
-        // Together, these take as long as one of them.
-        let (pauses, conductors) =
-            tokio::try_join!(async { apart(board.pauses().await) }, async {
-                apart(board.conductors().await)
-            },)?;
-        let pauses = known(&mut unseen, "the pauses", pauses);
-        let conductors = known(&mut unseen, "the conductors", conductors);
+        let (pauses, conductors) = tokio::join!(board.pauses(), board.conductors());
+        let pauses = seen(&mut unseen, "the pauses", pauses)?;
+        let conductors = seen(&mut unseen, "the conductors", conductors)?;
         let pauses = pauses.unwrap_or_default();
         let unreadable = pauses.iter().filter(|it| it.is_unreadable);
         Ok(Self {
@@ -226,7 +215,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the holder of a claim. A claim from before all known registrations of its owner is one of an unknown conductor.
+    /// Returns the holder of a claim. An unknown conductor holds a claim that is older than all registrations of its
+    /// owner.
     pub(crate) fn holder(
         &self,
         owner: &Owner,

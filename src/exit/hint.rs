@@ -50,7 +50,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
             verb::MEND => "`jobboard mend` lists all stuck load balancers".into(),
             _ => "`jobboard claim JOB` claims the job".into(),
         },
-        CommandError::SameBoard => "use another board for --to or --from than for --board".into(),
+        CommandError::SameBoard => "use different boards for --board and for --to or --from".into(),
         CommandError::UuidTaken { uuid, target, .. } => shown_on(target, uuid),
         CommandError::UnreadableOwner => "`jobboard abandon --force JOB` releases the claim".into(),
         CommandError::NotHeldBy(_) => {

@@ -52,10 +52,8 @@ pub(crate) enum Lost {
 impl Lost {
     /// The board refuses the claim; a command under it is killed after this grace.
     pub(crate) fn refused(source: BoardError, grace: Duration) -> Self {
-        Self::Refused {
-            kill_at: Boottime::now() + grace,
-            source,
-        }
+        let kill_at = Boottime::now() + grace;
+        Self::Refused { kill_at, source }
     }
 
     pub(crate) fn kill_at(&self) -> Boottime {

@@ -157,9 +157,13 @@ async fn refused_claim_is_lost_immediately_and_the_others_survive() {
     let mut a = keeper.hold(claim("a", TERM), start);
     let mut b = keeper.hold(claim("b", TERM), start);
     let lost = soon(b.lost()).await;
-    let is_refused =
-        matches!(&lost, Lost::Refused { source, .. } if matches!(source, BoardError::NotClaimed));
-    assert!(is_refused, "{lost}");
+    assert!(matches!(
+        lost,
+        Lost::Refused {
+            source: BoardError::NotClaimed,
+            ..
+        }
+    ));
     assert!(lost.kill_at() <= Boottime::now() + TERM / 12);
     tokio::select! {
         lost = a.lost() => panic!("{lost}"),

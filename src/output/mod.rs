@@ -181,7 +181,7 @@ impl Output {
         self.withheld = Some(WithheldReports::default());
     }
 
-    /// Ends [`withhold`](Self::withhold); returns the report if there was exactly one.
+    /// Prints reports again. Returns the withheld report if there was exactly one.
     pub(crate) fn take_withheld(&mut self) -> Option<Value> {
         self.withheld.take()?.only
     }

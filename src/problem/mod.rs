@@ -69,7 +69,7 @@ pub(crate) struct Fix {
     pub(crate) repair: Option<Repair>,
     #[serde(skip)]
     pub(crate) is_ours: bool,
-    /// Whether the command only shows something, and the text says what to do.
+    /// Whether the command only shows information; the text then names the action.
     #[serde(skip)]
     pub(crate) shows: bool,
 }
@@ -83,7 +83,7 @@ impl Fix {
         }
     }
 
-    /// A command that only shows something.
+    /// A command that only shows information.
     pub(crate) fn look(command: Suggestion) -> Self {
         Self {
             shows: true,
@@ -91,7 +91,7 @@ impl Fix {
         }
     }
 
-    /// A command that does what the text says.
+    /// A command that performs the action in the text.
     pub(crate) fn act(command: Suggestion) -> Self {
         Self {
             is_ours: true,
@@ -235,6 +235,11 @@ pub(crate) struct CodeCount {
 }
 
 impl CodeCount {
+    /// Returns the number of jobs, or of problems if they are about no job.
+    pub(crate) fn cases(&self) -> u64 {
+        self.jobs.max(self.problems)
+    }
+
     /// Counts the problems by code, in the order in which all commands list them.
     pub(crate) fn of<'a>(problems: impl IntoIterator<Item = &'a Problem>) -> Vec<Self> {
         let mut counts = BTreeMap::new();

@@ -18,7 +18,7 @@ use crate::{
     },
     job::{
         AuditEntry, Claim, ClaimEnd, Claimant, Claimed, Decision, Departure, Draft, End, Entry,
-        Fence, Holding, Job, JobKey, Location, MOVER, MoveRecord, Owner, Settlement, Stage, Term,
+        Fence, Holding, Job, JobKey, Location, MoveRecord, Owner, Settlement, Stage, Term,
     },
 };
 
@@ -204,8 +204,7 @@ impl MoveBoard {
     }
 
     pub(crate) async fn force(&self) {
-        let is_of_move =
-            |job: &&mut Job| job.owner().is_some_and(|it| it.text().starts_with(MOVER));
+        let is_of_move = |job: &&mut Job| job.owner().is_some_and(Owner::is_of_move);
         let forced = self.request(|_, side| {
             let claimed = side.job.as_mut().filter(is_of_move);
             claimed.into_iter().for_each(|job| job.holding = None);

@@ -103,14 +103,10 @@ pub(super) fn foresee_refusals(ctx: &Context, chosen: &mut Chosen, who: &Owner) 
     }
 }
 
-/// Returns the warning for jobs that a move holds: each may still be on its other board, and run twice.
+/// Returns the warning for jobs that a move holds: released, each may run on both boards.
 pub(super) fn moved<'a>(entries: impl Iterator<Item = &'a Entry>) -> Option<String> {
-    let owner = |entry: &Entry| entry.holding()?.owner.as_ref().map(Owner::is_of_move);
-    match entries
-        .filter_map(owner)
-        .filter(|is_of_move| *is_of_move)
-        .count()
-    {
+    let owners = entries.filter_map(|entry| entry.holding()?.owner.as_ref());
+    match owners.filter(|owner| owner.is_of_move()).count() {
         0 => None,
         count => Some(format!(
             "a move holds {}, which may also be on another board: `jobboard help unfinished-move`",
@@ -231,7 +227,7 @@ impl Release {
             Holder::Dead {
                 death: Death::Stopped(pid),
                 ..
-            } => Some(format!("{owner} is stopped (process {pid}) and can go on")),
+            } => Some(format!("{owner} is stopped (process {pid}) and may resume")),
             Holder::Dead { .. } | Holder::Other => {
                 Some(format!("{owner}'s process cannot be checked from here"))
             }

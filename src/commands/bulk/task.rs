@@ -69,9 +69,11 @@ impl Task {
             Some(_) => {
                 let entries = self.chosen.entries();
                 let warning = Release::foreseen(&self.action, board, entries).await;
-                let of_move = moved(self.chosen.entries());
-                let warnings = warning.into_iter().chain(of_move);
-                warnings.for_each(|it| ctx.out.note(it));
+                let warnings = [warning, moved(self.chosen.entries())];
+                warnings
+                    .into_iter()
+                    .flatten()
+                    .for_each(|it| ctx.out.note(it));
             }
             None => {}
         }

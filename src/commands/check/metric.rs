@@ -63,7 +63,7 @@ pub(super) struct BoardMeasures {
 }
 
 impl Metric {
-    /// Parses the name of a metric, also one that is spelled like a code.
+    /// Parses a metric's name, with underscores or, as in a code, with hyphens.
     pub(super) fn read(name: &str) -> Result<Self, String> {
         let metric = name.replace('-', "_").parse();
         metric.or_else(|_| name.parse().map_err(|error: UnknownName| error.to_string()))

@@ -184,7 +184,7 @@ impl CheckVerdict {
     }
 }
 
-/// Lists what is wrong, the worst first, with the cause of the first.
+/// Lists the alerts, the worst first, with the cause of that one.
 fn summary(
     state: PluginState,
     metrics: &[MetricValue],
@@ -254,17 +254,14 @@ impl MetricValue {
 impl CheckFinding {
     fn title(&self) -> String {
         match &self.count {
-            Some(of) => format!("{} {}", of.code, of.jobs.max(of.problems)),
+            Some(of) => format!("{} {}", of.code, of.cases()),
             None => self.summary.clone(),
         }
     }
 
     fn line(&self) -> String {
         let what = match &self.count {
-            Some(of) => {
-                let count = of.jobs.max(of.problems);
-                format!("{} is {count}: {}", of.code, self.summary)
-            }
+            Some(of) => format!("{} is {}: {}", of.code, of.cases(), self.summary),
             None => self.summary.clone(),
         };
         format!("{}: {}: {}", self.state, without_bars(&what), self.command)

@@ -279,14 +279,15 @@ impl ReportFacts {
         let [has_names, has_owners] = survey.has_dropped;
         let snapshot = &survey.snapshot;
         self.pauses = snapshot.pauses.all().cloned().collect();
+        let absent = survey.absent();
         Self {
             sound: wrong == 0,
             wrong,
             more_problems: Remainder::than(&mut problems, MAX_TABLE_ROWS, false),
             problems,
             conductors: snapshot.sees_conductors.then(|| snapshot.alive().count()),
-            silent: survey.silent(),
-            absent: survey.absent(),
+            silent: absent.values().sum(),
+            absent,
             more_names: Remainder::than(&mut survey.names, MAX_TABLE_ROWS, has_names),
             names: survey.names,
             more_owners: Remainder::than(&mut survey.owners, MAX_TABLE_ROWS, has_owners),

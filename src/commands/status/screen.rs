@@ -27,7 +27,7 @@ pub(super) struct Status {
     #[serde(flatten)]
     pub(super) figures: Figures,
     pub(super) trashed: u64,
-    /// By code, also those that are about no job.
+    /// By code, including problems without jobs.
     pub(super) problems: Vec<CodeCount>,
     pub(super) history: Option<Departures>,
     pub(super) history_problem: Option<String>,
@@ -61,6 +61,7 @@ impl Status {
         let unseen = history_problem.iter();
         let unseen = unseen.map(|why| format!("the history: {why}"));
         let alive = snapshot.alive().count() as u64;
+        let absent = survey.absent();
         Self {
             board,
             server: health.server.clone(),
@@ -70,8 +71,8 @@ impl Status {
             history_problem,
             conductors: snapshot.sees_conductors.then_some(alive),
             slots_free: snapshot.free_slots(),
-            silent: survey.silent(),
-            absent: survey.absent(),
+            silent: absent.values().sum(),
+            absent,
             pauses: snapshot.pauses.all().cloned().collect(),
             now: snapshot.now,
             problems: CodeCount::of(&survey.problems()),

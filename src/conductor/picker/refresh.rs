@@ -38,7 +38,7 @@ pub(super) enum RemainingWork {
     Candidates,
 }
 
-/// What a drain waits for.
+/// Jobs that delay the end of a drain.
 #[derive(Debug, Default)]
 struct Waits {
     held: u64,
@@ -252,7 +252,7 @@ impl Picker<'_> {
         Ok(left)
     }
 
-    /// Logs once what a drain waits for.
+    /// Logs each reason for a drain to wait, or not to wait, once.
     fn report(&mut self, waits: Waits, left: RemainingWork) {
         let waits_on = |known: bool| known && left == RemainingWork::Held;
         let log = |note| self.shared.status.log(note);
