@@ -76,7 +76,7 @@ impl Cause {
     /// Returns the severity for claims that began at `since`.
     pub(super) fn severity(&self, since: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Severity {
         match self.code {
-            Code::NeverExpires if since.is_some_and(|it| now - it < LONG) => Severity::Note,
+            Code::ClaimNeverExpires if since.is_some_and(|it| now - it < LONG) => Severity::Note,
             code => code.meaning().1,
         }
     }
@@ -85,7 +85,7 @@ impl Cause {
         let owner = entry.holding().and_then(|it| it.owner.clone());
         let owner = owner.map(Owner::into_brief);
         let about = owner.map_or(CauseSubject::Nothing, CauseSubject::Owner);
-        Self::new(Code::NotRenewed, about)
+        Self::new(Code::ClaimNotRenewed, about)
     }
 }
 
@@ -236,7 +236,7 @@ impl FromStr for ProblemSelector {
 impl ProblemSelector {
     pub(crate) fn is_of(&self, entry: &Entry, snapshot: &Snapshot) -> bool {
         let judged = snapshot.judge(entry);
-        if self.code == Code::NotRenewed {
+        if self.code == Code::ClaimNotRenewed {
             // A second look would be needed to know.
             return judged.pause.is_some();
         }

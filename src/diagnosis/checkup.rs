@@ -258,9 +258,9 @@ async fn within<T>(
 fn examine_machine(config: &Config) -> Examined {
     let mut seen = Examined::default();
     let configs = config.files();
-    let configs = configs.map(|it| (it, 0o022, Code::ConfigWritable, "written", "go-w"));
+    let configs = configs.map(|it| (it, 0o022, Code::WritableConfig, "written", "go-w"));
     let password = config.password_file();
-    let password = password.map(|it| (it, 0o077, Code::PasswordReadable, "read", "600"));
+    let password = password.map(|it| (it, 0o077, Code::ReadablePassword, "read", "600"));
     for (path, forbidden, code, what, mode) in configs.chain(password) {
         let Ok(found) = fs::metadata(path).map(|found| found.mode() & 0o7777) else {
             continue;
@@ -288,7 +288,7 @@ fn examine_machine(config: &Config) -> Examined {
     for (what, _, remedy) in lacking.into_iter().filter(|(_, lacks, _)| *lacks) {
         let summary = format!("the kernel or this container lacks {what}");
         let remedy = Fix::elsewhere(Suggestion::of(remedy));
-        seen.add(Problem::new(Code::Kernel, summary).fixed_by(remedy));
+        seen.add(Problem::new(Code::UnsupportedKernel, summary).fixed_by(remedy));
     }
     seen
 }

@@ -59,7 +59,7 @@ impl Snapshot {
     pub(crate) fn explain(&self, explained: &ExplainedJob<'_>) -> Explanation {
         let mut judged = self.judge(explained.entry);
         if explained.is_late {
-            judged.main = Cause::of(Code::NotRenewed);
+            judged.main = Cause::of(Code::ClaimNotRenewed);
             judged.will_run = false;
         }
         if judged.main.code == Code::Waiting && explained.before == Some(0) {
@@ -103,9 +103,9 @@ impl Snapshot {
             ..problem
         };
         let fix = match (cause.code, explained.entry.job()) {
-            (Code::NotRenewed, Some(job)) => Some(self.restart(job, explained)),
+            (Code::ClaimNotRenewed, Some(job)) => Some(self.restart(job, explained)),
             (Code::NoConductor, Some(job)) => Some(self.start(job)),
-            (Code::ExpiresSoon, Some(job)) => self.target_of_move(job).map(|to| finish_move("--to", to)),
+            (Code::ClaimExpiresSoon, Some(job)) => self.target_of_move(job).map(|to| finish_move("--to", to)),
             (Code::BackingOff | Code::Trashed, Some(job))
                 if job.history.may_run_until(self.now).is_some() =>
             {
@@ -117,10 +117,10 @@ impl Snapshot {
                 Fix::act(Suggestion::of("change").with([&reference, "--", "COMMAND"]))
                     .because("add a handler with this name, or give the job a command"),
             ),
-            (Code::NoMatchingConductor | Code::Unsettled, Some(job)) => {
+            (Code::NoMatchingConductor | Code::UnsettledJob, Some(job)) => {
                 self.look_at_conductor(cause.code, job)
             }
-            (Code::Exhausted | Code::Failed, Some(job))
+            (Code::RetriesExhausted | Code::Failed, Some(job))
                 if !job.has_no_command() && cause.about != CauseSubject::NoFailure =>
             {
                 Some(target.retry().because(
@@ -150,7 +150,7 @@ impl Snapshot {
             problem.code,
             Code::BackingOff
                 | Code::ConductorRefuses
-                | Code::Exhausted
+                | Code::RetriesExhausted
                 | Code::Failed
                 | Code::InvalidCommand
         );
@@ -312,7 +312,7 @@ impl Snapshot {
             .runner_of(job)
             .or_else(|| self.runners_alive().next())?;
         let text = match code {
-            Code::Unsettled => "fix the cause, and the conductor settles the job",
+            Code::UnsettledJob => "fix the cause, and the conductor settles the job",
             _ => "add a handler with this name, or a conductor that accepts the job",
         };
         let command = Suggestion::of("conductors").operand(&runner.conductor.name);

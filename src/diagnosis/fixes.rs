@@ -60,8 +60,8 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
     let fix = match cause.code {
         Code::OwnerDead
         | Code::OwnerStopped
-        | Code::NeverExpires
-        | Code::LockBroken
+        | Code::ClaimNeverExpires
+        | Code::BrokenLock
         | Code::UnfinishedMove => fix_of_claim(cause, target),
         Code::UnreadableRecord => fix_of_record(cause, target),
         Code::InvalidCommand => {
@@ -78,10 +78,10 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
         Code::BlocksPosters => target.trash_one().because(
             "if `jobboard flow` shows no progress, restart the worker, then remove the job",
         ),
-        Code::Exhausted | Code::Failed if cause.about == CauseSubject::NoFailure => target
+        Code::RetriesExhausted | Code::Failed if cause.about == CauseSubject::NoFailure => target
             .retry()
             .because("check why the conductor ended, then retry"),
-        Code::Exhausted | Code::Failed => target.retry().because("after fixing the cause"),
+        Code::RetriesExhausted | Code::Failed => target.retry().because("after fixing the cause"),
         Code::Trashed => target.retry().because("bring the job back"),
         Code::BackingOff | Code::ExcessiveDelay => target.retry().because("retry the job now"),
         Code::Paused => {
@@ -89,13 +89,13 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
             Fix::act(Suggestion::of("resume").operand(&names))
                 .because("if it is no longer needed, end the pause")
         }
-        Code::NotRenewed => {
+        Code::ClaimNotRenewed => {
             let look = Suggestion::of("list --filter expires<10s --sort expires");
             Fix::look(look).because(
                 "restart the owner; after the claim expires, a second worker runs the job too",
             )
         }
-        Code::Unsettled => Fix::look(Suggestion::of("conductors"))
+        Code::UnsettledJob => Fix::look(Suggestion::of("conductors"))
             .because("fix the cause on the conductor's machine"),
         Code::ConductorRefuses => {
             let look = Suggestion::of("conductors");
@@ -114,7 +114,7 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
         ),
         Code::ClockSkew => Fix::advice("correct the clocks of this machine and of the posters"),
         Code::BreaksPeers => target.list(),
-        Code::Ready | Code::Running | Code::Waiting | Code::ExpiresSoon | Code::Ended => {
+        Code::Ready | Code::Running | Code::Waiting | Code::ClaimExpiresSoon | Code::Ended => {
             return None;
         }
         Code::UnknownJob | Code::Unavailable | Code::FlowWithoutClaim => return None,
@@ -135,10 +135,10 @@ fn fix_of_claim(cause: &Cause, target: FixTarget<'_>) -> Fix {
         (Code::OwnerDead, _) => target
             .run(Risk::Decision, Repair::Abandon { now: true })
             .because("if the process is gone"),
-        (Code::NeverExpires, CauseSubject::Owner(owner)) => {
+        (Code::ClaimNeverExpires, CauseSubject::Owner(owner)) => {
             release(Risk::Decision).because(format!("if {owner} is gone"))
         }
-        (Code::NeverExpires, _) => release(Risk::Decision).because("if the owners are gone"),
+        (Code::ClaimNeverExpires, _) => release(Risk::Decision).because("if the owners are gone"),
         (Code::UnfinishedMove, CauseSubject::Text(from)) if !from.is_empty() => {
             finish_move("--from", from)
         }

@@ -54,7 +54,7 @@ impl Judged {
         let prevents = |cause: &Cause| {
             matches!(
                 cause.code,
-                Code::Paused | Code::Exhausted | Code::InvalidCommand
+                Code::Paused | Code::RetriesExhausted | Code::InvalidCommand
             )
         };
         let is_free = job.holding.is_none() && job.may_be_offered();
@@ -148,7 +148,7 @@ impl Snapshot {
             let problem = job.problem.as_deref().unwrap_or("the owner cannot be read");
             return match job.is_denied {
                 true => (Cause::of(Code::Unavailable), false),
-                false => (Cause::text(Code::LockBroken, problem), false),
+                false => (Cause::text(Code::BrokenLock, problem), false),
             };
         };
         if is_copy_of_move(holding) {
@@ -172,16 +172,16 @@ impl Snapshot {
             Holder::Conductor(at) => self.held_by(&self.runners[at], job, holding),
             // The claim on the source board ends soon, and `copy --resume` finishes the move.
             Holder::Other if lapses && is_left_by_move(holding) => {
-                (Cause::of(Code::ExpiresSoon), true)
+                (Cause::of(Code::ClaimExpiresSoon), true)
             }
             Holder::Other if !lapses => {
                 let about = CauseSubject::Owner(owner.brief().into_owned());
-                (Cause::new(Code::NeverExpires, about), false)
+                (Cause::new(Code::ClaimNeverExpires, about), false)
             }
             Holder::Other => {
                 let left = holding.expires_in.filter(|_| holding.fence.is_some());
                 let code = match left.is_some_and(|left| left < SOON) {
-                    true => Code::ExpiresSoon,
+                    true => Code::ClaimExpiresSoon,
                     false => Code::Running,
                 };
                 (Cause::of(code), true)
@@ -193,7 +193,7 @@ impl Snapshot {
         let (report, since) = (&runner.conductor.report, runner.conductor.since);
         let reference = job.reference();
         if let Some(stuck) = report.unsettled.iter().find(|it| it.uuid == reference) {
-            return (Cause::text(Code::Unsettled, &stuck.reason), false);
+            return (Cause::text(Code::UnsettledJob, &stuck.reason), false);
         }
         // A conductor of this name that ended earlier made the claim.
         let may_run = report.runs.len() >= MOST_RUNS || runner.runs(job).is_some();
@@ -211,7 +211,7 @@ impl Snapshot {
             return (Cause::of(Code::Unavailable), false);
         }
         if job.is_blocked {
-            return (Cause::text(Code::LockBroken, NO_OWNER), false);
+            return (Cause::text(Code::BrokenLock, NO_OWNER), false);
         }
         if job.is_unfit {
             return (Cause::text(Code::UnreadableSidecar, problem()), false);
@@ -284,7 +284,7 @@ impl Snapshot {
         if job.is_misnamed {
             also.push(Cause::of(Code::UuidMismatch));
         }
-        let is_on_purpose = matches!(main.code, Code::Exhausted | Code::Paused);
+        let is_on_purpose = matches!(main.code, Code::RetriesExhausted | Code::Paused);
         if !is_on_purpose && is_exhausted(job) {
             also.push(exhausted(job));
         }
@@ -342,7 +342,7 @@ fn exhausted(job: &Job) -> Cause {
     let mut failures = job.history.failures.iter();
     let last = failures.rfind(|it| !it.is_release());
     Cause::new(
-        Code::Exhausted,
+        Code::RetriesExhausted,
         last.map_or(CauseSubject::NoFailure, of_failure),
     )
 }

@@ -179,8 +179,10 @@ impl Survey {
                 let gone = gone.unwrap_or("silent or gone, but this machine cannot prove it");
                 format!("{} on {host}: {gone}", cases.names())
             }
-            (Code::NeverExpires | Code::NotRenewed, _) => format!("claimed by {}", cases.names()),
-            (Code::LockBroken, about) if about.is(NO_OWNER) => "the lock names no owner".to_owned(),
+            (Code::ClaimNeverExpires | Code::ClaimNotRenewed, _) => {
+                format!("claimed by {}", cases.names())
+            }
+            (Code::BrokenLock, about) if about.is(NO_OWNER) => "the lock names no owner".to_owned(),
             (Code::UnreadableRecord, about) if about.is(CLAIMED) => {
                 counted("the record is claimed", "each is claimed")
             }
@@ -233,7 +235,7 @@ impl Survey {
                 let absence = absence(it).unwrap_or(Death::Unproven);
                 let what = absence.proof().unwrap_or("silent");
                 let summary = format!("{} on {}: {what}", it.name, it.host);
-                let mut problem = Problem::new(Code::Silent, summary);
+                let mut problem = Problem::new(Code::ConductorSilent, summary);
                 if absence == Death::Certain {
                     // Without claims, a process that is gone does no harm.
                     problem.severity = Severity::Note;
@@ -250,7 +252,7 @@ impl Survey {
         for (owner, all) in by_owner.into_iter().filter(|(_, all)| all.len() > 1) {
             let summary = format!("conductors that share the name {owner}: {}", all.len());
             let places = all.iter().map(|it| format!("{}:{}", it.host, it.pid));
-            let problem = Problem::new(Code::SameName, summary);
+            let problem = Problem::new(Code::DuplicateName, summary);
             let problem = places
                 .take(3)
                 .fold(problem, |it, place| it.seen("conductor", place));

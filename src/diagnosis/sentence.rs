@@ -31,37 +31,37 @@ impl Snapshot {
             Code::Unavailable => self.unavailable(job),
             Code::OwnerDead | Code::OwnerStopped => return self.death(job, cause),
             Code::ClockSkew => return self.skew(job),
-            Code::Exhausted => return exhausted(job, cause),
+            Code::RetriesExhausted => return exhausted(job, cause),
             Code::Failed | Code::Trashed => return trashed(job),
             Code::Ended => ended(job),
             Code::Paused => {
                 let pause = self.pauses.of(&job.name, self.now);
                 return pause.map(Pause::to_string).unwrap_or_default();
             }
-            Code::ExpiresSoon if job.holding.as_ref().is_some_and(is_left_by_move) => {
+            Code::ClaimExpiresSoon if job.holding.as_ref().is_some_and(is_left_by_move) => {
                 let ends = match left.as_str() {
                     "" => "its claim ends with its session".to_owned(),
                     left => format!("its claim ends in {left}"),
                 };
                 return format!("the process that moved the job to another board is gone; {ends}");
             }
-            Code::ExpiresSoon => {
+            Code::ClaimExpiresSoon => {
                 return format!(
                     "the claim ends in {left} unless renewed; the job is then claimable"
                 );
             }
-            Code::NotRenewed => {
+            Code::ClaimNotRenewed => {
                 return format!("the owner stopped renewing: the claim ends in {left}");
             }
-            Code::NeverExpires => {
+            Code::ClaimNeverExpires => {
                 "the claim has no expiry and its owner is not a running conductor"
             }
-            Code::LockBroken if job.holding.is_none() => {
+            Code::BrokenLock if job.holding.is_none() => {
                 "the job is unclaimed, but no client can claim it: its lock names no owner"
             }
-            Code::LockBroken => return about.to_string(),
+            Code::BrokenLock => return about.to_string(),
             Code::UnfinishedMove => "an unfinished move from another board holds the claim",
-            Code::Unsettled => {
+            Code::UnsettledJob => {
                 return format!("the conductor ran the job but could not record its end: {about}");
             }
             Code::UnreadableSidecar => return about.to_string(),

@@ -54,25 +54,25 @@ macro_rules! codes {
 
 codes! {
     Connection {
-        RightsMissing = "missing-rights", Error: "operations that need these rights fail";
-        ServerAway = "server-unreachable", Warning: "the board tolerates fewer server failures";
-        TlsExpires = "certificate-expires", Warning: "after the expiry no client can connect";
+        MissingRights = "missing-rights", Error: "operations that need these rights fail";
+        ServerUnreachable = "server-unreachable", Warning: "the board tolerates fewer server failures";
+        CertificateExpires = "certificate-expires", Warning: "after the expiry no client can connect";
     }
     Server {
-        Evicts = "evicts-keys", Error:
+        EvictsKeys = "evicts-keys", Error:
             "a full server removes claims and jobs, so jobs run twice or never";
         NotPersistent = "not-persistent", Warning: "a restart of the server loses all jobs";
-        PersistenceFails = "persistence-failing", Error:
+        PersistenceFailing = "persistence-failing", Error:
             "a restart of the server loses new jobs, or the server already rejects them";
         WritableReplica = "writable-replica", Error:
             "the master overwrites every change made here, and its clients never see the change";
-        ReplicaLags = "replica-lagging", Warning:
+        ReplicaLagging = "replica-lagging", Warning:
             "if the master fails, claims and jobs that are not yet replicated are lost";
         WritableByOthers = "writable-by-others", Error:
             "other users of this machine can post commands that your conductors run";
-        Damaged = "damaged-file", Error: "jobs are lost, and reading or writing fails";
+        DamagedFile = "damaged-file", Error: "jobs are lost, and reading or writing fails";
         DiskFull = "disk-full", Warning: "clients soon cannot post or settle jobs";
-        LogLarge = "large-log", Warning:
+        LargeLog = "large-log", Warning:
             "every process reads the log when it starts, and the disk fills up";
     }
     Keys {
@@ -91,7 +91,7 @@ codes! {
         Waiting = "waiting", Ok: "";
         BackingOff = "backing-off", Ok: "";
         Paused = "paused", Ok: "";
-        ExpiresSoon = "claim-expires-soon", Ok: "";
+        ClaimExpiresSoon = "claim-expires-soon", Ok: "";
         Trashed = "trashed", Ok: "";
         Ended = "ended", Ok: "";
         UnknownJob = "unknown-job", Warning: "";
@@ -99,27 +99,27 @@ codes! {
         OwnerDead = "owner-dead", Error: "the owner cannot finish the job";
         OwnerStopped = "owner-stopped", Error:
             "the job waits until the owner runs again or its claim expires";
-        LockBroken = "broken-lock", Error:
+        BrokenLock = "broken-lock", Error:
             "the lock names no owner, so no worker can claim or settle the job";
         BlocksPosters = "blocks-posters", Error:
             "posters wait for every job on the board, so requests and failovers stop";
         UnreadableRecord = "unreadable-record", Error: "no worker can claim the job";
         UnreadableSidecar = "unreadable-sidecar", Error: "no conductor can claim the job";
-        Unsettled = "unsettled-job", Error:
+        UnsettledJob = "unsettled-job", Error:
             "the job ran but is still on the board, so it may run again";
         InvalidCommand = "invalid-command", Error: "no conductor can ever run the job as posted";
         ConductorRefuses = "conductor-refuses", Error: "the job waits until the conductor may run it";
         NoMatchingConductor = "no-matching-conductor", Error:
             "the job waits until a conductor accepts it";
         ExcessiveDelay = "excessive-delay", Error: "no conductor claims the job before the delay ends";
-        NotRenewed = "claim-not-renewed", Warning:
+        ClaimNotRenewed = "claim-not-renewed", Warning:
             "the claim expires soon, and another worker may run the job a second time";
-        NeverExpires = "claim-never-expires", Warning:
+        ClaimNeverExpires = "claim-never-expires", Warning:
             "if the owner is gone, the job waits forever, and so does every client that waits \
              for it";
         UnfinishedMove = "unfinished-move", Warning:
             "the copies on the target board stay claimed, and no worker can run them";
-        Exhausted = "retries-exhausted", Warning:
+        RetriesExhausted = "retries-exhausted", Warning:
             "the next conductor that claims the job moves it to the trash";
         Failed = "failed", Warning: "the job stays in the trash until you retry or purge it";
         BreaksPeers = "breaks-peers", Warning:
@@ -132,26 +132,26 @@ codes! {
         NoConductor = "no-conductor", Note: "jobs wait until a worker claims them";
     }
     Conductors {
-        Silent = "conductor-silent", Warning: "it claims no jobs until it runs again";
-        SameName = "duplicate-name", Error:
+        ConductorSilent = "conductor-silent", Warning: "it claims no jobs until it runs again";
+        DuplicateName = "duplicate-name", Error:
             "each conductor owns the other's claims, and may settle jobs that the other is running";
     }
     Local {
-        ConfigWritable = "writable-config", Error:
+        WritableConfig = "writable-config", Error:
             "other users can choose your board and the program that prints its password";
-        PasswordReadable = "readable-password", Error: "other users can read the password of the \
+        ReadablePassword = "readable-password", Error: "other users can read the password of the \
                                                         board";
-        Kernel = "unsupported-kernel", Error: "jobboard can supervise commands only partly or \
+        UnsupportedKernel = "unsupported-kernel", Error: "jobboard can supervise commands only partly or \
                                                not at all";
     }
     Octavia {
-        OddConfig = "suspicious-config", Note:
+        SuspiciousConfig = "suspicious-config", Note:
             "Octavia or jobboard does not behave as its configuration suggests";
         ShortColumns = "short-columns", Warning:
             "values that do not fit are not stored, and their jobs are retried forever";
-        BookWithoutJob = "logbook-without-job", Warning:
+        LogbookWithoutJob = "logbook-without-job", Warning:
             "no worker finishes the flow, and its logbook stays forever";
-        StuckBalancer = "stuck-load-balancer", Error:
+        StuckLoadBalancer = "stuck-load-balancer", Error:
             "the load balancer stays in this state, and its users cannot change it";
     }
 }
@@ -179,5 +179,20 @@ impl Code {
     pub(crate) fn is_problem(self) -> bool {
         let (.., impact) = self.meaning();
         !impact.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_named_as_their_variants() {
+        for code in Code::ALL {
+            let variant = format!("{code:?}");
+            let words = code.name().split('-');
+            let words = words.map(|word| word[..1].to_uppercase() + &word[1..]);
+            assert_eq!(variant, words.collect::<String>());
+        }
     }
 }

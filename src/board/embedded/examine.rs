@@ -66,7 +66,7 @@ impl Embedded {
             Err(BoardError::Denied { .. }) => {
                 let summary = "the board file is not writable";
                 let remedy = Fix::elsewhere(Suggestion::of("ls -l").with([self.path()]));
-                let problem = Problem::new(Code::RightsMissing, summary).fixed_by(remedy);
+                let problem = Problem::new(Code::MissingRights, summary).fixed_by(remedy);
                 seen.add(problem.seen("denied", "posting, claiming and settling jobs"));
                 Ok(())
             }
@@ -110,7 +110,7 @@ impl Embedded {
                            its truncation";
             let command = Suggestion::of("sqlite3").with([self.path()]);
             let command = command.with(["PRAGMA wal_checkpoint(TRUNCATE)"]);
-            let problem = Problem::new(Code::LogLarge, summary).fixed_by(Fix::elsewhere(command));
+            let problem = Problem::new(Code::LargeLog, summary).fixed_by(Fix::elsewhere(command));
             seen.add(problem.seen("bytes", log));
         }
         if let Ok(system) = rustix::fs::statvfs(directory) {
@@ -152,7 +152,8 @@ impl Embedded {
                 }
             };
             let summary = "the board file is damaged";
-            let problem = Problem::new(Code::Damaged, summary).fixed_by(Fix::elsewhere(command));
+            let problem =
+                Problem::new(Code::DamagedFile, summary).fixed_by(Fix::elsewhere(command));
             seen.add(problem.seen("problem", damage));
         }
         Ok(())

@@ -38,7 +38,8 @@ pub(crate) async fn examine(
             let days = left.num_days();
             let summary = format!("the certificate of {server} expires in {days} days");
             let show = Suggestion::of("openssl s_client -connect").with([server.to_string()]);
-            let problem = Problem::new(Code::TlsExpires, summary).fixed_by(Fix::elsewhere(show));
+            let problem =
+                Problem::new(Code::CertificateExpires, summary).fixed_by(Fix::elsewhere(show));
             seen.add(problem.seen("until", end.format("%F %TZ")));
         }
     }

@@ -71,7 +71,7 @@ impl Redis {
             let summary = format!("the Sentinel {host}:{port} could not replace a failed master");
             let command = Suggestion::of("redis-cli -h").with([&host, "-p", &port.to_string()]);
             let command = command.with(["SENTINEL", "CKQUORUM", &sentinel.master]);
-            let problem = Problem::new(Code::ServerAway, summary).seen("reason", why);
+            let problem = Problem::new(Code::ServerUnreachable, summary).seen("reason", why);
             seen.add(problem.fixed_by(Fix::elsewhere(command)));
         }
     }
@@ -103,7 +103,7 @@ impl Redis {
         };
         if let Some(warning) = memory.as_ref().and_then(eviction) {
             let remedy = self.cli(Suggestion::of("CONFIG SET maxmemory-policy noeviction"));
-            seen.add(Problem::new(Code::Evicts, warning).fixed_by(remedy));
+            seen.add(Problem::new(Code::EvictsKeys, warning).fixed_by(remedy));
         }
         let facts = [persistence, replication].map(|it| it.as_ref().map(text).unwrap_or_default());
         let fact = |name: &str| {
@@ -145,7 +145,7 @@ impl Redis {
             if is_used && fact(what).is_some_and(|status| status != "ok") {
                 let summary = "the server cannot save its data to disk";
                 let remedy = self.cli(Suggestion::of("BGSAVE"));
-                let problem = Problem::new(Code::PersistenceFails, summary).fixed_by(remedy);
+                let problem = Problem::new(Code::PersistenceFailing, summary).fixed_by(remedy);
                 seen.add(problem.seen(what, fact(what).unwrap_or_default()));
             }
         }
@@ -164,7 +164,7 @@ impl Redis {
                 let (host, port) = (fact("ip"), fact("port"));
                 let summary = format!("the replica {host}:{port} lags behind");
                 let remedy = self.cli(Suggestion::of("INFO replication"));
-                let problem = Problem::new(Code::ReplicaLags, summary).fixed_by(remedy);
+                let problem = Problem::new(Code::ReplicaLagging, summary).fixed_by(remedy);
                 seen.add(problem.seen("state", fact("state")).seen("seconds", lag));
             }
         }

@@ -249,7 +249,7 @@ impl Redis {
         }
         let grant = Suggestion::of("ACL SETUSER").with([user]).with(rights);
         let summary = format!("the user {user} has no right to use {}", objects.join(", "));
-        Problem::new(Code::RightsMissing, summary).fixed_by(self.cli(grant))
+        Problem::new(Code::MissingRights, summary).fixed_by(self.cli(grant))
     }
 }
 

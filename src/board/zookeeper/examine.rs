@@ -40,7 +40,7 @@ impl BoardSession<'_> {
                 for problem in self.client.problems().await {
                     let summary = format!("a server of the board is unreachable: {problem}");
                     let remedy = Fix::elsewhere(Suggestion::of("systemctl restart zookeeper"));
-                    seen.add(Problem::new(Code::ServerAway, summary).fixed_by(remedy));
+                    seen.add(Problem::new(Code::ServerUnreachable, summary).fixed_by(remedy));
                 }
                 self.client.look_at_certificates(&mut seen).await;
                 self.rights(access, &mut seen).await;
@@ -111,7 +111,7 @@ impl BoardSession<'_> {
                 true => cli.with(["setAcl", path, &widened]),
                 false => cli.with(["getAcl", path]),
             });
-            let problem = Problem::new(Code::RightsMissing, summary).fixed_by(remedy);
+            let problem = Problem::new(Code::MissingRights, summary).fixed_by(remedy);
             let denied = lacking
                 .iter()
                 .map(|(_, name, breaks)| format!("{name}: {breaks}"));

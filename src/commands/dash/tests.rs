@@ -339,7 +339,7 @@ fn claim_that_is_not_renewed_becomes_a_problem() {
     state.now += TimeDelta::seconds(8);
     state.update_summary();
     let codes: Vec<_> = state.summary.problems.iter().map(|it| it.code).collect();
-    assert_eq!(codes, [Code::NotRenewed]);
+    assert_eq!(codes, [Code::ClaimNotRenewed]);
 }
 
 #[test]

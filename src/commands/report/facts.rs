@@ -132,7 +132,7 @@ impl ReportFacts {
 }
 
 fn is_of_failures(problem: &Problem) -> bool {
-    matches!(problem.code, Code::Failed | Code::Exhausted)
+    matches!(problem.code, Code::Failed | Code::RetriesExhausted)
 }
 
 fn guarded(problem: &mut Problem) {

@@ -52,7 +52,7 @@ fn judge(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings)
     for problem in seen.problems {
         let grade = match (problem.severity, problem.code) {
             // A missing right is graded by the test that needs it.
-            (_, Code::RightsMissing) | (Severity::Warning | Severity::Note | Severity::Ok, _) => {
+            (_, Code::MissingRights) | (Severity::Warning | Severity::Note | Severity::Ok, _) => {
                 Grade::Weak
             }
             (Severity::Error, _) => Grade::Broken,

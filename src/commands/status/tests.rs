@@ -78,8 +78,8 @@ fn problems() -> Vec<CodeCount> {
     };
     let problems = [
         (Code::WrongType, 0),
-        (Code::NeverExpires, 2),
-        (Code::Exhausted, 4),
+        (Code::ClaimNeverExpires, 2),
+        (Code::RetriesExhausted, 4),
         (Code::UnreadableRecord, 2),
         (Code::UnreadableRecord, 1),
     ];

@@ -33,7 +33,7 @@ pub(super) async fn examine(config: &Config, board: &dyn Board, conf: &Octavia) 
     let mut seen = Examined::default();
     for note in conf.notes() {
         let remedy = Fix::look(Suggestion::of("config"));
-        seen.add(Problem::new(Code::OddConfig, note).fixed_by(remedy));
+        seen.add(Problem::new(Code::SuspiciousConfig, note).fixed_by(remedy));
     }
     let mut reader = OctaviaReader::open(config, conf, conf.database.as_ref()).await;
     let short = reader.logbook.ask(&mut seen, Logbook::short_columns).await;
@@ -104,7 +104,7 @@ fn stuck_balancer(judged: &JudgedBalancer) -> Problem {
     let (id, status, why) = (&balancer.id, &balancer.status, &judged.why);
     let summary = format!("load balancer {id} is {status}: {why}");
     let fix = Fix::look(Suggestion::of("mend --lb").with([&balancer.id]));
-    let problem = Problem::new(Code::StuckBalancer, summary).fixed_by(fix);
+    let problem = Problem::new(Code::StuckLoadBalancer, summary).fixed_by(fix);
     let problem = problem.seen("verdict", judged.verdict);
     problem.at("pending since", balancer.since, Utc::now())
 }
@@ -132,7 +132,7 @@ fn books_without_job(books: &[&StaleBook]) -> Option<Problem> {
         .collect();
     let (all, states) = (books.len(), states.join(", "));
     let summary = format!("logbooks without a job: {all} ({states})");
-    let problem = Problem::new(Code::BookWithoutJob, summary).fixed_by(details_of(&first.uuid));
+    let problem = Problem::new(Code::LogbookWithoutJob, summary).fixed_by(details_of(&first.uuid));
     let named = books.iter().take(NAMED);
     Some(named.fold(problem, |problem, book| {
         let about = book.load_balancer.as_ref().map(|id| format!(", lb {id}"));

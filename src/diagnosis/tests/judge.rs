@@ -317,10 +317,10 @@ fn each_problem_of_a_job_has_its_own_sentence_and_a_fix() {
             Code::UnreadableRecord | Code::FlowWithoutClaim => continue,
             Code::OwnerDead
             | Code::OwnerStopped
-            | Code::NotRenewed
-            | Code::NeverExpires
+            | Code::ClaimNotRenewed
+            | Code::ClaimNeverExpires
             | Code::UnfinishedMove
-            | Code::Unsettled => held(job("resize"), "ada", ClaimEnd::Timed),
+            | Code::UnsettledJob => held(job("resize"), "ada", ClaimEnd::Timed),
             _ if code.group() == Group::Jobs && code.is_problem() => job("resize"),
             _ => continue,
         });

@@ -82,8 +82,8 @@ fn counts_equal_the_sums_of_the_causes() {
     let expected = [
         (Code::OwnerDead, 3),
         (Code::UnreadableRecord, 2),
-        (Code::NeverExpires, 14),
-        (Code::Exhausted, 29),
+        (Code::ClaimNeverExpires, 14),
+        (Code::RetriesExhausted, 29),
         (Code::Failed, 14),
     ];
     assert_eq!(survey.figures.jobs_with_problem, expected.into());
@@ -118,10 +118,16 @@ fn silent_conductor_without_claims_is_a_problem_while_it_is_registered() {
     surveyor.add(&entry(held(job("a"), "holds", ClaimEnd::Timed)));
     let survey = surveyor.counted();
     let problems = survey.problems().into_iter();
-    let found = problems.filter(|it| it.code == Code::Silent);
+    let found = problems.filter(|it| it.code == Code::ConductorSilent);
     let found: Vec<_> = found.map(|it| (it.code, it.severity)).collect();
     let (warning, note) = (Severity::Warning, Severity::Note);
-    assert_eq!(found, [(Code::Silent, warning), (Code::Silent, note)]);
+    assert_eq!(
+        found,
+        [
+            (Code::ConductorSilent, warning),
+            (Code::ConductorSilent, note)
+        ]
+    );
     assert_eq!(survey.absent(), [("gone", 1), ("silent", 2)].into());
 }
 
@@ -158,7 +164,7 @@ fn stopped_conductor_is_to_be_resumed() {
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
     let codes: Vec<_> = found.iter().map(|it| it.code).collect();
-    assert_eq!(codes, [Code::OwnerStopped, Code::Silent]);
+    assert_eq!(codes, [Code::OwnerStopped, Code::ConductorSilent]);
     for problem in found {
         assert!(
             problem.summary.ends_with("stopped (SIGSTOP)"),
@@ -174,7 +180,7 @@ fn canary_needs_a_conductor_that_accepts_the_job() {
     for (details, has_canary) in [(json!({"command": ["true"]}), true), (json!({}), false)] {
         let jobs = [1, 2].map(|_| entry(exhausted(with("a", details.clone()), "no DNS")));
         let problems = survey(&jobs).problems();
-        let found = problems.iter().find(|it| it.code == Code::Exhausted);
+        let found = problems.iter().find(|it| it.code == Code::RetriesExhausted);
         let command = found.unwrap().fix.as_ref().unwrap().command.as_ref();
         let words = command.unwrap().words();
         assert_eq!(
@@ -389,7 +395,7 @@ fn five_thousand_causes_are_counted_in_bounded_memory() {
     assert!(most <= 2000, "{most}");
     let survey = surveyor.counted();
     let problems = survey.problems();
-    assert_eq!(sums(&problems), [(Code::NeverExpires, 8000)].into());
+    assert_eq!(sums(&problems), [(Code::ClaimNeverExpires, 8000)].into());
     assert!(
         problems.iter().all(|it| it.summary.len() < 200),
         "{problems:?}"

@@ -451,7 +451,7 @@ async fn examination_reports_each_kind_of_key_that_the_user_may_not_use() {
             .await
             .unwrap();
         let mut problems = examined.problems.iter();
-        let problem = problems.find(|it| it.code == Code::RightsMissing);
+        let problem = problems.find(|it| it.code == Code::MissingRights);
         assert_eq!(problem.is_some(), denied.is_some(), "{denied:?}");
         if let (Some(problem), Some("told.*")) = (problem, denied) {
             let evidence = problem.evidence.iter().map(|it| it.value.as_str());

@@ -90,7 +90,7 @@ fn sorted(order: RowOrder) -> &'static str {
 pub(super) fn mark(code: Code) -> (&'static str, Tone) {
     match code {
         code if code.is_problem() => mark_of(code.meaning().1),
-        Code::Running | Code::ExpiresSoon => ("●", Tone::Active),
+        Code::Running | Code::ClaimExpiresSoon => ("●", Tone::Active),
         Code::Ready | Code::Waiting => ("○", Tone::Plain),
         Code::Ended => ("✓", Tone::Good),
         _ => ("◌", Tone::Faint),
