@@ -136,6 +136,11 @@ fn notes_of(life: &Life) -> Settled {
             "job_consumed" => How::Consume,
             "job_abandoned" | "job_postponed" => How::Abandon,
             "job_trashed" => How::Trash,
+            // The next end belongs to another claim, which may be released before its command starts.
+            "claim_lost" => {
+                running.remove(&job);
+                continue;
+            }
             _ => continue,
         };
         let time = chrono::DateTime::parse_from_rfc3339(&text("time")).unwrap();
