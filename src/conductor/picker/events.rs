@@ -14,13 +14,13 @@ use crate::{
     process::clock,
 };
 
-/// How often to check for the end while other owners hold the last jobs.
-const LOOK_ANYWAY: Duration = Duration::from_secs(5);
+/// How often to check what no event reports.
+const RECHECK: Duration = Duration::from_secs(5);
 
 impl Picker<'_> {
     /// Waits for free slots, and keeps the backlog current meanwhile.
     pub(super) async fn wait_for_slots(&mut self, slots: &Slots) -> Result<usize> {
-        self.count();
+        self.show_queue();
         let free = slots.some();
         let mut free = std::pin::pin!(free);
         if let Some(free) = free.as_mut().now_or_never() {
@@ -28,7 +28,7 @@ impl Picker<'_> {
         }
         self.outage.wait(false);
         loop {
-            let next_batch = self.heeded + EVENT_PAUSE;
+            let next_batch = self.events_read + EVENT_PAUSE;
             let next_event = async {
                 time::sleep_until(next_batch).await;
                 next(&mut self.events).await
@@ -39,7 +39,7 @@ impl Picker<'_> {
                 event = next_event => {
                     self.receive(event)?;
                     self.read_pending_events()?;
-                    self.count();
+                    self.show_queue();
                 }
             }
         }
@@ -48,10 +48,10 @@ impl Picker<'_> {
     pub(super) async fn wait_for_more(&mut self) -> Result<()> {
         self.outage.wait(false);
         self.shared.has_looked.send_replace(true);
-        let ripe = self.backlog.next_not_before();
+        let next_due = self.backlog.next_not_before();
         let end_of_pause = self.pauses.first_end();
         let others_work = self.shared.settings.until.drained && self.shared.in_flight.are_empty();
-        let ages = self.shared.settings.filters.change_with_time();
+        let may_age_in = self.shared.settings.filters.change_with_time();
         tokio::select! {
             biased;
             candidate = self.returned.recv() => {
@@ -60,16 +60,16 @@ impl Picker<'_> {
                 }
             }
             event = next(&mut self.events) => self.receive(event)?,
-            () = or_never(ripe.map(at)) => {}
+            () = or_never(next_due.map(at)) => {}
             () = or_never(end_of_pause.map(at)) => if end_of_pause <= Some(clock::wall()) {
                 self.listed = None;
             },
-            () = time::sleep(LOOK_ANYWAY), if self.hears_late => {}
+            () = time::sleep(RECHECK), if self.misses_events => {}
             () = self.shared.in_flight.empty(), if self.shared.settings.until.drained && !others_work => {}
-            () = time::sleep_until(self.no_stock_before), if others_work && self.has_heard => {}
-            () = time::sleep(LOOK_ANYWAY), if others_work => self.has_heard = true,
+            () = time::sleep_until(self.next_count), if others_work && self.has_news => {}
+            () = time::sleep(RECHECK), if others_work => self.has_news = true,
             // No event reports that a job has become old enough.
-            () = time::sleep(LOOK_ANYWAY), if ages => self.listed = None,
+            () = time::sleep(RECHECK), if may_age_in => self.listed = None,
         }
         Ok(())
     }
@@ -78,7 +78,7 @@ impl Picker<'_> {
         while let Some(event) = next(&mut self.events).now_or_never() {
             self.receive(event)?;
         }
-        self.heeded = Instant::now();
+        self.events_read = Instant::now();
         Ok(())
     }
 
@@ -88,14 +88,14 @@ impl Picker<'_> {
             Err(BoardError::unreachable(self.shared.board.name(), why))
         })?;
         if let Some(subject) = &event.subject {
-            // The record may be fixed.
+            // The event may mean that the record was repaired.
             self.unreadable.remove(&subject.key);
             if matches!(event.kind, EventKind::Consumed | EventKind::Trashed) {
                 self.unanswered.remove(&subject.key);
             }
         }
         if event.kind == EventKind::Paused {
-            // The backlog may be paused: read the pauses before the next claim.
+            // The pause may apply to jobs in the backlog. An empty backlog is listed again, and the pauses are read.
             self.backlog.clear();
         }
         if let (EventKind::Claimed, Some(job)) = (event.kind, &event.subject) {
@@ -103,7 +103,7 @@ impl Picker<'_> {
         }
         match self.backlog.apply(&event, clock::wall()) {
             BacklogChange::Resync => self.listed = None,
-            BacklogChange::More | BacklogChange::Less => self.has_heard = true,
+            BacklogChange::More | BacklogChange::Less => self.has_news = true,
             BacklogChange::Nothing => {}
         }
         Ok(())
@@ -116,7 +116,7 @@ async fn next(events: &mut Option<BoxStream<'_, Result<Event>>>) -> Option<Resul
 
 async fn at(moment: DateTime<Utc>) {
     let ahead = (moment - clock::wall()).to_std().unwrap_or_default();
-    // Checked again now and then, since that clock may be set.
+    // Look again after a minute at most: somebody may set the clock.
     let pause = match planted!(ReadsTheClockOnce) {
         true => ahead,
         false => ahead.min(Duration::from_secs(60)),

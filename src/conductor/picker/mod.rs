@@ -75,18 +75,18 @@ pub(super) async fn run(
         backlog: Backlog::new(CAPACITY),
         pauses: Pauses::default(),
         pauses_read: Instant::now(),
-        hears_late: false,
+        misses_events: false,
         events: None,
         returned,
         listed: None,
-        heeded: Instant::now(),
+        events_read: Instant::now(),
         spread: 0,
         unreadable: HashMap::new(),
         unanswered: BTreeSet::new(),
-        no_stock_before: Instant::now(),
+        next_count: Instant::now(),
         fruitless: 0,
         has_looked: false,
-        has_heard: true,
+        has_news: true,
         has_reported_held: false,
         has_reported_owners: false,
         has_reported_delayed: false,
@@ -108,24 +108,26 @@ struct Picker<'a> {
     pauses: Pauses,
     pauses_read: Instant,
     /// Whether the board does not push all events.
-    hears_late: bool,
+    misses_events: bool,
     /// Board events, while the backlog has room for them.
     events: Option<BoxStream<'a, Result<Event>>>,
     returned: UnboundedReceiver<Candidate>,
     /// When the whole board was last listed; `None` if it must be listed again.
     listed: Option<Instant>,
-    heeded: Instant,
+    /// When the pending events were last read.
+    events_read: Instant,
     /// Skip up to this many top candidates at random: other conductors want them too.
     spread: usize,
     unreadable: HashMap<JobKey, Rejection>,
     /// The jobs on the board that a late request of ours may still claim.
     unanswered: BTreeSet<JobKey>,
-    /// Until then, no event causes another listing of claimed jobs.
-    no_stock_before: Instant,
-    /// How many such listings in a row found candidates but won none.
+    /// Until then, no event causes another count of the remaining jobs.
+    next_count: Instant,
+    /// How many such counts in a row found candidates of which none was won.
     fruitless: u32,
     has_looked: bool,
-    has_heard: bool,
+    /// Whether the remaining jobs may have changed since they were last counted.
+    has_news: bool,
     has_reported_held: bool,
     has_reported_owners: bool,
     has_reported_delayed: bool,
@@ -213,7 +215,7 @@ impl Picker<'_> {
         loop {
             self.refresh_if_needed().await?;
             // The backlog is enough for now, and reading events is expensive.
-            if self.backlog.has_none_ready() || self.heeded.elapsed() > EVENT_PAUSE {
+            if self.backlog.has_none_ready() || self.events_read.elapsed() > EVENT_PAUSE {
                 self.read_pending_events()?;
             }
             let now = clock::wall();
@@ -221,7 +223,7 @@ impl Picker<'_> {
                 self.backlog.offer(candidate, now);
             }
             self.backlog.release_delayed(now);
-            self.count();
+            self.show_queue();
             let skip = (chance() * self.spread as f64) as usize;
             let best = self.backlog.best(most + SPARE, skip);
             let fit = self.verify(best).await?;
@@ -235,7 +237,7 @@ impl Picker<'_> {
                 let left = self.remaining_work().await?;
                 match left {
                     RemainingWork::Nothing => return Ok(None),
-                    RemainingWork::Candidates => (self.listed, self.has_heard) = (None, true),
+                    RemainingWork::Candidates => (self.listed, self.has_news) = (None, true),
                     RemainingWork::Held => {}
                 }
             }
@@ -245,14 +247,14 @@ impl Picker<'_> {
         }
     }
 
-    fn count(&self) {
+    fn show_queue(&self) {
         let count = self.backlog.count();
         self.shared.status.work(|work| work.queue = count);
     }
 
     fn may_be_drained(&self) -> bool {
         let has_nothing = self.shared.in_flight.are_empty() && self.returned.is_empty();
-        let is_time = self.has_heard && self.no_stock_before <= Instant::now();
+        let is_time = self.has_news && self.next_count <= Instant::now();
         self.shared.settings.until.drained && has_nothing && is_time
     }
 

@@ -27,8 +27,8 @@ const STALE: Duration = Duration::from_secs(10);
 /// How often pauses are read on a board that may not report their changes.
 const UNPUSHED_PAUSE: Duration = Duration::from_secs(1);
 
-/// The pause between listings of claimed jobs, and its maximum while they find nothing.
-const STOCK_PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(5));
+/// The pause between counts of the remaining jobs, and its maximum while none is won.
+const COUNT_PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(5));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RemainingWork {
@@ -58,11 +58,11 @@ impl Picker<'_> {
         }
         let stale = |looked: Instant| self.backlog.is_full() && looked.elapsed() > STALE;
         // Without a subscription, new jobs went unnoticed.
-        let was_deaf = self.events.is_none() && !self.backlog.is_full();
-        if was_deaf || self.backlog.is_low() || self.listed.is_some_and(stale) {
+        let was_unsubscribed = self.events.is_none() && !self.backlog.is_full();
+        if was_unsubscribed || self.backlog.is_low() || self.listed.is_some_and(stale) {
             self.listed = None;
         }
-        let may_miss_a_pause = self.events.is_none() || self.hears_late;
+        let may_miss_a_pause = self.events.is_none() || self.misses_events;
         if self.listed.is_some() && may_miss_a_pause && self.pauses_read.elapsed() > UNPUSHED_PAUSE
         {
             self.read_pauses().await?;
@@ -106,8 +106,8 @@ impl Picker<'_> {
             Arc::clone(&policy),
             mem::take(&mut self.unreadable),
         );
-        let is_news = self.events.is_none();
-        if is_news {
+        let is_subscribing = self.events.is_none();
+        if is_subscribing {
             // A filter may use the sidecar of any job.
             let is_asked_of_all = !self.shared.settings.filters.are_answered_by_events();
             let initial = InitialListing {
@@ -115,7 +115,7 @@ impl Picker<'_> {
                 receive: &mut |entry| listing.see(entry),
             };
             let events = self.shared.board.events_and_jobs(initial).await?;
-            self.hears_late = events.lack.is_some();
+            self.misses_events = events.lack.is_some();
             self.events = Some(events.stream);
         } else {
             let query = Query::unclaimed(Detail::Whole);
@@ -134,7 +134,7 @@ impl Picker<'_> {
         self.has_looked = true;
         // Events may have been missed.
         self.check_unanswered(&self.unanswered);
-        match is_news {
+        match is_subscribing {
             // No event reported earlier pauses, and a change requires another listing.
             true => self.read_pauses().await,
             false => Ok(()),
@@ -245,9 +245,9 @@ impl Picker<'_> {
             RemainingWork::Candidates => self.fruitless.saturating_add(1),
             RemainingWork::Nothing | RemainingWork::Held => 0,
         };
-        let pause = doubled(STOCK_PAUSE, self.fruitless);
-        self.no_stock_before = Instant::now() + (start.elapsed() * 20).max(pause);
-        self.has_heard = false;
+        let pause = doubled(COUNT_PAUSE, self.fruitless);
+        self.next_count = Instant::now() + (start.elapsed() * 20).max(pause);
+        self.has_news = false;
         self.report(waits, left);
         Ok(left)
     }
