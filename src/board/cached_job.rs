@@ -43,7 +43,7 @@ pub(super) enum Modified {
 pub(super) struct Held {
     pub(super) owner: Option<Owner>,
     pub(super) fence: Option<Fence>,
-    pub(super) lapse: Expiration,
+    pub(super) expiration: Expiration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,14 +142,14 @@ impl CachedJob {
         let held = claim.map(|(owner, fence)| Held {
             owner: owner.map(Owner::into_brief),
             fence,
-            lapse: Expiration::Never,
+            expiration: Expiration::Never,
         });
         self.claim = held.map(Box::new);
     }
 
     /// Returns the latest time at which the claim expires, if it does.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        match self.claim.as_ref()?.lapse {
+        match self.claim.as_ref()?.expiration {
             Expiration::Between(_, latest) => Some(latest),
             Expiration::Never | Expiration::Unknown => None,
         }
@@ -168,7 +168,7 @@ impl Held {
         Self {
             owner: holding.owner.as_ref().map(|it| it.brief().into_owned()),
             fence: holding.fence.clone(),
-            lapse: holding.expires_in.map_or(Expiration::Never, |left| {
+            expiration: holding.expires_in.map_or(Expiration::Never, |left| {
                 let earliest = looked.asked + left.saturating_sub(GRAIN);
                 Expiration::Between(earliest, looked.answered + left + GRAIN)
             }),
@@ -190,7 +190,7 @@ impl Held {
 
     /// Returns how the claim ended by then, if only its end is known.
     pub(super) fn end(&self, by: Instant) -> EventKind {
-        match self.lapse {
+        match self.expiration {
             Expiration::Between(earliest, _) if earliest <= by => EventKind::Expired,
             _ => EventKind::Abandoned,
         }

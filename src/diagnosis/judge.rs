@@ -160,21 +160,21 @@ impl Snapshot {
                 false => (Cause::of(Code::Running), true),
             };
         }
-        let lapses = holding.lease != ClaimEnd::Never;
+        let expires = holding.lease != ClaimEnd::Never;
         match self.holder(owner, holding.lease, holding.claimed_on) {
             Holder::Dead { host, death, .. } => {
                 let code = match death {
                     Death::Stopped(_) => Code::OwnerStopped,
                     Death::Certain | Death::Unproven => Code::OwnerDead,
                 };
-                (Cause::new(code, CauseSubject::Host(host, death)), lapses)
+                (Cause::new(code, CauseSubject::Host(host, death)), expires)
             }
             Holder::Conductor(at) => self.held_by(&self.runners[at], job, holding),
             // The claim on the source board ends soon, and `copy --resume` finishes the move.
-            Holder::Other if lapses && is_left_by_move(holding) => {
+            Holder::Other if expires && is_left_by_move(holding) => {
                 (Cause::of(Code::ClaimExpiresSoon), true)
             }
-            Holder::Other if !lapses => {
+            Holder::Other if !expires => {
                 let about = CauseSubject::Owner(owner.brief().into_owned());
                 (Cause::new(Code::ClaimNeverExpires, about), false)
             }
@@ -199,8 +199,8 @@ impl Snapshot {
         let may_run = report.runs.len() >= MOST_RUNS || runner.runs(job).is_some();
         if is_older(holding.claimed_on, since) && !may_run {
             let about = CauseSubject::Host(runner.conductor.host.clone(), Death::Unproven);
-            let lapses = holding.lease != ClaimEnd::Never;
-            return (Cause::new(Code::OwnerDead, about), lapses);
+            let expires = holding.lease != ClaimEnd::Never;
+            return (Cause::new(Code::OwnerDead, about), expires);
         }
         (Cause::of(Code::Running), true)
     }

@@ -37,20 +37,20 @@ pub(crate) struct CheckedPath {
 }
 
 impl CheckedPath {
-    /// Walks to a file.
+    /// Walks to a file, and checks the path to it, but not the permissions of the file itself.
     ///
-    /// Every directory and link on the path belongs to this user or root. No other user can write to such a
-    /// directory, unless it is sticky like `/tmp`. Write access to the file itself is not checked.
+    /// Every directory and link must belong to this user or root, and no other user may be able to write to a directory,
+    /// unless it is sticky like `/tmp`.
     pub(crate) fn to(path: &Path, others: OtherWriters) -> Result<Self, Untrusted> {
         let path = std::path::absolute(path).map_err(|source| unreadable(path, source))?;
-        let mut way = Self::root()?;
+        let mut current = Self::root()?;
         let mut rest = parts(&path);
         let mut links = 0;
         while let Some(part) = rest.pop() {
-            way.check_passage(others)?;
-            let next = way.step(&part)?;
+            current.check_passage(others)?;
+            let next = current.step(&part)?;
             if FileType::from_raw_mode(next.stat.st_mode) != FileType::Symlink {
-                way = next;
+                current = next;
                 continue;
             }
             links += 1;
@@ -62,14 +62,14 @@ impl CheckedPath {
                 return Err(unreadable(&path, source));
             }
             if target.is_absolute() {
-                way = Self::root()?;
+                current = Self::root()?;
             }
             rest.extend(parts(&target));
         }
-        Ok(way)
+        Ok(current)
     }
 
-    /// Opens an entry of the directory, link or not. It must belong to us or root.
+    /// Opens an entry of the directory without following a link. It must belong to us or root.
     pub(crate) fn step(&self, name: &OsStr) -> Result<Self, Untrusted> {
         let mut path = self.path.clone();
         match name == ".." {
@@ -89,16 +89,16 @@ impl CheckedPath {
             .and_then(|file| Ok((fstat(&file)?, file)))
             .map_err(|error| unreadable(&path, error.into()));
         let (stat, file) = opened?;
-        let way = Self { path, file, stat };
-        // Of any type: its owner could replace it or change its permissions.
-        check(&way.path, way.stat.st_uid, 0, Trust::UsAndRoot)?;
-        Ok(way)
+        let current = Self { path, file, stat };
+        // Whatever its type: the owner could replace it or change its permissions.
+        check(&current.path, current.stat.st_uid, 0, Trust::UsAndRoot)?;
+        Ok(current)
     }
 
     /// Checks that no other user can replace an entry of the directory.
     fn check_passage(&self, others: OtherWriters) -> Result<(), Untrusted> {
         if FileType::from_raw_mode(self.stat.st_mode) != FileType::Directory {
-            return Err(kind(&self.path, "a folder"));
+            return Err(kind(&self.path, "a directory"));
         }
         let is_sticky = Mode::from_raw_mode(self.stat.st_mode).contains(Mode::SVTX);
         match is_sticky {
@@ -117,7 +117,7 @@ impl CheckedPath {
         };
         let checked = check(&self.path, self.stat.st_uid, mode, Trust::UsAndRoot);
         checked.map_err(|error| match error {
-            // Report the whole path, whichever part is to blame.
+            // Report the whole mode, not only the bits that were checked.
             Untrusted::Writable { path, .. } => Untrusted::Writable {
                 path,
                 mode: self.stat.st_mode & 0o7777,

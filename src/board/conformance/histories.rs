@@ -141,7 +141,7 @@ impl<'a> History<'a> {
                 let answers = self.claim(&[*job], *who, Term::For(SOON), BY_HAND).await;
                 if answers.1 == ["ok"] {
                     until_free(self.board, &self.jobs[*job].keys[0]).await;
-                    self.jobs[*job].model.lapse(*who);
+                    self.jobs[*job].model.expire(*who);
                 }
                 answers
             }
@@ -318,7 +318,7 @@ impl<'a> History<'a> {
         let mut reported: [Vec<ModelEvent>; JOBS] = Default::default();
         let mut is_last = false;
         // Subscribers time a claim by their own clock, which may be behind.
-        let lapses_are_missing = |reported: &[Vec<ModelEvent>; JOBS]| {
+        let expiries_are_missing = |reported: &[Vec<ModelEvent>; JOBS]| {
             let missing = |(it, reported): (&Played, &Vec<ModelEvent>)| {
                 let is_so_far = is_consistent(
                     reported,
@@ -329,7 +329,7 @@ impl<'a> History<'a> {
             };
             self.jobs.iter().zip(reported).any(missing)
         };
-        while !is_last || lapses_are_missing(&reported) {
+        while !is_last || expiries_are_missing(&reported) {
             let event = next_event(events).await;
             let Some(subject) = event.subject else {
                 continue;

@@ -60,12 +60,12 @@ pub(crate) async fn jobs_are_listed_by_rank_or_by_number(board: &Subject) {
 
 pub(crate) async fn unclaimed_listing_excludes_claimed_jobs(board: &Subject) {
     let (free, held) = (post_one(board, "free").await, post_one(board, "held").await);
-    let lapsed = post_one(board, "lapsed").await;
+    let expired = post_one(board, "expired").await;
     claim_one(board, &held, &ada()).await.unwrap();
     let by = claimant("bob", Term::For(SHORT));
     if board.capabilities().has_expiring_claims {
-        claim_one(board, &lapsed, &by).await.unwrap();
-        until_free(board, &lapsed).await;
+        claim_one(board, &expired, &by).await.unwrap();
+        until_free(board, &expired).await;
     }
     for order in [Order::Any, Order::Rank] {
         let query = Query {
@@ -78,7 +78,7 @@ pub(crate) async fn unclaimed_listing_excludes_claimed_jobs(board: &Subject) {
             .into_iter()
             .map(|job| job.key)
             .collect();
-        assert_eq!(keys, BTreeSet::from([free.clone(), lapsed.clone()]));
+        assert_eq!(keys, BTreeSet::from([free.clone(), expired.clone()]));
     }
 }
 

@@ -185,7 +185,7 @@ impl Model {
         }
     }
 
-    pub(crate) fn lapse(&mut self, who: usize) {
+    pub(crate) fn expire(&mut self, who: usize) {
         self.board.as_mut().unwrap().claim = None;
         self.record(EventKind::Expired, Some(who));
     }

@@ -132,7 +132,7 @@ impl Directory {
     fn directory(&self) -> Result<CheckedPath, Untrusted> {
         let directory = CheckedPath::to(&self.0, OtherWriters::Nobody)?;
         if FileType::from_raw_mode(directory.stat.st_mode) != FileType::Directory {
-            return Err(kind(&directory.path, "a folder"));
+            return Err(kind(&directory.path, "a directory"));
         }
         directory.check(Trust::UsAndRoot)?;
         Ok(directory)

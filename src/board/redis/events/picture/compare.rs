@@ -134,7 +134,7 @@ impl ObservedChange<'_> {
             (Some(before), Some(after))
                 if before.is_same_claim(after.owner.as_ref(), after.fence.as_ref()) =>
             {
-                if after.lapse.has_moved(before.lapse) && !self.traces.is_ours {
+                if after.expiration.has_moved(before.expiration) && !self.traces.is_ours {
                     self.step(EventKind::Extended, seen, Some(after));
                 }
             }

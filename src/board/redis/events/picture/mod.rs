@@ -236,12 +236,12 @@ fn follow(event: &Event, place: &mut JobPlaces) {
             board.claim = Some(Box::new(Held {
                 owner: event.owner.clone().map(Owner::into_brief),
                 fence: event.fence.clone(),
-                lapse: Expiration::Unknown,
+                expiration: Expiration::Unknown,
             }));
         }
         EventKind::Extended => {
             if let Some(held) = place.board.as_mut().and_then(|board| board.claim.as_mut()) {
-                held.lapse = Expiration::Unknown;
+                held.expiration = Expiration::Unknown;
             }
         }
         EventKind::Abandoned | EventKind::Expired => {
