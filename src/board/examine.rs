@@ -21,6 +21,8 @@ pub(crate) enum Part {
     },
     /// Keys that belong to no job, and unreadable registrations: reads the names of all keys.
     Strays,
+    /// The right to read and write the history, as far as it shows without writing: an error is the refusal.
+    History,
 }
 
 #[derive(Debug, Default)]

@@ -320,9 +320,6 @@ pub(crate) trait Board: Send + Sync {
     /// Looks for problems in a part of the board; changes nothing. [`Examined::unseen`] lists refused looks.
     async fn examine(&self, part: Part) -> Result<Examined>;
 
-    /// Tests the right to read and write the history as far as possible without writing; an error is the refusal.
-    async fn check_history(&self) -> Result<()>;
-
     /// Ends the connection, and with it the registration and claims that are bound to a session; other claims stay.
     ///
     /// Cannot fail: a registration that cannot be removed expires. A later call connects again.

@@ -107,18 +107,18 @@ impl Sidecar {
         }
     }
 
-    /// Returns the sidecar of a restarted job: attempts start from zero unless they are to be kept.
+    /// Returns the sidecar of a restarted job: attempts start from zero unless the revision keeps them.
     ///
     /// On the board, a job is refused that is not delayed and has no counts that this would reset.
     pub(super) fn restarted(self, revision: &Revision, now: DateTime<Utc>) -> Result<Self> {
-        let keeps_attempts = revision.change == JobChange::Continue;
+        let keeps_attempts = revision.change != JobChange::Restart;
         let needs_restart = || self.clone().history().needs_restart(now, keeps_attempts);
         if revision.location == Location::Board && !needs_restart() {
             return Err(BoardError::NotDelayed);
         }
-        let before = match revision.change {
-            JobChange::Restart => Self::default(),
-            JobChange::Continue | JobChange::Edit(_) => self.clone(),
+        let before = match keeps_attempts {
+            true => self.clone(),
+            false => Self::default(),
         };
         Ok(Self {
             attempts: before.attempts,

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{bulk::shared_trash::SharedArgs, parts::notes::note_if_unused};
 use crate::{
+    board::Part,
     context::Context,
     exit::chain,
     output::{Page, Report, Tone},
@@ -59,8 +60,8 @@ pub(crate) async fn run(ctx: &mut Context, PingArgs { shared }: PingArgs) -> any
     if let Some(warning) = health.warning {
         ctx.out.note(warning);
     }
-    let history_problem = match board.check_history().await {
-        Ok(()) => None,
+    let history_problem = match board.examine(Part::History).await {
+        Ok(_) => None,
         Err(error) if error.is_retryable() => return Err(error).with_context(trying),
         Err(error) => Some(chain(&error)),
     };

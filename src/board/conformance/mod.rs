@@ -33,8 +33,8 @@ use crate::job::{
 
 /// Creates a test for each function; `$open` opens a separate board, and `$again` opens the same one again.
 ///
-/// Its second value is the board's [`stored::Storage`]. It is dropped after the board and tears down the server.
-/// `$open` returns `None` on a machine without the backend.
+/// `$open` returns the board and its [`stored::Storage`], which is dropped after the board and tears down the server.
+/// It returns `None` on a machine without the backend.
 macro_rules! keeps_its_promises {
     ($open:path, $again:expr) => {
         #[test]
@@ -312,7 +312,7 @@ pub(crate) async fn until_free(board: &Subject, key: &JobKey) {
     };
     tokio::time::timeout(Duration::from_secs(90), free)
         .await
-        .expect("the claim lapses");
+        .expect("the claim expires");
 }
 
 /// Returns two jobs with the same uuid.

@@ -14,7 +14,7 @@ use rusqlite::{Error, ErrorCode};
 use rustix::process::geteuid;
 
 use super::{
-    Embedded,
+    Embedded, history,
     store::{
         disk::{directory_of, with_suffix},
         transaction::BoardView,
@@ -52,6 +52,10 @@ impl Embedded {
             }
             // The tables have no stray rows.
             Part::Keys { .. } | Part::Strays => {}
+            Part::History => {
+                self.file.read(|view| history::entries(view, 1)).await?;
+                self.file.is_writable()?;
+            }
         }
         Ok(seen)
     }

@@ -222,14 +222,6 @@ impl Board for Embedded {
         self.examine_part(part).await
     }
 
-    async fn check_history(&self) -> Result<()> {
-        let read = self.file.read(|view| history::entries(view, 1));
-        match read.await? {
-            Some(_) => self.file.is_writable(),
-            None => Ok(()),
-        }
-    }
-
     async fn close(&self) {
         self.own_entry.leave().await;
         self.file.close();

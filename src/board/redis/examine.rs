@@ -49,6 +49,7 @@ impl Redis {
             Part::Server => self.server(&mut seen).await?,
             Part::Keys { highest } => self.keys(highest, &mut seen).await?,
             Part::Strays => self.names(&mut seen).await?,
+            Part::History => self.check_history().await?,
         }
         Ok(seen)
     }

@@ -293,10 +293,6 @@ impl Board for Redis {
         self.examine_part(part).await
     }
 
-    async fn check_history(&self) -> Result<()> {
-        self.check_history().await
-    }
-
     async fn close(&self) {
         self.own_entry.leave().await;
         self.client.close().await;

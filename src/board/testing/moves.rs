@@ -377,6 +377,6 @@ impl Board for MoveBoard {
 
     unasked! {
         lease_term revise purge events register publish conductors pause resume pauses health
-        examine check_history
+        examine
     }
 }

@@ -210,7 +210,7 @@ impl Board for Scripted {
 
     unasked! {
         lease_term post claim revise purge register publish conductors pause resume begin_move
-        moves end_moves health examine check_history
+        moves end_moves health examine
     }
 }
 

@@ -26,7 +26,6 @@ macro_rules! unasked {
     (@ end_moves) => { unasked!(end_moves ['b] (&'b [crate::job::MoveRecord]) -> ()); };
     (@ health) => { unasked!(health [] () -> crate::board::Health); };
     (@ examine) => { unasked!(examine [] (crate::board::Part) -> crate::board::Examined); };
-    (@ check_history) => { unasked!(check_history [] () -> ()); };
     // The signature that `async_trait` gives to a method.
     ($method:ident [$($life:lifetime)*] ($($arg:ty),*) -> $answer:ty) => {
         fn $method<'a, $($life,)* 'z>(

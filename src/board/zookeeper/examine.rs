@@ -54,6 +54,7 @@ impl BoardSession<'_> {
                 self.stray_nodes(&mut seen).await?;
                 self.registry_entries(&mut seen).await?;
             }
+            Part::History => self.check_history().await?,
         }
         Ok(seen)
     }

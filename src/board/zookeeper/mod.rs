@@ -251,10 +251,6 @@ impl Board for ZooKeeper {
         self.root.reading().await?.examine_part(part).await
     }
 
-    async fn check_history(&self) -> Result<()> {
-        self.root.reading().await?.check_history().await
-    }
-
     async fn close(&self) {
         self.own_entry.lock().take();
         self.trimmer.finish().await;

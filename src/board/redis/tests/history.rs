@@ -1,9 +1,12 @@
 //! The history of a Redis board, and the rights that it needs.
 
 use super::*;
-use crate::board::conformance::{
-    ended::{self, forgotten},
-    list,
+use crate::board::{
+    Part,
+    conformance::{
+        ended::{self, forgotten},
+        list,
+    },
 };
 
 #[tokio::test]
@@ -38,13 +41,13 @@ async fn denied_history_does_not_block_settling() {
         user.extend(rights);
         server.run::<()>(&user);
         let board = board_of(&server, Some("eve"));
-        let tried = board.check_history().await;
+        let tried = board.examine(Part::History).await;
         assert_matches!(tried, Err(BoardError::Denied { .. }));
         for why in forgotten(&board).await {
             assert!(why.as_ref().unwrap().contains("can't"), "{why:?}");
         }
     }
-    board.check_history().await.unwrap();
+    board.examine(Part::History).await.unwrap();
     assert_eq!(server.run::<u32>(&["EXISTS", "taskflow:past"]), 0);
     assert_eq!(forgotten(&board).await, [None, None]);
 }
@@ -53,7 +56,7 @@ async fn denied_history_does_not_block_settling() {
 async fn history_key_of_another_type_blocks_nothing() {
     need!((board, server) = open());
     server.run::<()>(&["SET", "taskflow:past", "x"]);
-    assert!(board.check_history().await.is_err());
+    assert!(board.examine(Part::History).await.is_err());
     for why in forgotten(&board).await {
         assert!(why.as_ref().unwrap().contains("WRONGTYPE"), "{why:?}");
     }

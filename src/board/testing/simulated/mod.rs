@@ -233,6 +233,6 @@ impl Board for SimulatedBoard {
     async fn close(&self) {}
 
     unasked! {
-        purge begin_move moves end_moves health examine check_history
+        purge begin_move moves end_moves health examine
     }
 }

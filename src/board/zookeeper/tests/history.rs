@@ -3,8 +3,9 @@
 use zookeeper_client::{Acl, AuthId, Permission};
 
 use super::*;
-use crate::board::conformance::ended::{
-    ENDED, forgotten, history_truncates_long_texts as of_long_texts,
+use crate::board::{
+    Part,
+    conformance::ended::{ENDED, forgotten, history_truncates_long_texts as of_long_texts},
 };
 
 #[tokio::test]
@@ -40,7 +41,7 @@ async fn denied_history_does_not_block_settling() {
         }
         assert_eq!(list(&board, ENDED).await, []);
         let before = nodes.below(&history).await;
-        let tried = board.check_history().await;
+        let tried = board.examine(Part::History).await;
         // Without a parent node there is no ACL for it yet.
         assert_eq!(tried.is_err(), path == history, "{tried:?}");
         assert_eq!(nodes.below(&history).await, before);
@@ -60,7 +61,7 @@ async fn denied_history_does_not_block_settling() {
                 .unwrap();
         }
     }
-    board.check_history().await.unwrap();
+    board.examine(Part::History).await.unwrap();
     assert_eq!(list(&board, ENDED).await, []);
     assert_eq!(forgotten(&board).await, [None, None]);
     assert_eq!(list(&board, ENDED).await.len(), 2);
@@ -70,6 +71,6 @@ async fn denied_history_does_not_block_settling() {
         Acl::new(Permission::WRITE | Permission::CREATE, AuthId::anyone()),
     ];
     nodes.0.set_acl(&history, &closed, None).await.unwrap();
-    let tried = board.check_history().await;
+    let tried = board.examine(Part::History).await;
     assert_matches!(tried, Err(BoardError::Denied { .. }));
 }

@@ -54,6 +54,21 @@ async fn reading_creates_no_node() {
 }
 
 #[tokio::test]
+async fn unreadable_registration_hides_no_other() {
+    need!(site = Site::new());
+    let (board, nodes) = (site.board(), site.nodes().await);
+    board
+        .register(&crate::job::Conductor::named("day"))
+        .await
+        .unwrap();
+    let unreadable = site.paths.node(NodeKind::Entity, "night");
+    nodes.put(&unreadable, "nonsense").await;
+    let conductors = board.conductors().await.unwrap().into_iter();
+    assert_eq!(conductors.map(|it| it.name).collect::<Vec<_>>(), ["day"]);
+    board.close().await;
+}
+
+#[tokio::test]
 async fn unreadable_node_hides_no_other() {
     need!(site = Site::new());
     let (board, nodes) = (site.board(), site.nodes().await);
