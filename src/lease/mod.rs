@@ -1,7 +1,6 @@
 //! Renews claims, all in one exchange, and notifies the holder of a lost claim.
 
 mod ledger;
-pub(crate) mod reply;
 #[cfg(test)]
 mod tests;
 

@@ -5,10 +5,8 @@ use tokio::time::{self, Instant};
 use crate::{
     board::{self, Board, BoardError, Settled, ext::the_answer},
     job::{Decision, Settlement},
-    lease::{
-        KeptLease,
-        reply::{PAUSE, until_answered},
-    },
+    lease::KeptLease,
+    worker::reply::{PAUSE, until_answered},
 };
 
 /// The result of earlier requests for a settlement, inferred from a refusal after their replies were lost.
