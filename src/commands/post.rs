@@ -15,7 +15,7 @@ use self::{
     mistakes::{likely_mistakes, refuse_shell_line},
 };
 use super::{
-    parts::{draft::DraftArgs, octavia::warn_of_workers},
+    parts::{draft::DraftArgs, notes::note_without_conductor, octavia::warn_of_workers},
     wait,
 };
 use crate::{
@@ -24,7 +24,6 @@ use crate::{
         wait::{Awaited, Waiter},
     },
     context::{Context, Creation},
-    diagnosis::is_silent,
     duration,
     job::{Book, Draft, Entry, Location, Priority},
     output::{Page, Report, short},
@@ -186,16 +185,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
         note_namesake(ctx, &*board, &report).await;
     }
     let Some(waiter) = waiter else { return Ok(()) };
-    if board
-        .conductors()
-        .await
-        .is_ok_and(|all| all.iter().all(is_silent))
-    {
-        let name = &draft.name;
-        ctx.out.note(format!(
-            "no conductor is running; {name} waits until a worker claims it"
-        ));
-    }
+    note_without_conductor(ctx, &*board, &[&draft.name]).await;
     let job = match report.posted {
         Some(posted) => Awaited {
             key: posted.key,

@@ -30,7 +30,7 @@ use crate::{
     context::Context,
     duration,
     exit::CommandError,
-    job::{Entry, JobKey, Location},
+    job::{Entry, Job, JobKey, Location},
     output::{Page, Report},
 };
 
@@ -200,6 +200,12 @@ async fn for_named(
     }
     for entry in &there {
         ctx.out.detail(format!("waiting for {}", entry.name()));
+    }
+    if ctx.out.is_watched() {
+        let is_unclaimed = |it: &&Job| it.location == Location::Board && it.holding.is_none();
+        let unclaimed = there.iter().filter_map(Entry::job).filter(is_unclaimed);
+        let names: Vec<_> = unclaimed.map(|it| it.name.as_str()).collect();
+        notes::note_without_conductor(ctx, board, &names).await;
     }
     let waited = match there.as_slice() {
         [] => Ok(()),

@@ -25,10 +25,15 @@ impl Output {
 
     /// Prints a note for a person at a terminal only.
     pub(crate) fn note_at_terminal(&self, text: impl Into<Text>) {
-        let is_watched = io::stderr().is_terminal() && !self.is_json();
-        if is_watched || self.style.verbosity == Verbosity::Verbose {
+        if self.is_watched() {
             self.note(text);
         }
+    }
+
+    /// Whether a person reads the notes, or asked for all of them.
+    pub(crate) fn is_watched(&self) -> bool {
+        let is_watched = io::stderr().is_terminal() && !self.is_json();
+        is_watched || self.style.verbosity == Verbosity::Verbose
     }
 
     pub(crate) fn detail(&self, text: impl Into<Text>) {

@@ -213,6 +213,17 @@ fn timeout_ends_the_wait() {
 }
 
 #[test]
+fn verbose_wait_mentions_that_no_conductor_is_running() {
+    let env = Env::new();
+    env.post("resize");
+    let note = "no conductor is running; resize waits until a worker claims it";
+    let run = env.run("wait resize --timeout 50ms --verbose");
+    assert!(run.stderr.contains(note), "{run}");
+    let run = env.run("wait resize --timeout 50ms");
+    assert!(!run.stderr.contains(note), "{run}");
+}
+
+#[test]
 fn signal_ends_the_wait_with_its_code() {
     use rustix::process::Signal;
 

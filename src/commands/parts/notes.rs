@@ -5,6 +5,7 @@ use anyhow::Context as _;
 use crate::{
     board::{Board, Health},
     context::Context,
+    diagnosis::is_silent,
     output::Format,
     suggest::Suggestion,
 };
@@ -42,6 +43,19 @@ pub(crate) fn note_if_unused(ctx: &Context, board: &dyn Board, health: &Health) 
     if !health.is_used {
         ctx.out
             .note(format!("no job was ever posted on {}", board.name()));
+    }
+}
+
+/// Notes that no conductor runs the unclaimed jobs that a command waits for.
+pub(crate) async fn note_without_conductor(ctx: &Context, board: &dyn Board, names: &[&str]) {
+    let wait = match names {
+        [] => return,
+        [name] => format!("{name} waits until a worker claims it"),
+        _ => "the jobs wait until a worker claims them".to_owned(),
+    };
+    let conductors = board.conductors().await;
+    if conductors.is_ok_and(|all| all.iter().all(is_silent)) {
+        ctx.out.note(format!("no conductor is running; {wait}"));
     }
 }
 
