@@ -30,11 +30,11 @@ use crate::{
 
 const FAILED: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
-const NOT_FOUND: u8 = 3;
-const REJECTED: u8 = 4;
+pub(crate) const NOT_FOUND: u8 = 3;
+pub(crate) const REJECTED: u8 = 4;
 const UNREACHABLE: u8 = 5;
 pub(crate) const NO_JOB: u8 = 6;
-const PARTLY: u8 = 7;
+pub(crate) const PARTLY: u8 = 7;
 const REFUSED: u8 = 8;
 const JOB_FAILED: u8 = 9;
 const TIMED_OUT: u8 = 124;

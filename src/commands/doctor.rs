@@ -7,12 +7,12 @@ mod report;
 use anyhow::Context as _;
 
 use self::report::{Diagnosis, ListedCheck};
-use super::parts::{notes, words::Words};
+use super::parts::{notes, problems, words::Words};
 use crate::{
     board::Board,
     context::{Consent, Context},
     diagnosis::examine,
-    exit::CommandError,
+    exit::{CommandError, PARTLY},
     output::{Column, Fit, listed},
     problem::{Code, Group, Problem},
 };
@@ -158,7 +158,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DoctorArgs) -> anyhow::Result<(
             Err(error).with_context(|| ctx.trying("examine", "the jobs"))
         }
         _ if diagnosis.sound => Ok(()),
-        _ => Err(CommandError::Command(7).into()),
+        _ => Err(CommandError::Command(PARTLY).into()),
     }
 }
 
@@ -177,8 +177,8 @@ async fn diagnose(
     checkup.problems.retain(|it| args.wants(it.code));
     let only = listed(args.only.iter().map(|it| it.name()));
     let mut diagnosis = Diagnosis::new(board.name(), checkup, &groups, only, ctx.program());
-    if let Some(source) = ctx.config.why_read_only().filter(|_| !args.fix) {
-        diagnosis.omit_fixes(source);
+    if !args.fix {
+        problems::omit_refused(ctx, &mut diagnosis.problems);
     }
     Ok(diagnosis)
 }

@@ -18,7 +18,7 @@ use crate::{
     board::{Board, BoardError, BoardExt, Detail, JobRef, Order, Query, Which},
     context::Context,
     diagnosis::{ExplainedJob, Explanation, Recheck, Snapshot, surroundings},
-    exit::{CommandError, chain},
+    exit::{CommandError, NOT_FOUND, REJECTED, chain},
     job::{Entry, Location, Rank},
     output::{Page, Report, Tone, rfc3339},
     problem::{Code, Fix, Problem},
@@ -74,7 +74,8 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
     flows::add(ctx, &args.logbook, &*board, &mut explanations, &snapshot).await?;
     let program = ctx.program();
     let explanations = explanations.into_iter().map(|it| it.on(&program));
-    let explanations: Vec<_> = explanations.collect();
+    let mut explanations: Vec<_> = explanations.collect();
+    problems::omit_refused(ctx, explanations.iter_mut().flat_map(|it| &mut it.findings));
     match explanations.as_slice() {
         [] => {}
         [one] => ctx.out.report(one)?,
@@ -85,10 +86,10 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
         .filter(|it| it.verdict != Code::UnknownJob);
     let needs_help = |it: &Explanation| !it.will_run || it.findings.iter().any(Problem::is_wrong);
     if known.any(needs_help) {
-        return Err(CommandError::Command(4).into());
+        return Err(CommandError::Command(REJECTED).into());
     }
     match unnamed > 0 || explanations.iter().any(|it| it.verdict == Code::UnknownJob) {
-        true => Err(CommandError::Command(3).into()),
+        true => Err(CommandError::Command(NOT_FOUND).into()),
         false => Ok(()),
     }
 }
@@ -109,7 +110,11 @@ pub(super) async fn explained(
     let snapshot = snapshot(ctx, board).await?;
     let explained = explain(board, &snapshot, wanted).await;
     let explained = explained.with_context(|| ctx.trying("explain", wanted))?;
-    Ok(explained.on(&ctx.program()))
+    let mut explained = explained.on(&ctx.program());
+    if ctx.config.read_only.value {
+        explained.findings.iter_mut().for_each(Problem::omit_change);
+    }
+    Ok(explained)
 }
 
 fn unseen(what: &str, error: &BoardError) -> String {

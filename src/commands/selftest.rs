@@ -29,7 +29,7 @@ use crate::{
     board::scratch::Testable,
     context::{Consent, Context},
     duration,
-    exit::{CommandError, chain},
+    exit::{CommandError, PARTLY, chain},
     output::Progress,
     process::signal::Signals,
     suggest::Suggestion,
@@ -193,7 +193,7 @@ async fn conclude(
         return Err(error).with_context(|| ctx.trying("test", "the board"));
     }
     match findings.verdict {
-        BoardGrade::Broken => Err(CommandError::Command(7).into()),
+        BoardGrade::Broken => Err(CommandError::Command(PARTLY).into()),
         BoardGrade::Sound | BoardGrade::Weak | BoardGrade::Unknown => Ok(()),
     }
 }

@@ -219,6 +219,11 @@ impl Problem {
         self
     }
 
+    /// Removes the fix if it changes the board, for a read-only one.
+    pub(crate) fn omit_change(&mut self) {
+        self.fix.take_if(|fix| fix.is_ours && !fix.shows);
+    }
+
     pub(crate) fn is_wrong(&self) -> bool {
         self.severity > Severity::Note
     }

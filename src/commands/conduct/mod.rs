@@ -32,7 +32,7 @@ use crate::{
     },
     context::{Context, Creation},
     duration,
-    exit::CommandError,
+    exit::{CommandError, PARTLY},
     job::{Conductor, ConductorReport, Owner},
     lease::USUAL_LEASE,
     output::{count_jobs, short},
@@ -219,7 +219,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
     if ends_by_itself && done.has_failures {
         return Err(match ctx.out.is_quiet() {
             true => not_all_done(&done),
-            false => CommandError::Command(7).into(),
+            false => CommandError::Command(PARTLY).into(),
         });
     }
     Ok(())

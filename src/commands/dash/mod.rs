@@ -102,6 +102,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()>
     let snapshot = Snapshot::new(board.capabilities(), None, Utc::now().trunc_subsecs(6)).unread();
     let mut state = DashState::new(&title, Filters::new(args.filter), args.view, snapshot);
     state.program = ctx.program();
+    state.is_read_only = ctx.config.read_only.value;
     let look = DrawStyle {
         is_ascii: args.ascii || !is_utf8(ctx),
         is_coloured: ctx.out.is_coloured() && !args.once,

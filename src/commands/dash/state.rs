@@ -21,7 +21,7 @@ use crate::{
     diagnosis::{Explanation, Snapshot},
     job::{Conductor, Entry, Location},
     output::{Text, Tone},
-    problem::Severity,
+    problem::{Problem, Severity},
     suggest::Suggestion,
 };
 
@@ -95,6 +95,7 @@ pub(super) struct DashState {
     pub(super) program: Suggestion,
     pub(super) is_once: bool,
     pub(super) may_act: bool,
+    pub(super) is_read_only: bool,
     /// The name to type before an action on a protected board.
     pub(super) protected: Option<String>,
     pub(super) now: DateTime<Utc>,
@@ -180,6 +181,12 @@ impl DashState {
     pub(super) fn update_summary(&mut self) {
         let before = std::mem::take(&mut self.summary);
         self.summary = Summary::of(&mut self.picture, &before, &self.program, self.now);
+        if self.is_read_only {
+            self.summary
+                .problems
+                .iter_mut()
+                .for_each(Problem::omit_change);
+        }
         if self.has_read && !std::mem::replace(&mut self.is_view_chosen, true) {
             let mut severities = self.summary.problems.iter().map(|it| it.severity);
             let has_problems = severities.any(|it| it > Severity::Note);

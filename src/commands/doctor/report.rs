@@ -38,9 +38,6 @@ pub(super) struct Diagnosis {
     unseen: Vec<Unseen>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fixed: Option<Vec<FixStep>>,
-    /// The setting that makes the board read-only, and the number of fixes that are therefore not shown.
-    #[serde(skip)]
-    read_only: Option<(String, usize)>,
     #[serde(skip)]
     only: String,
     #[serde(skip)]
@@ -105,19 +102,10 @@ impl Diagnosis {
             problems,
             unseen,
             fixed: None,
-            read_only: None,
             only,
             now: Utc::now(),
             program,
         }
-    }
-
-    /// Removes the fixes, which a read-only board refuses.
-    pub(super) fn omit_fixes(&mut self, source: String) {
-        let fixes = self.problems.iter_mut().map(|it| &mut it.fix);
-        let fixes = fixes.filter(|fix| fix.as_ref().is_some_and(|it| it.is_ours && !it.shows));
-        let count = fixes.map(|fix| *fix = None).count();
-        self.read_only = Some((source, count));
     }
 
     fn headline(&self, page: &mut Page) {
@@ -194,14 +182,6 @@ impl Report for Diagnosis {
             }
         }
         self.on_purpose(page);
-        if let Some((source, count @ 1..)) = &self.read_only {
-            let fixes = match count {
-                1 => "1 fix is".to_owned(),
-                count => format!("{count} fixes are"),
-            };
-            let why = format!("the board is read-only because of {source}: {fixes} not shown");
-            page.sentence(2).plain(why);
-        }
         let is_fixable = |it: &&Problem| it.fix.as_ref().is_some_and(|fix| fix.risk.is_some());
         let fixable = self.problems.iter().filter(is_fixable).count();
         if fixable > 0 && self.fixed.is_none() {

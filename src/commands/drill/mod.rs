@@ -30,7 +30,7 @@ use crate::{
     context::{Consent, Context},
     diagnosis::is_silent,
     duration,
-    exit::CommandError,
+    exit::{CommandError, PARTLY},
     job::{Draft, Entry, Location, Priority},
     process::signal::Signals,
 };
@@ -151,7 +151,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DrillArgs) -> anyhow::Result<()
     ctx.out.report(&report)?;
     match report.works() {
         true => Ok(()),
-        false => Err(CommandError::Command(7).into()),
+        false => Err(CommandError::Command(PARTLY).into()),
     }
 }
 

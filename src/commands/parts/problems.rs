@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::{
+    context::Context,
     duration,
     output::{Page, Text, Tone, count_jobs, titled},
     problem::{Evidence, Fix, Problem, Severity},
@@ -39,6 +40,23 @@ pub(crate) fn unchecked(parts: usize) -> String {
         1 => ", but 1 part could not be checked".to_owned(),
         parts => format!(", but {parts} parts could not be checked"),
     }
+}
+
+/// Removes the fixes that a read-only board refuses, and says so.
+pub(crate) fn omit_refused<'a>(ctx: &Context, problems: impl IntoIterator<Item = &'a mut Problem>) {
+    let Some(source) = ctx.config.why_read_only() else {
+        return;
+    };
+    let mut with_fix: Vec<_> = problems.into_iter().filter(|it| it.fix.is_some()).collect();
+    with_fix.iter_mut().for_each(|it| it.omit_change());
+    let fixes = match with_fix.iter().filter(|it| it.fix.is_none()).count() {
+        0 => return,
+        1 => "1 fix is".to_owned(),
+        count => format!("{count} fixes are"),
+    };
+    ctx.out.note(format!(
+        "{fixes} not shown: the board is read-only because of {source}"
+    ));
 }
 
 /// Prints a problem in three lines: its summary, the examples and evidence, and the fix.

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     board::{Board, BoardError, Detail, Query},
-    commands::parts::notes::note_if_unused,
+    commands::parts::{notes::note_if_unused, problems::omit_refused},
     context::Context,
     diagnosis::{
         BOARD, Checkup, Departures, Signatures, Snapshot, Surveyor, TRASH, examine, octavia_expiry,
@@ -265,7 +265,9 @@ pub(super) async fn gather(
         .collect();
     let mut checkup = examine(ctx, board, &groups, Some(survey), true).await?;
     let (problems, program) = (std::mem::take(&mut checkup.problems), ctx.program());
-    let problems = problems.into_iter().map(|it| it.on(&program)).collect();
+    let problems = problems.into_iter().map(|it| it.on(&program));
+    let mut problems: Vec<_> = problems.collect();
+    omit_refused(ctx, &mut problems);
     Ok(facts.diagnosed(checkup, problems).guarded())
 }
 

@@ -40,3 +40,30 @@ fn foreign_names_are_escaped_and_several_jobs_are_separated() {
     assert!(!run.stdout.contains('\u{1b}'), "{run}");
     assert!(run.stdout.contains("unknown-job"), "{run}");
 }
+
+#[test]
+fn views_of_a_read_only_board_omit_what_it_refuses() {
+    let env = Env::new();
+    let job = env.post("resize");
+    env.claim(&job, "ada");
+    let fix = "jobboard abandon --force";
+    let views = [
+        format!("explain {job}"),
+        "doctor --only jobs".to_owned(),
+        "report --json".to_owned(),
+        "dash --once --view problems".to_owned(),
+    ];
+    for view in views {
+        let run = env.run(&view);
+        assert!(run.stdout.contains(fix), "{run}");
+        let read_only = env.run(format!("{view} --read-only"));
+        assert!(!read_only.stdout.contains(fix), "{read_only}");
+        assert!(
+            read_only.stdout.contains("claim-never-expires"),
+            "{read_only}"
+        );
+    }
+    let run = env.run(format!("explain {job} --read-only"));
+    let note = "1 fix is not shown: the board is read-only because of --read-only";
+    assert!(run.stderr.contains(note), "{run}");
+}
