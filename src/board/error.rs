@@ -116,14 +116,12 @@ pub(crate) enum Unsupported {
     NameWithoutNumber,
     #[error("a board that is not a scratch board cannot be removed")]
     Removal,
-    #[error("Redis Cluster cannot store a board: TaskFlow's scripts use keys in several slots")]
-    RedisCluster,
-    #[error("a Redis server older than 5 cannot store a board")]
-    OldRedis,
-    #[error("this Redis server cannot push messages")]
-    RedisWithoutPushes,
-    #[error("a ZooKeeper server older than 3.6 cannot store a board")]
-    OldZooKeeper,
+    /// A server that cannot store a board.
+    #[error("{problem}")]
+    Server {
+        problem: &'static str,
+        remedy: &'static str,
+    },
 }
 
 impl BoardError {

@@ -197,14 +197,11 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         }
         BoardError::NotOpened { hint, .. } => return Some(Hint::clone(hint)),
         BoardError::Occupied { remedy, .. } => return Some(Hint::clone(remedy)),
-        BoardError::Unsupported(error) => match error {
+        BoardError::Unsupported(error) => match *error {
             Unsupported::ExpiringClaims => "--hold keeps the claim until you press Ctrl-C",
             Unsupported::PeerOrder => "--sort rank lists jobs in claim order",
             Unsupported::NameWithoutNumber => "`jobboard purge key:TEXT` removes it from the trash",
-            Unsupported::RedisCluster => "use a Redis server that is not part of a cluster",
-            Unsupported::OldRedis => "use Redis 5 or later",
-            Unsupported::RedisWithoutPushes => "use Redis 6 or later",
-            Unsupported::OldZooKeeper => "use ZooKeeper 3.6 or later",
+            Unsupported::Server { remedy, .. } => remedy,
             Unsupported::UnreadableRecord | Unsupported::Removal => return None,
         },
         BoardError::NoDirectory { .. } => "add `--create` to create the directory",
@@ -280,7 +277,7 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
              config` shows where the URL is set"
         }
         (BoardError::Unreachable { .. } | BoardError::Misdirected { .. }, _) => {
-            "start the server, or correct the board's URL (--board or JOBBOARD_URL); `jobboard \
+            "check the server, or correct the board's URL (--board or JOBBOARD_URL); `jobboard \
              config` shows where it is set"
         }
         (BoardError::Unknown { .. }, _) if has_job => "`jobboard show JOB` shows the outcome",

@@ -126,10 +126,10 @@ causes! {
 }
 
 impl ServerCause {
-    pub(crate) const CLUSTER: Self = Self::Unsupported(Unsupported::RedisCluster);
-    pub(crate) const OLD_REDIS: Self = Self::Unsupported(Unsupported::OldRedis);
-    pub(crate) const NO_PUSHES: Self = Self::Unsupported(Unsupported::RedisWithoutPushes);
-    pub(crate) const OLD_ZOOKEEPER: Self = Self::Unsupported(Unsupported::OldZooKeeper);
+    /// A server that cannot store a board, and what to use instead.
+    pub(crate) const fn unusable(problem: &'static str, remedy: &'static str) -> Self {
+        Self::Unsupported(Unsupported::Server { problem, remedy })
+    }
 
     pub(crate) fn under(self, key: &str) -> Self {
         match self {

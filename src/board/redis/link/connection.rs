@@ -61,7 +61,10 @@ impl Connection {
             if let Some(Value::ServerError(error)) = answers.pop() {
                 let problem = endpoint.meaning(&error);
                 return Err(match problem.cause() {
-                    ServerCause::Message(_) => endpoint.problem(ServerCause::NO_PUSHES),
+                    ServerCause::Message(_) => endpoint.problem(ServerCause::unusable(
+                        "this Redis server cannot push messages",
+                        "use Redis 6 or later",
+                    )),
                     _ => problem,
                 });
             }

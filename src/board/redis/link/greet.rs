@@ -1,14 +1,14 @@
 //! The handshake: authentication, database choice, and a check that the server suits a board.
 
-use crate::board::net::{
-    cause::{ServerCause, ServerProblem},
-    connect::Deadline,
-};
 use redis::{Pipeline, ServerError, Value, cmd};
 
 use super::{
     endpoint::{Endpoint, RawConnection},
-    refusal::{meaning, meaning_of_login},
+    refusal::{CLUSTER, meaning, meaning_of_login},
+};
+use crate::board::net::{
+    cause::{ServerCause, ServerProblem},
+    connect::Deadline,
 };
 
 const OLDEST: u32 = 5;
@@ -126,10 +126,13 @@ impl Endpoint {
             return Err(self.problem(ServerCause::Sentinel(self.place.to_string())));
         }
         if mode == "cluster" {
-            return Err(self.problem(ServerCause::CLUSTER));
+            return Err(self.problem(CLUSTER));
         }
         if major.parse::<u32>().is_ok_and(|major| major < OLDEST) {
-            return Err(self.problem(ServerCause::OLD_REDIS));
+            return Err(self.problem(ServerCause::unusable(
+                "a Redis server older than 5 cannot store a board",
+                "use Redis 5 or later",
+            )));
         }
         let name = match fact(["server", "server_name"]) {
             "" | "redis" => "Redis",

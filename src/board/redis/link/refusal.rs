@@ -18,6 +18,11 @@ const WRAPPED: [&str; 7] = [
     "NOPERM",
 ];
 
+pub(crate) const CLUSTER: ServerCause = ServerCause::unusable(
+    "Redis Cluster cannot store a board: TaskFlow's scripts use keys in several slots",
+    "use a Redis server that is not part of a cluster",
+);
+
 /// `user` is our login name; the message never repeats data that we sent.
 pub(crate) fn meaning(error: &ServerError, user: Option<&str>) -> ServerCause {
     sort(error.code(), error.details().unwrap_or_default(), user)
@@ -40,7 +45,7 @@ fn sort(code: &str, details: &str, user: Option<&str>) -> ServerCause {
         "MASTERDOWN" => ServerCause::LostMaster,
         "CLUSTERDOWN" => ServerCause::ClusterDown,
         "NOREPLICAS" => ServerCause::TooFewReplicas,
-        "MOVED" | "ASK" | "CROSSSLOT" | "TRYAGAIN" => ServerCause::CLUSTER,
+        "MOVED" | "ASK" | "CROSSSLOT" | "TRYAGAIN" => CLUSTER,
         "NOAUTH" => ServerCause::NoPassword,
         "DENIED" => ServerCause::ProtectedMode,
         "NOPERM" => forbidden(details, user),
@@ -141,7 +146,7 @@ mod tests {
                 "MISCONF Redis is configured to save RDB snapshots",
                 ServerCause::CannotSave,
             ),
-            ("MOVED 3999 127.0.0.1:6381", ServerCause::CLUSTER),
+            ("MOVED 3999 127.0.0.1:6381", CLUSTER),
             (
                 "ERR Error running script (call to f_0c): @user_script: 1: -OOM command not \
                  allowed when used memory > 'maxmemory'.",

@@ -131,7 +131,10 @@ impl Session {
             Error::Throttled => ServerCause::Throttled,
             Error::NotReadOnly => ServerCause::ReadOnly,
             Error::QuotaExceeded => ServerCause::Quota,
-            Error::Unimplemented => ServerCause::OLD_ZOOKEEPER,
+            Error::Unimplemented => ServerCause::unusable(
+                "a ZooKeeper server older than 3.6 cannot store a board",
+                "use ZooKeeper 3.6 or later",
+            ),
             Error::ConnectionLoss | Error::Custom(_) => ServerCause::ConnectionLost,
             error => ServerCause::Message(error.to_string()),
         };
