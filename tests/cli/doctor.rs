@@ -24,6 +24,7 @@ on_every_board!(
     dead_owners_and_exhausted_jobs_are_reported,
     killed_conductor_without_claims_is_a_note,
     looking_changes_nothing,
+    stopped_conductor_and_its_claim_are_reported,
 );
 
 /// Skips a problem that most test servers have.
@@ -190,19 +191,31 @@ fn killed_conductor_without_claims_is_a_note(stage: &Stage) {
     }
 }
 
-#[test]
-fn stopped_conductor_is_silent() {
-    need!(stage = Stage::embedded());
-    let conductor = stage.start(&["--name", "night"]);
-    assert_eq!(findings(&stage.env, "conductor-silent"), [json!(null); 0]);
+fn stopped_conductor_and_its_claim_are_reported(stage: &Stage) {
+    let job = stage.post("long", "touch log; exec sleep 600");
+    let conductor = stage.start(&["--name", "night", "--lease", "35s"]);
+    wait_until("it runs", || stage.env.file("log").exists());
+    for code in ["conductor-silent", "owner-stopped"] {
+        assert_eq!(findings(&stage.env, code), [json!(null); 0]);
+    }
     conductor.signal(Signal::STOP);
     wait_until("its heartbeat is late", || {
-        !findings(&stage.env, "conductor-silent").is_empty()
+        !findings(&stage.env, "owner-stopped").is_empty()
     });
+    let resume = format!("kill -CONT {}", conductor.pid());
+    assert_eq!(
+        command(&finds(&stage.env, "owner-stopped")).join(" "),
+        resume
+    );
     let found = finds(&stage.env, "conductor-silent");
     let summary = found["summary"].as_str().unwrap();
     assert!(summary.starts_with("night on "), "{found}");
+    let explained = stage.env.run(format!("explain {job}"));
+    assert!(explained.failed(4).contains(&resume), "{explained}");
     conductor.signal(Signal::CONT);
+    wait_until("its heartbeat is back", || {
+        findings(&stage.env, "owner-stopped").is_empty()
+    });
 }
 
 fn looking_changes_nothing(stage: &Stage) {
