@@ -91,6 +91,15 @@ fn post(boards: &Boards, (one, other): (&str, &str), jobs: usize) {
     }
 }
 
+/// Stops the workers when dropped.
+struct Stops<'a>(&'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Moves jobs in both directions while workers use both boards, and requires that each job runs exactly once.
 fn every_job_runs_once(from: &str, to: &str, jobs: usize, strikes: usize) {
     let boards = Boards::new();
@@ -110,6 +119,8 @@ fn every_job_runs_once(from: &str, to: &str, jobs: usize, strikes: usize) {
     let mut ran = thread::scope(|scope| {
         let env = &boards.env;
         let stop = &stop;
+        // Ends the workers also if a check fails.
+        let stops = Stops(stop);
         let workers = urls.iter().zip(peers);
         let workers: Vec<_> = workers
             .map(|(url, peer)| scope.spawn(move || work(env, url, peer, stop)))
@@ -137,7 +148,7 @@ fn every_job_runs_once(from: &str, to: &str, jobs: usize, strikes: usize) {
             wait_until("another job ends", || count() < left);
             left = count();
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(stops);
         let ran = workers.into_iter().map(|worker| worker.join().unwrap());
         ran.collect::<Vec<_>>()
     });
