@@ -35,7 +35,7 @@ struct Extras {
 pub(super) enum Modified {
     Never,
     At(DateTime<Utc>),
-    /// Unread since its last change.
+    /// It changed, and was not read again yet.
     Unknown,
 }
 
@@ -51,7 +51,7 @@ pub(super) enum Expiration {
     Never,
     /// Between these two times: a reply takes a while.
     Between(Instant, Instant),
-    /// Unread since its last change.
+    /// It changed, and was not read again yet.
     Unknown,
 }
 

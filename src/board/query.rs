@@ -39,7 +39,7 @@ pub(crate) enum Which {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Storage order.
+    /// The order in which the server stores them.
     Any,
     Rank,
     Posted,

@@ -114,7 +114,7 @@ pub(crate) struct Config {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Setting {
     pub(crate) key: &'static str,
-    /// Typed; null if unset.
+    /// In its own type; null if unset.
     pub(crate) value: Value,
     pub(crate) source: String,
 }

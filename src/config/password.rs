@@ -24,7 +24,7 @@ pub(super) enum Password {
     None,
     Stdin,
     File(PathBuf),
-    /// Part of a setting.
+    /// The password itself, from a setting.
     Given(Secret),
     Command {
         program: PathBuf,

@@ -115,7 +115,7 @@ pub(crate) struct KeptLease {
     ledger: Arc<Ledger>,
     /// `None` after the notice.
     notice: Option<oneshot::Receiver<Lost>>,
-    /// Noticed, and not taken yet.
+    /// A loss that was noticed, and not reported yet.
     loss: Option<Lost>,
 }
 

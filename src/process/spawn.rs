@@ -81,7 +81,7 @@ impl Spawner {
         for name in withheld {
             spawner.unset(name);
         }
-        // From a job that we may be part of.
+        // This process may itself be the command of a job.
         spawner.unset(DETAILS_FILE);
         spawner.set(MARK, mark)?;
         spawner.set(CONDUCTOR, &conductor.to_string())?;

@@ -97,7 +97,7 @@ pub(super) fn entries(view: &BoardView<'_>, most: u32) -> rusqlite::Result<Vec<E
         match column {
             Shelf => "2".into(),
             Size | Ahead | DetailsLength => "0".into(),
-            // As of an unclaimed job.
+            // A job in the history has no claim.
             ModifiedOn | Owner | Fence | ClaimedOn | Expires | NotBefore | TrashedOn | Details => {
                 "NULL".into()
             }

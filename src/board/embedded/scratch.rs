@@ -88,7 +88,7 @@ impl Testable for Embedded {
         };
         let made = make_file(path, false).and_then(|()| Ok(mark(path, directories)?));
         if made.is_err() {
-            // Nothing would mark it as scratch.
+            // Without the mark, no later run would delete the file.
             let _ = fs::remove_file(path);
             remove_directories(&directory, directories);
         }

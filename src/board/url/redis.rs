@@ -46,7 +46,7 @@ pub(crate) struct Sentinel {
     pub(crate) servers: Vec<Server>,
     pub(crate) master: String,
     pub(crate) user: Option<String>,
-    /// Not from the URL.
+    /// Read from `password_file` before the first connection.
     pub(crate) password: Option<Secret>,
     pub(crate) password_file: Option<PathBuf>,
     pub(crate) tls: Option<TlsFiles>,

@@ -79,7 +79,7 @@ impl AwaitedEvents {
             let ending = match event.kind {
                 EventKind::Trashed if is_it => Ending::Trashed,
                 EventKind::Consumed if is_it => Ending::Gone,
-                // It came and went unread.
+                // The event of its end was missed.
                 EventKind::Resync => Ending::Gone,
                 _ => continue,
             };

@@ -65,7 +65,7 @@ struct JournalReader<'a> {
     next_deadline: Option<i64>,
     /// Expired claims that were reported and are not released yet, by job and fencing token.
     announced: HashSet<(i64, Option<i64>)>,
-    /// Losses before this subscription.
+    /// How often the file had been replaced when this subscription began.
     replacements: u64,
     pending: VecDeque<Event>,
 }

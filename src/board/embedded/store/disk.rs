@@ -52,7 +52,7 @@ impl FileIdentity {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMode {
-    /// Through the files beside it.
+    /// With other processes, through the log and index beside the file.
     Shared,
     /// Alone: on a read-only mount no other process writes.
     Alone,

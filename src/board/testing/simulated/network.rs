@@ -287,7 +287,7 @@ impl Server {
 
 enum Delivery {
     Refused,
-    /// It never arrives.
+    /// The request never arrives.
     Lost,
     /// With the times to the server and back.
     Answered(Duration, Duration),

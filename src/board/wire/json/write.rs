@@ -88,7 +88,7 @@ impl Formatter for Python {
         out: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        // The required escapes of JSON take another path.
+        // `serde_json` writes quotes and control characters by another method.
         if fragment.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
             return out.write_all(fragment.as_bytes());
         }

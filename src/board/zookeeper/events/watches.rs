@@ -124,7 +124,7 @@ impl DirectoryWatch {
                 };
                 Some(NodeChange::OfJob(step, key))
             }
-            // No watch.
+            // The boards watch no other node.
             _ => None,
         }
     }

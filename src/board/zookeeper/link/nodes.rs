@@ -141,7 +141,7 @@ impl Session {
             MultiReadResult::Error { err: Error::NoNode } => Ok(None),
             MultiReadResult::Error { err: Error::NoAuth } => Ok(Some(Node::denied())),
             MultiReadResult::Error { err } => Err(self.refusal(READING, &err)),
-            // Data was requested.
+            // No other reply follows a request for data.
             _ => Ok(None),
         });
         nodes.collect()
