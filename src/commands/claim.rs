@@ -74,7 +74,7 @@ pub(crate) struct ClaimArgs {
     #[arg(long)]
     hold: bool,
 
-    /// Lease duration; renewed while the command runs [default: 30s]
+    /// Lease duration; the claim is renewed while the command runs [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = lease)]
     lease: Option<Duration>,
 
@@ -82,10 +82,14 @@ pub(crate) struct ClaimArgs {
     #[arg(long, value_name = "CODE", requires = "next", conflicts_with = "job")]
     if_none: Option<u8>,
 
-    /// Run this command under the claim, instead of the job's own command. JOBBOARD_JOB and the other variables in
-    /// `help conducting` describe the job. Exit code 0 consumes the job, and 75 postpones it. Any other result is a
-    /// failure: the job is retried with back-off, and trashed at its retry limit. SIGTERM and Ctrl-C go to the command;
-    /// if they end it, the job is released, and the attempt does not count
+    /// Run this command under the claim, instead of the job's own command
+    ///
+    /// JOBBOARD_JOB and other variables describe the job: see `help conducting`.
+    ///
+    /// Exit code 0 consumes the job, and 75 postpones it. Any other result is a failure: the job is retried with
+    /// back-off, and trashed at its retry limit.
+    ///
+    /// SIGTERM and Ctrl-C go to the command. If they end it, the job is released, and the attempt does not count.
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "hold")]
     command: Vec<String>,
 

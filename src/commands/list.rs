@@ -37,7 +37,7 @@ use crate::{
 /// On a terminal, prints a table whose NOTE column explains unusual jobs. In a pipe, each line has the same columns
 /// in full, separated by tabs: uuid, name, state, priority, age, owner, held, expires, attempts, note. With --trash:
 /// uuid, name, trashed, attempts, by, reason. With --history: uuid, name, outcome, ended, waited, took, by, reason.
-/// Times are in seconds; expires may also be `never` or `session`. --columns selects other columns.
+/// Durations are in seconds; expires may also be `never` or `session`. --columns selects other columns.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
     /// List only jobs with this name; the same as --name
@@ -92,7 +92,7 @@ pub(crate) struct ListArgs {
     ///
     /// The order is ascending; `age`, `held`, `trashed` and `ended` list the earliest time first. A leading -
     /// reverses the order. Jobs without a value come last. `taskflow` is the order in which TaskFlow reads this
-    /// kind of board; `none` prints jobs in the order in which they are read. details.PATH is a field, too.
+    /// kind of board; `none` prints jobs in the order in which they are read. You can also sort by details.PATH.
     #[arg(
         long,
         value_name = "FIELD",
@@ -133,8 +133,8 @@ pub(crate) struct ListArgs {
 
     /// With --count: count by these fields, for example 'name' or 'state,owner'
     ///
-    /// The most frequent come first. Times are grouped: under 1m, 1m to 10m, and so on. details.PATH
-    /// is a field, too.
+    /// The most frequent come first. Times are grouped: under 1m, 1m to 10m, and so on. You can also
+    /// count by details.PATH.
     #[arg(
         long,
         value_name = "FIELD",

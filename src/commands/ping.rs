@@ -16,7 +16,7 @@ use crate::{
 /// Check that the board can be reached
 ///
 /// Prints the server and its version, the round-trip time, and the number of jobs. Warns on standard error if a
-/// Redis server evicts keys, which ends claims, or if you may not read or write the history.
+/// Redis server evicts keys, which can delete claims, or if you may not read or write the history.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PingArgs {
     #[command(flatten)]

@@ -46,7 +46,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     retry: RetryPolicy,
 
-    /// Lease duration; renewed while the command runs [default: 30s]
+    /// Lease duration; the claim is renewed while the command runs [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = lease)]
     lease: Option<Duration>,
 

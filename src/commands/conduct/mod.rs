@@ -62,8 +62,10 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 ///
 /// SIGTERM, SIGINT and SIGQUIT stop the conductor when its jobs are done, or after --grace; a second signal
 /// stops it immediately. SIGUSR1 toggles claiming. SIGUSR2 logs the conductor's state and the skipped jobs,
-/// with reasons. SIGHUP reloads handlers and policy; it stops a conductor whose terminal was closed. Under
-/// systemd (Type=notify) the conductor reports readiness and status.
+/// with reasons. SIGHUP reloads handlers and policy. If the conductor was started from a terminal, SIGHUP
+/// stops it instead, because closing the terminal sends SIGHUP.
+///
+/// Under systemd (Type=notify), the conductor reports readiness and status.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConductArgs {
     /// Number of jobs to run concurrently
@@ -81,7 +83,7 @@ pub(crate) struct ConductArgs {
     #[arg(long, value_name = "EXPR", value_parser = of_fields)]
     filter: Vec<Filter>,
 
-    /// Lease duration; renewed while a job runs [default: 30s]
+    /// Lease duration; the claim is renewed while a job runs [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = lease)]
     lease: Option<Duration>,
 

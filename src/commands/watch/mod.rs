@@ -47,7 +47,7 @@ pub(crate) struct WatchArgs {
     /// Print only events of matching jobs; repeat to narrow further
     ///
     /// Uses the filters of `list` on the job after the event. A job that is gone is matched by its last known
-    /// state, or by the event's own fields: name, owner, priority, sequence, state. `resync` is always printed.
+    /// state, or by the fields of the event: name, owner, priority, sequence, state. `resync` is always printed.
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 
@@ -77,8 +77,8 @@ pub(crate) struct WatchArgs {
     /// Run this command for each event; it gets the event as JSON on standard input
     ///
     /// Commands run one at a time, in order. Up to 10,000 events are queued; beyond that, one resync replaces the
-    /// rest. A failing command is reported, the next one still runs, and the exit code is 7. Stopping jobboard stops
-    /// the command.
+    /// rest. If a command fails, `watch` reports it, runs the next one, and finally exits with 7. Stopping jobboard
+    /// stops the command.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
