@@ -55,8 +55,8 @@ const SPARE: Duration = Duration::from_secs(60);
 ///
 /// The drill touches only its own jobs and processes, and removes what remains of them. Asks first, unless --yes is
 /// given. Use --copy on a board with Python workers, which trash jobs without a flow: the drill then runs on an empty
-/// board beside yours. For Octavia boards, --copy is always on. `selftest` tests the server; `drill` tests what you
-/// have built on it.
+/// board beside yours. For Octavia boards, --copy is always on. `selftest` tests the server, and `drill` the
+/// failover between conductors.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DrillArgs {
     /// Number of jobs

@@ -44,8 +44,10 @@ pub(crate) struct DraftArgs {
     #[arg(long, value_name = "UUID", value_parser = uuid, conflicts_with = "unique")]
     uuid: Option<Uuid>,
 
-    /// Post nothing while the job posted under this key is on the board. Once that job has been consumed or trashed,
-    /// the key is free again; if the new job is trashed too, it replaces the earlier one in the trash
+    /// Post nothing while the job posted under this key is on the board
+    ///
+    /// Once that job has been consumed or trashed, the key is free again. If the new job is trashed, too, it replaces
+    /// the earlier one in the trash.
     #[arg(long, value_name = "KEY")]
     unique: Option<String>,
 }
