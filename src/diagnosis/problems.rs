@@ -160,7 +160,8 @@ impl Survey {
                          `--handlers DIR` for the others"
                     }
                     None => {
-                        "start `jobboard conduct`; add `--handlers DIR` to run jobs without a command"
+                        "start `jobboard conduct`; add `--handlers DIR` to run jobs without a \
+                         command"
                     }
                 })),
             (fix, _) => problem.fixed_by(fix),
