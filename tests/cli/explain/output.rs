@@ -46,7 +46,7 @@ fn views_of_a_read_only_board_omit_what_it_refuses() {
     let env = Env::new();
     let job = env.post("resize");
     env.claim(&job, "ada");
-    let fix = "jobboard abandon --force";
+    let fix = "abandon";
     let views = [
         format!("explain {job}"),
         "doctor --only jobs".to_owned(),
