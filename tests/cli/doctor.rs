@@ -24,7 +24,7 @@ on_every_board!(
     dead_owners_and_exhausted_jobs_are_reported,
     killed_conductor_without_claims_is_a_note,
     looking_changes_nothing,
-    stopped_conductor_and_its_claim_are_reported,
+    stopped_conductors_and_their_claims_are_reported,
 );
 
 /// Skips a problem that most test servers have.
@@ -191,15 +191,25 @@ fn killed_conductor_without_claims_is_a_note(stage: &Stage) {
     }
 }
 
-fn stopped_conductor_and_its_claim_are_reported(stage: &Stage) {
+fn stopped_conductors_and_their_claims_are_reported(stage: &Stage) {
     let job = stage.post("long", "touch log; exec sleep 600");
     let conductor = stage.start(&["--name", "night", "--lease", "35s"]);
     wait_until("it runs", || stage.env.file("log").exists());
     assert_eq!(findings(&stage.env, "owner-stopped"), [json!(null); 0]);
+    let idle = stage.start(&["--name", "idle", "--filter", "name=other"]);
+    assert_eq!(findings(&stage.env, "conductor-silent"), [json!(null); 0]);
+    idle.signal(Signal::STOP);
     conductor.signal(Signal::STOP);
-    wait_until("its heartbeat is late", || {
-        !findings(&stage.env, "owner-stopped").is_empty()
+    wait_until("both heartbeats are late", || {
+        let codes = ["owner-stopped", "conductor-silent"];
+        codes
+            .iter()
+            .all(|code| !findings(&stage.env, code).is_empty())
     });
+    let found = finds(&stage.env, "conductor-silent");
+    let summary = found["summary"].as_str().unwrap();
+    assert!(summary.starts_with("idle on "), "{found}");
+    idle.signal(Signal::CONT);
     let resume = format!("kill -CONT {}", conductor.pid());
     assert_eq!(
         command(&finds(&stage.env, "owner-stopped")).join(" "),
