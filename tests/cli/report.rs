@@ -8,13 +8,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use crate::{
-    conduct::{Stage, on_every_board, on_one_board},
-    support::env::{Env, Outcome, wait_until},
+    conduct::{Stage, on_every_board},
+    support::env::{Env, Outcome},
 };
 
 on_every_board!(numbers_equal_those_of_other_commands);
-
-on_one_board!(runs_are_recorded_with_their_conductor);
 
 /// Posts jobs of each kind.
 fn mixed(stage: &Stage) {
@@ -132,29 +130,6 @@ fn sums_are_right(report: &Value) {
         (&json!(2), &json!(2))
     );
     assert_eq!(failures["names"].as_array().unwrap().len(), 2);
-}
-
-fn runs_are_recorded_with_their_conductor(stage: &Stage) {
-    stage.post("quick", "true");
-    stage.post("slow", "touch log; sleep 600");
-    let conductor = stage.start(&["--name", "night", "-j2"]);
-    let lanes = || report(&stage.env)["timeline"]["lanes"].clone();
-    wait_until("both are reported", || {
-        lanes()[0]["runs"]
-            .as_array()
-            .is_some_and(|runs| runs.len() == 2)
-    });
-    let lane = &lanes()[0];
-    assert_eq!(lane["conductor"], "night");
-    let runs = lane["runs"].as_array().unwrap();
-    let outcome = |name: &str| {
-        let mut of = runs.iter().filter(|run| run["name"] == name);
-        of.next().map(|run| run["outcome"].clone())
-    };
-    assert_eq!(outcome("quick"), Some(json!("finished")));
-    assert_eq!(outcome("slow"), Some(json!("running")));
-    assert_eq!(report(&stage.env)["took"]["count"], 1);
-    drop(conductor);
 }
 
 #[test]

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::{
     guard::mask,
-    lanes::Timeline,
     measure::{Bucket, Interval, KINDS, Percentiles},
     words::{Remainder, jobs as jobs_in_words},
 };
@@ -66,7 +65,6 @@ pub(super) struct ReportFacts {
     pub(super) intervals: Vec<Interval>,
     pub(super) waited: Option<Percentiles>,
     pub(super) took: Option<Percentiles>,
-    pub(super) timeline: Timeline,
 }
 
 impl ReportFacts {

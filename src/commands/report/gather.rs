@@ -9,7 +9,6 @@ use futures_util::TryStreamExt;
 use super::{
     facts::ReportFacts,
     guard,
-    lanes::Runs,
     measure::{CountedEvent, EventIntervals, Quantiles, count, spans},
     words::Remainder,
 };
@@ -21,7 +20,7 @@ use crate::{
         BOARD, Checkup, Departures, Signatures, Snapshot, Surveyor, TRASH, examine, octavia_expiry,
         seen,
     },
-    job::{ClaimEnd, Conductor, Departure, Entry, Job, Location},
+    job::{ClaimEnd, Departure, Entry, Job, Location},
     problem::{Group, Problem},
 };
 
@@ -37,7 +36,6 @@ pub(super) struct ReportData {
     waited: Quantiles,
     took: Quantiles,
     failures: Signatures,
-    runs: Runs,
     lately: Departures,
     /// Whether all recorded ends are within `lately`.
     all_are_late: bool,
@@ -61,7 +59,6 @@ impl ReportData {
             waited: Quantiles::default(),
             took: Quantiles::default(),
             failures: Signatures::default(),
-            runs: Runs::default(),
             lately: Departures::lately(at),
             all_are_late: true,
             remembered: Departures {
@@ -77,7 +74,6 @@ impl ReportData {
             self.events.add(CountedEvent::Posted, posted);
         }
         self.failures.add(job);
-        self.runs.add_failures(job);
         match job.location {
             Location::Board => self.add_waiting(job),
             Location::Trash => {
@@ -125,7 +121,6 @@ impl ReportData {
         if ended.departure != Departure::Purged {
             self.waited.add(job.waited());
             self.took.add(job.took());
-            self.runs.add_end(job);
         }
     }
 
@@ -156,7 +151,7 @@ impl ReportData {
         counts.map(|(count, place)| format!("unreadable records {place}: {count}"))
     }
 
-    pub(super) fn into_facts(mut self, conductors: &[Conductor]) -> ReportFacts {
+    pub(super) fn into_facts(mut self) -> ReportFacts {
         self.remembered.since = self.remembered.earliest.unwrap_or(self.facts.at);
         let has_dropped = self.failures.has_dropped;
         let mut failures = self.failures.finish();
@@ -169,7 +164,6 @@ impl ReportData {
             intervals: self.events.intervals(),
             waited: self.waited.percentiles(),
             took: self.took.percentiles(),
-            timeline: self.runs.finish(conductors, self.facts.at),
             ..self.facts
         }
     }
@@ -247,14 +241,13 @@ pub(super) async fn gather(
     jobs.await.with_context(trying)?;
     drop(read);
     let survey = surveyor.finish(board).await.with_context(trying)?;
-    let conductors: Vec<_> = survey.snapshot.conductors().cloned().collect();
     let mut facts = ReportFacts {
         title: ctx.config.board.value.name.clone(),
         board: board.name().to_owned(),
         server: health.server.clone(),
         trashed: health.trashed,
         unseen,
-        ..gathered.into_facts(&conductors)
+        ..gathered.into_facts()
     };
     if !is_history_seen {
         (facts.history, facts.remembered) = (None, None);

@@ -12,7 +12,7 @@ const NAME: usize = 200;
 
 const LONG: usize = 1_000;
 
-pub(super) fn name(text: &str) -> Cow<'_, str> {
+fn name(text: &str) -> Cow<'_, str> {
     masked(text, NAME)
 }
 

@@ -4,7 +4,6 @@ mod facts;
 mod gather;
 mod guard;
 mod html;
-mod lanes;
 mod measure;
 mod svg;
 mod tables;

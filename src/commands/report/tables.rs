@@ -2,7 +2,6 @@
 
 use super::{
     facts::ReportFacts,
-    lanes::{Lane, RunOutcome},
     measure::{Bucket, Percentiles, trimmed},
     words::{self, Remainder, grouped, seconds},
 };
@@ -10,7 +9,7 @@ use crate::{
     commands::status::{NAMES, OWNERS, name_cells, owner_cells},
     diagnosis::{ByName, ByOwner, Standing},
     duration,
-    output::{ABSENT, Cell, Column, Fit, Tone, short},
+    output::{ABSENT, Cell, Column, Fit, Tone},
     problem::Code,
 };
 
@@ -217,39 +216,6 @@ impl ReportFacts {
             to the end (percentiles)";
         let columns = ["how long", "#jobs", "#p50", "#p90", "#p99", "#longest"];
         Table::new(title, &columns, waited.chain(took))
-    }
-
-    pub(super) fn lanes_table(&self) -> Table {
-        let rows = self.timeline.lanes.iter().map(|lane| {
-            let (sums, running) = (&lane.sums, lane.count(RunOutcome::Running));
-            let numbers = [sums.finished, sums.failed, sums.attempts, running];
-            row(lane.name(), &numbers)
-        });
-        let title = "Jobs in the history by conductor or owner";
-        let columns = ["by", "#finished", "#failed", "#failed attempts", "#running"];
-        Table {
-            more: (self.timeline.more, "conductors and owners", ""),
-            ..Table::new(title, &columns, rows)
-        }
-    }
-
-    pub(super) fn runs_table(&self) -> Table {
-        let lanes = self.timeline.lanes.iter();
-        let rows = lanes.flat_map(|lane| self.runs_of(lane));
-        let title = "Runs and failed attempts by conductor or owner";
-        Table::new(title, &["job", "by", "from", "#took", "outcome"], rows)
-    }
-
-    fn runs_of<'a>(&'a self, lane: &'a Lane) -> impl Iterator<Item = Vec<Cell>> + 'a {
-        lane.runs.iter().map(|run| {
-            let job = format!("{} {}", run.name, short(&run.job));
-            let end = run.to.unwrap_or(self.at);
-            let took = run.from.map(|from| duration::between(from, end));
-            let took = took.unwrap_or_else(|| ABSENT.to_owned());
-            let (from, outcome) = (run.from.unwrap_or(end), run.outcome.name().to_owned());
-            let cells = [job, lane.name(), words::time(from), took, outcome];
-            cells.map(Cell::new).into()
-        })
     }
 }
 

@@ -6,18 +6,13 @@ mod markup;
 
 use std::collections::BTreeSet;
 
-use chrono::{DateTime, Utc};
-
 use self::{
-    generated::{
-        Strangers, ago, at, conductor, diagnosed, facts, guarded_entry, problem, surveyor,
-    },
+    generated::{Strangers, ago, at, diagnosed, facts, guarded_entry, problem, surveyor},
     markup::{Token, tokens},
 };
 use super::{facts::ReportFacts, gather::ReportData, html, words::Remainder};
 use crate::{
-    diagnosis::Departures,
-    job::{ClaimEnd, Departure, Location, Owner},
+    job::{ClaimEnd, Departure, Location},
     output::{Page, Report as _},
     problem::Severity,
 };
@@ -68,7 +63,7 @@ fn report_is_reproducible() {
 #[test]
 fn empty_board_has_a_page() {
     let mut facts = facts(&USUAL);
-    let empty = ReportData::new(at()).into_facts(&[]);
+    let empty = ReportData::new(at()).into_facts();
     facts = ReportFacts {
         board: facts.board,
         server: facts.server,
@@ -176,21 +171,6 @@ fn secrets_are_masked_in_every_form() {
 }
 
 #[test]
-fn run_that_begins_at_the_end_of_time_has_a_page() {
-    let mut conductor = conductor(&mut Strangers::of(&USUAL));
-    conductor.report.runs[0].since = DateTime::<Utc>::MAX_UTC;
-    let facts = ReportFacts {
-        remembered: Some(Departures::default()),
-        ..ReportData::new(at()).into_facts(&[conductor])
-    };
-    assert!(
-        html::page(&facts)
-            .as_str()
-            .contains("Runs by conductor and owner")
-    );
-}
-
-#[test]
 fn failed_jobs_in_the_trash_are_counted_as_a_problem() {
     let mut strangers = Strangers::of(&USUAL);
     let (mut gathered, mut surveyor) = (ReportData::new(at()), surveyor(Vec::new()));
@@ -202,14 +182,11 @@ fn failed_jobs_in_the_trash_are_counted_as_a_problem() {
         gathered.add(entry.job().unwrap());
         surveyor.add(&entry);
     }
-    let facts = diagnosed(gathered.into_facts(&[]), surveyor.counted(), Vec::new());
+    let facts = diagnosed(gathered.into_facts(), surveyor.counted(), Vec::new());
     let failed = facts.problems.iter().map(|it| (it.code.name(), it.jobs));
     assert_eq!(failed.collect::<Vec<_>>(), [("failed", 1), ("failed", 1)]);
-    // The intervals and the timeline agree.
-    let of_lanes = facts.timeline.lanes.iter().map(|lane| lane.sums.failed);
     let [_, _, failed] = &facts.hour;
-    assert_eq!((of_lanes.sum(), failed.iter().sum()), (2_u64, 2_u64));
-    assert_eq!(facts.timeline.extent(), "all 2 ended jobs");
+    assert_eq!(failed.iter().sum::<u64>(), 2);
     // Each stands with its failures, and nowhere else.
     assert_eq!(facts.other_problems().count(), 0);
     let page = html::page(&facts);
@@ -232,39 +209,13 @@ fn verdict_counts_problems_only() {
         for it in &mut problems[wrong..] {
             it.severity = Severity::Note;
         }
-        let facts = ReportData::new(at()).into_facts(&[]);
+        let facts = ReportData::new(at()).into_facts();
         let facts = diagnosed(facts, surveyor(Vec::new()).counted(), problems);
         assert_eq!(
             (facts.verdict().as_str(), facts.sound),
             (verdict, wrong == 0)
         );
     }
-}
-
-#[test]
-fn hidden_runs_are_mentioned() {
-    let mut strangers = Strangers::of(&USUAL);
-    let mut gathered = ReportData::new(at());
-    for number in 0..300 {
-        let job = strangers.job(number, 1_000);
-        let mut job = strangers.ended(job, number as i64, Departure::Consumed);
-        if let Some(ended) = &mut job.ended {
-            ended.owner = Some(Owner::from_stored(format!("ada-{}", number / 10)));
-        }
-        gathered.add_left(&guarded_entry(job));
-    }
-    let facts = gathered.into_facts(&[]);
-    assert_eq!(facts.timeline.extent(), "latest 120 of 300 ended jobs");
-    assert_eq!(
-        (
-            facts.timeline.more.count,
-            facts.timeline.lanes[0].sums.finished
-        ),
-        (18, 10)
-    );
-    assert_eq!(facts.timeline.to, Some(at()));
-    let runs = facts.timeline.lanes.iter().map(|lane| lane.runs.len());
-    assert_eq!(runs.sum::<usize>(), 120);
 }
 
 #[test]
@@ -290,7 +241,7 @@ fn foreign_text_does_not_enlarge_the_page() {
         gathered.add_left(&guarded_entry(ended));
     }
     let problems = (0..60).map(|_| problem(&mut strangers)).collect();
-    let facts = diagnosed(gathered.into_facts(&[]), surveyor.counted(), problems);
+    let facts = diagnosed(gathered.into_facts(), surveyor.counted(), problems);
     assert_eq!((facts.names.len(), facts.problems.len()), (50, 50));
     let facts = facts.guarded();
     let page = html::page(&facts);
@@ -314,7 +265,7 @@ fn purged_failed_job_counts_as_failed() {
         900,
         Departure::Consumed,
     )));
-    let intervals = gathered.into_facts(&[]).intervals;
+    let intervals = gathered.into_facts().intervals;
     let sum = |kind: usize| intervals.iter().map(|it| it.counts()[kind]).sum::<u64>();
     assert_eq!((sum(2), sum(1)), (1, 1));
 }

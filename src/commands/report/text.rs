@@ -67,12 +67,6 @@ impl ReportFacts {
             line.plain(format!("{bars}  {sum}"));
         }
         table(page, self.spans_table());
-        if !self.timeline.lanes.is_empty() {
-            page.line();
-            let extent = self.timeline.extent();
-            page.heading(&format!("Runs by conductor and owner: {extent}"));
-        }
-        table(page, self.lanes_table());
     }
 }
 

@@ -1,14 +1,9 @@
 //! The jobs on the board and the departed ones: counts, times, names and owners.
 
-use chrono::TimeDelta;
-
 use super::{ReportFacts, figure, folded, legend, more, shown, svg, table, time};
 use crate::{
     commands::{
-        report::{
-            lanes::RunOutcome,
-            tables::{Table, Tile},
-        },
+        report::tables::{Table, Tile},
         status::ended,
     },
     duration,
@@ -85,7 +80,7 @@ pub(super) fn history(facts: &ReportFacts) -> Html {
         return tag("p", &[&"The history cannot be read."]);
     };
     let sums = match remembered.count() {
-        0 if facts.intervals.is_empty() && facts.timeline.lanes.is_empty() => {
+        0 if facts.intervals.is_empty() => {
             return tag("p", &[&"The history is empty."]);
         }
         0 => Html::default(),
@@ -94,7 +89,7 @@ pub(super) fn history(facts: &ReportFacts) -> Html {
             tag("p", &[&ended(remembered), &" since ", &since, &"."])
         }
     };
-    Html::of(&[&sums, &events(facts), &timeline(facts)])
+    Html::of(&[&sums, &events(facts)])
 }
 
 fn events(facts: &ReportFacts) -> Html {
@@ -111,28 +106,4 @@ fn events(facts: &ReportFacts) -> Html {
     let numbers = table(&facts.events_table());
     drawn.add(&folded("details", "Numbers", TITLE, &numbers));
     figure(TITLE, &note, &drawn)
-}
-
-fn timeline(facts: &ReportFacts) -> Html {
-    const TITLE: &str = "Runs by conductor and owner";
-    let (timeline, lanes) = (&facts.timeline, &facts.timeline.lanes);
-    let Some(from) = timeline.from.filter(|_| !lanes.is_empty()) else {
-        return Html::default();
-    };
-    let note = format!("{}, from claim to end", timeline.extent());
-    let least = from.checked_add_signed(TimeDelta::seconds(1));
-    let to = timeline.to.max(least).unwrap_or(from);
-    let mut html = svg::lanes("lanes-figure", TITLE, lanes, (from, to));
-    let count = |outcome| lanes.iter().map(|it| it.count(outcome)).sum();
-    let mut marks = vec![
-        ("rect.done", "finished", count(RunOutcome::Finished)),
-        ("rect.failed", "failed", count(RunOutcome::Failed)),
-        ("rect.running", "running", count(RunOutcome::Running)),
-        ("cross", "failed attempt", count(RunOutcome::Attempt)),
-    ];
-    marks.retain(|(.., count)| *count > 0);
-    html.add(&legend(&marks)).add(&table(&facts.lanes_table()));
-    let runs = table(&facts.runs_table());
-    html.add(&folded("details.long", "All runs", TITLE, &runs));
-    figure(TITLE, &note, &html)
 }

@@ -189,12 +189,9 @@ fn folded(name: &'static str, title: &str, about: &str, content: &Html) -> Html 
 }
 
 fn legend(marks: &[BarPart]) -> Html {
-    let marks = marks.iter().map(|(mark, meaning, _)| {
-        let drawn = match *mark {
-            "cross" => svg::cross("6", 6.0, &Html::default()),
-            mark => svg::rect(mark, (8.0, 84.0, 1.0, 10.0)),
-        };
-        tag("li", &[&svg::decorative_svg("12", 12, &drawn), meaning])
+    let marks = marks.iter().map(|&(mark, meaning, _)| {
+        let drawn = svg::rect(mark, (8.0, 84.0, 1.0, 10.0));
+        tag("li", &[&svg::decorative_svg("12", 12, &drawn), &meaning])
     });
     list("ul.legend", marks)
 }

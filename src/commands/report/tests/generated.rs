@@ -157,7 +157,7 @@ pub(super) fn facts(texts: &[&str]) -> ReportFacts {
         version: "0.0.0",
         unseen: vec![strangers.text()],
         trashed: 2,
-        ..gathered.into_facts(&[conductor])
+        ..gathered.into_facts()
     };
     let problems = vec![problem(&mut strangers)];
     diagnosed(facts, surveyor.counted(), problems).guarded()
