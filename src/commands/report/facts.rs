@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     guard::mask,
-    measure::{Bucket, Interval, KINDS, Percentiles},
+    measure::{Interval, KINDS, Percentiles},
     words::{Remainder, jobs as jobs_in_words},
 };
 use crate::{
@@ -48,10 +48,6 @@ pub(super) struct ReportFacts {
     pub(super) more_pauses: Remainder,
     pub(super) history: Option<Departures>,
     pub(super) remembered: Option<Departures>,
-    /// The ages of unclaimed jobs; delayed ones are marked.
-    pub(super) ages: Vec<Bucket>,
-    /// The ages of claims; claims without expiry are marked.
-    pub(super) held: Vec<Bucket>,
     pub(super) names: Vec<ByName>,
     pub(super) more_names: Remainder,
     pub(super) owners: Vec<ByOwner>,

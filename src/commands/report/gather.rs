@@ -9,7 +9,7 @@ use futures_util::TryStreamExt;
 use super::{
     facts::ReportFacts,
     guard,
-    measure::{CountedEvent, EventIntervals, Quantiles, count, spans},
+    measure::{CountedEvent, EventIntervals, Quantiles},
     words::Remainder,
 };
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
         BOARD, Checkup, Departures, Signatures, Snapshot, Surveyor, TRASH, examine, octavia_expiry,
         seen,
     },
-    job::{ClaimEnd, Departure, Entry, Job, Location},
+    job::{Departure, Entry, Job, Location},
     problem::{Group, Problem},
 };
 
@@ -51,8 +51,6 @@ impl ReportData {
                 at,
                 version: env!("CARGO_PKG_VERSION"),
                 sound: true,
-                ages: spans(),
-                held: spans(),
                 ..ReportFacts::default()
             },
             events: EventIntervals::new(at),
@@ -75,31 +73,13 @@ impl ReportData {
         }
         self.failures.add(job);
         match job.location {
-            Location::Board => self.add_waiting(job),
+            Location::Board => {}
             Location::Trash => {
                 if let Some(time) = job.trashed_on.filter(|_| job.fatal_failure().is_some()) {
                     self.events.add(CountedEvent::Failed, time);
                 }
             }
             Location::History => self.add_ended(job),
-        }
-    }
-
-    fn add_waiting(&mut self, job: &Job) {
-        let facts = &mut self.facts;
-        let ago = |time: DateTime<Utc>| (facts.at - time).num_seconds().max(0);
-        match &job.holding {
-            None => {
-                let is_delayed = job.history.is_delayed(facts.at);
-                if let Some(ago) = job.created_on.map(ago) {
-                    count(&mut facts.ages, ago, is_delayed);
-                }
-            }
-            Some(holding) => {
-                if let Some(ago) = job.held_since().map(ago) {
-                    count(&mut facts.held, ago, holding.lease == ClaimEnd::Never);
-                }
-            }
         }
     }
 

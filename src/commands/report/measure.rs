@@ -1,48 +1,7 @@
-//! Histograms, quantiles and time lines in bounded memory.
+//! Quantiles and time lines in bounded memory.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
-
-const EDGES: [i64; 9] = [1, 10, 60, 600, 3_600, 21_600, 86_400, 604_800, 2_592_000];
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(super) struct Bucket {
-    /// Inclusive.
-    pub(super) from: i64,
-    /// Exclusive; `None` has no upper end.
-    pub(super) to: Option<i64>,
-    pub(super) jobs: u64,
-    pub(super) marked: u64,
-}
-
-pub(super) fn spans() -> Vec<Bucket> {
-    let from = [0].iter().chain(&EDGES);
-    let to = EDGES.into_iter().map(Some).chain([None]);
-    let empty = |(from, to): (&i64, _)| Bucket {
-        from: *from,
-        to,
-        ..Bucket::default()
-    };
-    from.zip(to).map(empty).collect()
-}
-
-pub(super) fn count(buckets: &mut [Bucket], value: i64, is_marked: bool) {
-    let fits = |bucket: &&mut Bucket| bucket.to.is_none_or(|to| value < to);
-    if let Some(bucket) = buckets.iter_mut().find(fits) {
-        bucket.jobs += 1;
-        bucket.marked += u64::from(is_marked);
-    }
-}
-
-pub(super) fn trimmed(buckets: &[Bucket]) -> &[Bucket] {
-    let is_full = |bucket: &Bucket| bucket.jobs > 0;
-    let first = buckets.iter().position(is_full).unwrap_or(buckets.len());
-    let last = buckets
-        .iter()
-        .rposition(is_full)
-        .map_or(first, |last| last + 1);
-    &buckets[first..last]
-}
 
 /// Twice the relative error of a quantile: two hundredths.
 const GROWTH: f64 = 1.02;
@@ -211,17 +170,6 @@ impl EventIntervals {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn each_duration_has_one_bucket() {
-        let mut buckets = spans();
-        for seconds in [0, 1, 9, 3_600, 86_399, i64::MAX] {
-            count(&mut buckets, seconds, seconds == 1);
-        }
-        let jobs: Vec<_> = buckets.iter().map(|it| it.jobs).collect();
-        assert_eq!(jobs, [1, 2, 0, 0, 0, 1, 1, 0, 0, 1]);
-        assert_eq!((buckets[1].marked, buckets[1].to), (1, Some(10)));
-    }
 
     #[test]
     fn quantiles_are_exact_to_one_percent() {

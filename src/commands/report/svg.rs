@@ -17,8 +17,6 @@ const TREND: f64 = 22.0;
 
 pub(super) const PATTERNS: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"true\" \
     focusable=\"false\"><defs>\
-    <pattern id=\"marked\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">\
-    <rect width=\"6\" height=\"6\" class=\"main\"/><rect width=\"2\" height=\"6\" class=\"gap\"/></pattern>\
     <pattern id=\"failed\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(-45)\">\
     <rect width=\"6\" height=\"6\" class=\"bad\"/><rect width=\"2\" height=\"6\" class=\"gap\"/></pattern>\
     </defs></svg>\n";

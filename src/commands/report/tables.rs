@@ -2,7 +2,7 @@
 
 use super::{
     facts::ReportFacts,
-    measure::{Bucket, Percentiles, trimmed},
+    measure::Percentiles,
     words::{self, Remainder, grouped, seconds},
 };
 use crate::{
@@ -52,21 +52,6 @@ impl Table {
             columns: columns.collect(),
             rows: rows.collect(),
             ..Self::default()
-        }
-    }
-
-    fn of_ages(
-        title: &'static str,
-        buckets: &[Bucket],
-        marked: &'static str,
-        bar: impl Fn(&Bucket) -> Vec<BarPart>,
-    ) -> Self {
-        let buckets = trimmed(buckets).iter();
-        let rows = buckets.clone();
-        let rows = rows.map(|it| row(words::span(it), &[it.jobs, it.marked]));
-        Self {
-            bars: buckets.map(bar).collect(),
-            ..Self::new(title, &["age", "#jobs", marked], rows)
         }
     }
 }
@@ -136,22 +121,6 @@ impl ReportFacts {
         tiles.push(tile("waited (p90)", "div", most, vec![half]));
         tiles.push(tile("board empty", "div", empty, Vec::new()));
         tiles
-    }
-
-    pub(super) fn age_tables(&self) -> [Table; 2] {
-        let unclaimed = |it: &Bucket| {
-            let waiting = ("rect.unclaimed", "waiting", it.jobs - it.marked);
-            vec![waiting, ("rect.delayed", "backing off", it.marked)]
-        };
-        let held = |it: &Bucket| {
-            let timed = ("rect.main", "with expiry", it.jobs - it.marked);
-            vec![timed, ("rect.marked", "without expiry", it.marked)]
-        };
-        let (jobs, claims) = ("Age of unclaimed jobs", "Age of claims");
-        [
-            Table::of_ages(jobs, &self.ages, "#backing off", unclaimed),
-            Table::of_ages(claims, &self.held, "#without expiry", held),
-        ]
     }
 
     pub(super) fn names_table(&self) -> Table {

@@ -35,13 +35,6 @@ impl Report for ReportFacts {
         page.fact("conductors", self.conductors_in_words());
         page.facts("paused", self.pauses.iter().map(Pause::to_string));
         more(page, (self.more_pauses, "pauses", "resume"));
-        for of in self.age_tables() {
-            if !of.rows.is_empty() {
-                page.line();
-                page.heading(of.title);
-            }
-            table(page, of);
-        }
         table(page, self.names_table());
         table(page, self.owners_table());
         table(page, self.failures_table());

@@ -5,7 +5,6 @@ use std::{fmt, time::Duration};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::measure::Bucket;
 use crate::duration;
 
 pub(super) fn jobs(count: u64) -> String {
@@ -35,15 +34,6 @@ pub(super) fn seconds(seconds: f64) -> String {
         return format!("{seconds:.1}s").replace(".0s", "s");
     }
     duration::brief(Duration::try_from_secs_f64(seconds).unwrap_or_default())
-}
-
-pub(super) fn span(bucket: &Bucket) -> String {
-    let edge = |seconds: i64| duration::brief(Duration::from_secs(seconds.unsigned_abs()));
-    match (bucket.from, bucket.to) {
-        (0, Some(to)) => format!("below {}", edge(to)),
-        (from, Some(to)) => format!("{} to {}", edge(from), edge(to)),
-        (from, None) => format!("{} or more", edge(from)),
-    }
 }
 
 pub(super) fn time(time: DateTime<Utc>) -> String {

@@ -50,14 +50,8 @@ fn tile(of: &Tile<'_>) -> Html {
 }
 
 pub(super) fn times(facts: &ReportFacts) -> Html {
-    let spans = table_or(
-        &facts.spans_table(),
-        "No waiting or run times are recorded yet.",
-    );
-    let ages = facts.age_tables();
-    let ages = ages.iter().filter(|it| !it.rows.is_empty());
-    let ages = ages.map(|it| tag("div", &[&table(it)]));
-    Html::of(&[&spans, &list("div.charts", ages)])
+    let none = "No waiting or run times are recorded yet.";
+    table_or(&facts.spans_table(), none)
 }
 
 pub(super) fn names(facts: &ReportFacts) -> Html {
