@@ -1,6 +1,5 @@
 //! `jobboard help`: the help of commands and of topics.
 
-mod glossary;
 pub(super) mod prose;
 mod tree;
 
@@ -9,7 +8,6 @@ use std::io;
 use clap::{Command, CommandFactory, builder::StyledStr};
 use strsim::levenshtein;
 
-use self::glossary::Word;
 use super::{
     Cli,
     guide::{EXIT_CODES, PROGRAM, grammar},
@@ -73,7 +71,6 @@ enum HelpSubject<'a> {
     Command(&'a str),
     Options,
     Topic(Topic),
-    Word(Word),
 }
 
 pub(crate) fn run(out: &mut Output, args: &HelpArgs) -> anyhow::Result<()> {
@@ -97,9 +94,6 @@ fn subject(name: Option<&str>) -> anyhow::Result<HelpSubject<'_>> {
     }
     if Cli::command().find_subcommand(name).is_some() {
         return Ok(HelpSubject::Command(name));
-    }
-    if let Some(word) = glossary::find(name) {
-        return Ok(HelpSubject::Word(word));
     }
     let meant = match name.parse::<u8>() {
         Ok(_) => Some("exit-codes"),
@@ -153,7 +147,6 @@ fn text(subject: &HelpSubject) -> StyledStr {
         HelpSubject::Command(name) => asked(&[PROGRAM, name, "--help"]),
         HelpSubject::Options => options(),
         HelpSubject::Topic(topic) => page(topic.text),
-        HelpSubject::Word(word) => page(&word.text()),
     }
 }
 

@@ -25,7 +25,6 @@ pub(super) fn print(out: &mut Output, subject: &HelpSubject) -> anyhow::Result<(
             shown["text"] = topic.text.into();
             shown
         }
-        HelpSubject::Word(word) => json!({ "name": word.name, "text": word.meaning }),
     };
     out.sentences(&[], &document)
 }
