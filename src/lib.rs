@@ -60,9 +60,7 @@ use nix::sys::prctl::set_dumpable;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::{
-    commands::{
-        Cli, EarlyFormat, answer_shell, dispatch, dispatch_alone, misuse, note_on_help, ours,
-    },
+    commands::{Cli, EarlyFormat, answer_shell, dispatch, dispatch_alone, misuse, ours},
     config::{Config, Environment, Flags},
     context::Context,
     exit::{CommandError, ErrorPrinter},
@@ -219,9 +217,6 @@ fn complain(error: &clap::Error, early: EarlyFormat, words: &[OsString]) -> Exit
     let words: Vec<_> = words.collect();
     if !error.use_stderr() {
         let printed = out.help(&error.render());
-        if let Some(note) = note_on_help(error, &early, &words) {
-            out.note(note);
-        }
         return printer.conclude(printed);
     }
     match misuse(error, &early, &words) {

@@ -53,7 +53,7 @@ use clap::{ArgMatches, Args, FromArgMatches, error::ErrorKind};
 pub(crate) use self::{
     completions::complete::answer_shell,
     parts::under_claim::ours,
-    typing::{corrected::note_on_help, early_format::EarlyFormat, misuse::misuse},
+    typing::{early_format::EarlyFormat, misuse::misuse},
 };
 use self::{
     guide::{PROGRAM, grammar},

@@ -282,19 +282,6 @@ fn forgotten_dashes_are_answered_with_the_corrected_line() {
             "change 3f9a --command 'ls *'",
             "`jobboard change 3f9a -- sh -c 'ls *'`",
         ),
-        ("post -- sleep 1", "`jobboard post sleep -- sleep 1`"),
-        (
-            "post --priority HIGH -- /bin/sleep 1",
-            "`jobboard post sleep --priority HIGH -- /bin/sleep 1`",
-        ),
-        ("post -- 'sleep 1'", "`jobboard post sleep -- sleep 1`"),
-        ("run -- date", "`jobboard run date -- date`"),
-        ("-j2 conduct --drain", "`jobboard conduct -j2 --drain`"),
-        ("-q -n 5 list", "`jobboard list -q -n 5`"),
-        (
-            "--unique k run x -- ls",
-            "`jobboard run --unique k x -- ls`",
-        ),
     ] {
         let run = env.run(line);
         assert!(run.failed(2).contains(answer), "{line}: {run}");
@@ -307,32 +294,6 @@ fn forgotten_dashes_are_answered_with_the_corrected_line() {
     ] {
         let run = env.run(line);
         assert!(!run.failed(2).contains("after `--`"), "{line}: {run}");
-    }
-}
-
-#[test]
-fn help_of_a_command_in_a_job_is_noted_with_the_corrected_line() {
-    let env = Env::new();
-    for (line, note) in [
-        (
-            "post df -h",
-            "nothing was posted; put the command after `--`: `jobboard post df -- df -h`",
-        ),
-        (
-            "run ls --help",
-            "nothing was run; put the command after `--`: `jobboard run ls -- ls --help`",
-        ),
-        (
-            "change 3f9a df -h",
-            "nothing was changed; put the command after `--`: `jobboard change 3f9a -- df -h`",
-        ),
-        ("post -h", ""),
-        ("change 3f9a -h", ""),
-        ("list df -h", ""),
-    ] {
-        let run = env.run(line);
-        assert!(run.succeeded().contains("Usage:"), "{line}: {run}");
-        assert_eq!(run.stderr.trim_end(), note, "{line}: {run}");
     }
 }
 

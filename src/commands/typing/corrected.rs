@@ -1,8 +1,6 @@
-//! Corrects command lines with a missing `--`, a missing NAME or an option before the command.
+//! Corrects command lines with a missing `--`.
 
-use std::path::Path;
-
-use clap::{Args as _, error::ErrorKind};
+use clap::Args as _;
 
 use super::early_format::{EarlyFormat, takes_next};
 use crate::{
@@ -15,13 +13,7 @@ use crate::{
 
 pub(in crate::commands) const DASHES: &str = "put the command after `--`: `jobboard {} -- {}`";
 
-/// The commands that take a COMMAND, and their participles.
-const WITH_COMMAND: [(&str, &str); 4] = [
-    ("post", "posted"),
-    ("run", "run"),
-    ("change", "changed"),
-    ("claim", "claimed"),
-];
+const WITH_COMMAND: [&str; 4] = ["post", "run", "change", "claim"];
 
 /// A command line without secrets, so that hints may repeat it.
 pub(super) struct TypedLine<'a> {
@@ -45,7 +37,7 @@ impl<'a> TypedLine<'a> {
     /// Puts `--` before the first word that belongs to a COMMAND.
     pub(super) fn with_dashes(&self) -> Option<Hint> {
         let (command, after) = (self.grammar.get_name(), &self.after);
-        let has_command = WITH_COMMAND.iter().any(|(it, _)| *it == command);
+        let has_command = WITH_COMMAND.contains(&command);
         if !has_command || after.contains(&"--") {
             return None;
         }
@@ -80,34 +72,6 @@ impl<'a> TypedLine<'a> {
         };
         (!command.is_empty()).then(|| Hint::new(DASHES, [&line, &command]))
     }
-
-    /// Names the job after the program of its command.
-    pub(super) fn with_name(&self) -> Option<Hint> {
-        let (command, after) = ([self.grammar.get_name()], &self.after);
-        let line = [&self.before[..], &command].concat();
-        let dashes = after.iter().position(|it| *it == "--")?;
-        let command = match &after[dashes + 1..] {
-            [line] => as_command(line),
-            words => words.to_vec(),
-        };
-        let name = Path::new(command.first()?).file_name()?.to_str()?;
-        let text = "give the job a name: `jobboard {} {} {} -- {}`";
-        let options = &after[..dashes];
-        Some(Hint::new(text, [&line, &[name], options, &command]))
-    }
-
-    /// Moves options of the command that were typed before it to the place after it.
-    pub(super) fn with_options_behind(&self) -> Option<Hint> {
-        let global = GlobalArgs::augment_args(clap::Command::default());
-        self.before.iter().find(|it| {
-            takes_next(&global, it).is_none() && takes_next(&self.grammar, it).is_some()
-        })?;
-        let text = "put the options of a command after it: `jobboard {} {} {}`";
-        Some(Hint::new(
-            text,
-            [&[self.grammar.get_name()], &self.before, &self.after],
-        ))
-    }
 }
 
 /// Splits a command line into words, or wraps it in `sh -c` if it contains shell syntax.
@@ -116,16 +80,4 @@ pub(in crate::commands) fn as_command(line: &str) -> Vec<&str> {
         true => vec!["sh", "-c", line],
         false => line.split_whitespace().collect(),
     }
-}
-
-/// Returns a note if `-h` was probably meant for another program, as in `post df -h`.
-pub(crate) fn note_on_help(
-    error: &clap::Error,
-    early: &EarlyFormat,
-    words: &[String],
-) -> Option<String> {
-    let typed = TypedLine::of(early, words).filter(|_| error.kind() == ErrorKind::DisplayHelp)?;
-    let mut commands = WITH_COMMAND.iter();
-    let (_, done) = commands.find(|(it, _)| *it == typed.grammar.get_name())?;
-    Some(format!("nothing was {done}; {}", typed.with_dashes()?))
 }

@@ -49,7 +49,7 @@ pub(crate) fn misuse(
         }
         _ => folded(error),
     };
-    let hint = typed.as_ref().and_then(|it| corrected(error, &message, it));
+    let hint = typed.as_ref().and_then(|it| corrected(error, it));
     if let Some(hint) = hint.or_else(|| guessed(error, command?, words)) {
         return Some(CommandError::usage(message).hint(hint));
     }
@@ -98,17 +98,16 @@ fn general(error: &clap::Error, command: Option<&str>, typed: Option<&TypedLine>
     }
 }
 
-fn corrected(error: &clap::Error, message: &str, typed: &TypedLine) -> Option<Hint> {
+fn corrected(error: &clap::Error, typed: &TypedLine) -> Option<Hint> {
     match error.kind() {
-        ErrorKind::MissingRequiredArgument if message == "NAME is missing" => typed.with_name(),
         ErrorKind::MissingRequiredArgument => typed.with_dashes(),
         // `tail -f` and others: the general answers to these options are unlikely to fit.
-        ErrorKind::UnknownArgument => typed.with_options_behind().or_else(|| {
+        ErrorKind::UnknownArgument => {
             let option = text(error, ContextKind::InvalidArg)?;
             typed
                 .with_dashes()
                 .filter(|_| ["-b", "-f", "-w"].contains(&&*option))
-        }),
+        }
         _ => None,
     }
 }
