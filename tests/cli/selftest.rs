@@ -209,13 +209,6 @@ fn sound_board_passes_every_check_without_leftovers() {
             let is_kept = grade == "ok" || is_busy || is_time.contains(&promise.as_str());
             assert!(is_kept, "{promise}: {report:#}");
         }
-        let figures = &report["measurements"];
-        for (name, member) in [("latency", "p99"), ("event", "p99"), ("rates", "claim")] {
-            let figure = figures[name][member].as_f64();
-            assert!(figure.is_some_and(|it| it > 0.0), "{name}: {report:#}");
-        }
-        let has_one_clock = !scene.stage.is_network();
-        assert_eq!(figures["clock"].is_null(), has_one_clock, "{report:#}");
         assert_eq!(
             (&report["left"], &report["removed"]),
             (&json!(null), &json!([]))

@@ -4,7 +4,7 @@ use chrono::{TimeDelta, Utc};
 use tokio::time::{self, Instant};
 
 use super::{
-    promise::{Assessment, Clock, Grade, Promise},
+    promise::{Assessment, Grade, Promise},
     report::Findings,
 };
 use crate::{
@@ -103,15 +103,11 @@ impl Tick {
         Ok(best)
     }
 
-    pub(super) fn until(self, later: Self) -> (Clock, Assessment) {
+    pub(super) fn until(self, later: Self) -> Assessment {
         let passed = (later.at - self.at).as_secs_f64().max(1e-3);
         let (offset, changed) = (later.offset, later.offset - self.offset);
-        let clock = Clock {
-            offset,
-            drift: changed / passed,
-        };
         let doubt = (self.doubt + later.doubt) / passed;
-        let seen = if clock.drift.abs() > DRIFT + doubt {
+        if (changed / passed).abs() > DRIFT + doubt {
             Assessment::weak(
                 format!(
                     "the server clock drifted {changed:+.2} s in {passed:.0} s; claims expire too early or too late"
@@ -130,8 +126,7 @@ impl Tick {
             Assessment::ok(format!(
                 "the server clock agrees with ours within {apart:.1} ms"
             ))
-        };
-        (clock, seen)
+        }
     }
 }
 
@@ -149,7 +144,7 @@ mod tests {
             offset,
             doubt: 1e-3,
         };
-        let grade = |before: f64, after: f64| tick(0, before).until(tick(10, after)).1.grade;
+        let grade = |before: f64, after: f64| tick(0, before).until(tick(10, after)).grade;
         assert_eq!(grade(0.2, 0.201), Grade::Ok);
         assert_eq!(grade(60.0, 60.001), Grade::Weak);
         assert_eq!(grade(0.0, 0.5), Grade::Weak);

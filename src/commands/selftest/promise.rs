@@ -1,4 +1,4 @@
-//! The promises of a board, their grades, the reasons of failed tests, and the measurements.
+//! The promises of a board, their grades, and the reasons of failed tests.
 
 use std::{fmt::Display, time::Duration};
 
@@ -156,85 +156,11 @@ pub(super) fn broken<T>(why: impl Into<String>) -> TrialResult<T> {
     Err(TrialError::Broken(why.into()))
 }
 
-#[derive(Debug, Default, Serialize)]
-pub(super) struct Readings {
-    pub(super) latency: Option<Spread>,
-    pub(super) event: Option<Spread>,
-    pub(super) expiry: Option<f64>,
-    pub(super) rates: Option<BatchRates>,
-    pub(super) clock: Option<Clock>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Spread {
-    pub(super) median: f64,
-    pub(super) p99: f64,
-    pub(super) count: usize,
-}
-
-impl Spread {
-    pub(super) fn of(mut all: Vec<Duration>) -> Option<Self> {
-        all.sort_unstable();
-        let at = |part: usize| all.get((all.len() * part / 100).min(all.len().checked_sub(1)?));
-        Some(Self {
-            median: at(50)?.as_secs_f64(),
-            p99: at(99)?.as_secs_f64(),
-            count: all.len(),
-        })
-    }
-
-    fn in_words(self) -> String {
-        let Self { median, p99, count } = self;
-        format!(
-            "{:.2} ms median, {:.2} ms p99 of {count} samples",
-            median * 1e3,
-            p99 * 1e3
-        )
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct BatchRates {
-    pub(super) post: f64,
-    pub(super) claim: f64,
-    pub(super) consume: f64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Clock {
-    pub(super) offset: f64,
-    /// As a fraction of the local time.
-    pub(super) drift: f64,
-}
-
-impl Readings {
-    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
-        let rates = self.rates.map(|it| {
-            format!(
-                "{:.0} posts, {:.0} claims, {:.0} consumes per second, in batches",
-                it.post, it.claim, it.consume
-            )
-        });
-        let clock = self.clock.map(|Clock { offset, drift }| {
-            format!(
-                "{:.2} ms {} ours, {:.3} % drift",
-                offset.abs() * 1e3,
-                if offset < 0.0 { "behind" } else { "ahead of" },
-                drift.abs() * 1e2
-            )
-        });
-        let expiry = self.expiry;
-        let expiry = expiry.map(|late| format!("{:.0} ms late", late * 1e3));
-        let all = [
-            ("latency", self.latency.map(Spread::in_words)),
-            ("rates", rates),
-            ("expiry seen", expiry),
-            ("events", self.event.map(Spread::in_words)),
-            ("clock", clock),
-        ];
-        let all = all.into_iter();
-        all.filter_map(|(name, text)| Some((name, text?))).collect()
-    }
+/// Returns the time that 99 of 100 requests do not exceed.
+pub(super) fn p99(mut all: Vec<Duration>) -> Option<Duration> {
+    all.sort_unstable();
+    all.get((all.len() * 99 / 100).min(all.len().checked_sub(1)?))
+        .copied()
 }
 
 #[cfg(test)]
@@ -242,15 +168,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spread_has_median_and_p99() {
+    fn p99_leaves_out_one_of_a_hundred() {
         let all = (1..=200).map(Duration::from_millis).rev().collect();
-        let spread = Spread::of(all).unwrap();
-        assert_eq!(
-            (spread.median, spread.p99, spread.count),
-            (0.101, 0.199, 200)
-        );
-        let one = Spread::of(vec![Duration::from_secs(1)]).unwrap();
-        assert_eq!((one.median, one.p99), (1.0, 1.0));
-        assert_eq!(Spread::of(Vec::new()), None);
+        assert_eq!(p99(all), Some(Duration::from_millis(199)));
+        let one = Duration::from_secs(1);
+        assert_eq!((p99(vec![one]), p99(Vec::new())), (Some(one), None));
     }
 }

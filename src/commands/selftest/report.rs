@@ -1,8 +1,8 @@
-//! The report of a board test: a grade per promise, measurements, and a verdict.
+//! The report of a board test: a grade per promise, and a verdict.
 
 use serde::Serialize;
 
-use super::promise::{Assessment, Grade, Promise, Readings};
+use super::promise::{Assessment, Grade, Promise};
 use crate::{
     board::{Board, BoardError},
     exit::chain,
@@ -38,7 +38,6 @@ pub(super) struct Findings {
     guarantee: String,
     pub(super) seconds: f64,
     promises: Vec<GradedPromise>,
-    pub(super) measurements: Readings,
     pub(super) unseen: Vec<String>,
     pub(super) removed: Vec<String>,
     pub(super) left: Option<LeftoverBoard>,
@@ -170,13 +169,6 @@ impl Report for Findings {
             let line = page.sentence(HANG).add(Tone::Faint, "untried: ");
             line.plain(listed(alike.iter().map(|it| it.promise.name())))
                 .plain(format!(": {}", alike[0].seen.why));
-        }
-        let figures = self.measurements.facts();
-        if !figures.is_empty() {
-            page.line();
-        }
-        for (name, text) in figures {
-            page.fact(name, text);
         }
         page.facts("not checked", &self.unseen);
         for name in &self.removed {

@@ -16,8 +16,7 @@ use tokio::{
 use super::{
     examinations::Tick,
     promise::{
-        Assessment, Grade, Promise, Readings, TrialError, TrialResult, broken, is_unanswered,
-        require,
+        Assessment, Grade, Promise, TrialError, TrialResult, broken, is_unanswered, require,
     },
     report::Findings,
     scratch::Scratch,
@@ -49,7 +48,6 @@ pub(super) struct Trial<'a> {
     last: Instant,
     tick: Option<Tick>,
     seen: RefCell<Vec<(Promise, Assessment)>>,
-    pub(super) figures: RefCell<Readings>,
     /// Whether a request without a reply was repeated.
     has_stumbled: Cell<bool>,
     is_gone: Cell<bool>,
@@ -78,7 +76,6 @@ impl<'a> Trial<'a> {
             last,
             tick,
             seen: RefCell::default(),
-            figures: RefCell::default(),
             has_stumbled: Cell::default(),
             is_gone: Cell::default(),
             over: watch::Sender::default(),
@@ -98,7 +95,6 @@ impl<'a> Trial<'a> {
         for (promise, seen) in self.seen.take() {
             findings.judge(promise, seen);
         }
-        findings.measurements = self.figures.take();
         let is_kept = |promise: Promise| findings.of(promise) == Some(Grade::Ok);
         if is_kept(Promise::Renewal) && is_kept(Promise::Keeps) {
             let is_done = !self.has_stumbled.get() && findings.is_all_tried();
@@ -204,11 +200,7 @@ impl<'a> Trial<'a> {
 
     async fn clock(&self) -> TrialResult {
         match (self.tick, Tick::look(&*self.ada).await?) {
-            (Some(tick), Some(later)) => {
-                let (clock, seen) = tick.until(later);
-                self.figures.borrow_mut().clock = Some(clock);
-                Ok(seen)
-            }
+            (Some(tick), Some(later)) => Ok(tick.until(later)),
             _ => Ok(Assessment::ok("the board uses the clock of this machine")),
         }
     }

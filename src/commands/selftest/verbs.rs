@@ -7,7 +7,7 @@ use tokio::time::{self, Instant};
 
 use super::{
     actor::draft,
-    promise::{Assessment, BatchRates, Spread, TrialResult, require},
+    promise::{Assessment, TrialResult, p99, require},
     trial::{Trial, settlement},
 };
 use crate::{
@@ -18,11 +18,9 @@ use crate::{
 const HEARD: usize = 20;
 const LATE: Duration = Duration::from_secs(1);
 
-/// The largest usual duration of a request, and the smallest number of measurements.
-const SLOW: f64 = 0.1;
+/// The largest usual duration of a request, and the smallest number of measured ones.
+const SLOW: Duration = Duration::from_millis(100);
 const TIMED: usize = 150;
-
-const BULK: usize = 500;
 
 const RELEASE: Decision = Decision::Abandon(Aftermath::None);
 
@@ -62,27 +60,22 @@ impl Trial<'_> {
         )))
     }
 
-    pub(super) async fn consume_all(&self, keys: &[JobKey]) -> TrialResult<[Duration; 2]> {
+    pub(super) async fn consume_all(&self, keys: &[JobKey]) -> TrialResult<()> {
         let by = self.claimant("consumer");
-        let start = Instant::now();
         let claimed = self
             .ada
             .claim(keys, &by, keys.len(), ClaimRules::BY_HAND)
             .await?;
         let claimed = claimed.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let claiming = start.elapsed();
         let claims = claimed.iter().map(|it| self.claim_of(it, &by));
         let settled: Vec<_> = claims
             .map(|it| settlement(&it, Decision::Consume))
             .collect();
-        let start = Instant::now();
         let settled = self.ada.settle(&settled).await?;
         settled.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let consuming = start.elapsed();
         let left = keys.len() - self.absent(keys).await?;
         let why = format_args!("{left} consumed jobs are still on the board");
-        require(left == 0, why)?;
-        Ok([claiming, consuming])
+        require(left == 0, why)
     }
 
     pub(super) async fn fence(&self) -> TrialResult {
@@ -216,19 +209,18 @@ impl Trial<'_> {
             }
             self.consume_all(std::slice::from_ref(&key)).await?;
         }
-        let (posts, spread) = (late.len() + missed, Spread::of(late));
-        self.figures.borrow_mut().event = spread;
+        let (posts, slowest) = (late.len() + missed, p99(late).unwrap_or_default());
         let remedy = "clients also poll, so they only notice jobs later";
-        let why = match (&events.lack, spread) {
-            (Some(lack), _) => format!("not all events arrive immediately: {lack}"),
-            (None, _) if missed > 0 => format!("{missed} of {posts} posts caused no event"),
-            (None, Some(spread)) if spread.p99 > LATE.as_secs_f64() => {
-                format!("events arrive up to {:.1} s late", spread.p99)
+        let why = match &events.lack {
+            Some(lack) => format!("not all events arrive immediately: {lack}"),
+            None if missed > 0 => format!("{missed} of {posts} posts caused no event"),
+            None if slowest > LATE => {
+                format!("events arrive up to {:.1} s late", slowest.as_secs_f64())
             }
-            (None, _) => {
-                return Ok(Assessment::ok(format!(
-                    "each of {posts} posts caused an event"
-                )));
+            None => {
+                let ms = slowest.as_secs_f64() * 1e3;
+                let why = format!("each of {posts} posts caused an event, 99% within {ms:.1} ms");
+                return Ok(Assessment::ok(why));
             }
         };
         Ok(Assessment::weak(why, remedy))
@@ -256,33 +248,12 @@ impl Trial<'_> {
             tokio::task::yield_now().await;
         }
         self.consume_all(std::slice::from_ref(&key)).await?;
-        let (mut rounds, mut took) = (0_usize, [Duration::ZERO; 3]);
-        while rounds == 0 || Instant::now() < share(9) {
-            let start = Instant::now();
-            let keys = self.post(BULK).await?;
-            let posting = start.elapsed();
-            let [claiming, consuming] = self.consume_all(&keys).await?;
-            for (all, one) in took.iter_mut().zip([posting, claiming, consuming]) {
-                *all += one;
-            }
-            rounds += 1;
-            tokio::task::yield_now().await;
-        }
-        let rate = |took: Duration| (rounds * BULK) as f64 / took.as_secs_f64().max(1e-6);
-        let [post, claim, consume] = took.map(rate);
-        let (count, spread) = (latency.len(), Spread::of(latency));
-        let mut figures = self.figures.borrow_mut();
-        figures.latency = spread;
-        figures.rates = Some(BatchRates {
-            post,
-            claim,
-            consume,
-        });
-        let Some(Spread { p99, .. }) = spread else {
+        let count = latency.len();
+        let Some(slowest) = p99(latency) else {
             return Ok(Assessment::untried("out of time"));
         };
-        let ms = p99 * 1e3;
-        Ok(match p99 > SLOW {
+        let ms = slowest.as_secs_f64() * 1e3;
+        Ok(match slowest > SLOW {
             false => Assessment::ok(format!("99% of {count} requests took at most {ms:.1} ms")),
             true => Assessment::weak(
                 format!("1% of requests take longer than {ms:.0} ms"),
