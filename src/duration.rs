@@ -17,22 +17,11 @@ const ZERO: &str = "0s";
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum InvalidDuration {
-    #[error("the duration is empty; write `500ms`, `90s`, `15m`, `1h30m` or `2d`, for example")]
-    Empty,
     #[error("`{0}` has no unit; write `{0}s` or `{0}m`, for example (units: d, h, m, s, ms)")]
     NoUnit(String),
-    #[error("`{0}` is not a unit of time (units: d, h, m, s, ms)")]
-    UnknownUnit(String),
     #[error(
-        "the units of `{0}` are out of order; write d, h, m, s, ms in this order, each at most \
-         once"
-    )]
-    Disorder(String),
-    #[error("the duration `{0}` is too long")]
-    TooLong(String),
-    #[error(
-        "`{0}` is not a duration; use whole numbers with units, for example `500ms`, `90s`, \
-         `15m`, `1h30m` or `2d`"
+        "`{0}` is not a duration; use whole numbers with the units d, h, m, s and ms in this order, \
+         for example `500ms`, `90s`, `15m`, `1h30m` or `2d`"
     )]
     Malformed(String),
 }
@@ -41,32 +30,29 @@ pub(crate) enum InvalidDuration {
 ///
 /// Zero is valid (`0s`); a number without a unit is not.
 pub(crate) fn parse(text: &str) -> Result<Duration, InvalidDuration> {
-    if text.is_empty() {
-        return Err(InvalidDuration::Empty);
-    }
-    let too_long = || InvalidDuration::TooLong(text.to_owned());
+    let malformed = || InvalidDuration::Malformed(text.to_owned());
     let mut units = UNITS.iter();
     let mut millis = 0_u64;
     let mut rest = text;
-    while !rest.is_empty() {
+    loop {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let (number, behind) = rest.split_at(digits);
         let end = behind.find(|char: char| char.is_ascii_digit());
         let (unit, behind) = behind.split_at(end.unwrap_or(behind.len()));
-        check_part(text, number, unit)?;
+        if unit.is_empty() && !number.is_empty() {
+            return Err(InvalidDuration::NoUnit(number.to_owned()));
+        }
         // The search continues after the previous unit, so that no unit is late or repeated.
-        let (_, length) = units
-            .find(|(name, _)| *name == unit)
-            .ok_or_else(|| InvalidDuration::Disorder(text.to_owned()))?;
-        millis = number
-            .parse::<u64>()
-            .ok()
-            .and_then(|number| number.checked_mul(*length))
+        let found = units.find(|(name, _)| *name == unit);
+        let part = found.and_then(|(_, length)| number.parse::<u64>().ok()?.checked_mul(*length));
+        millis = part
             .and_then(|part| part.checked_add(millis))
-            .ok_or_else(too_long)?;
+            .ok_or_else(malformed)?;
+        if behind.is_empty() {
+            return Ok(Duration::from_millis(millis));
+        }
         rest = behind;
     }
-    Ok(Duration::from_millis(millis))
 }
 
 /// Reads an option's duration within these bounds; `refusal` states them.
@@ -79,19 +65,6 @@ pub(crate) fn within(
         it if (shortest..=longest).contains(&it) => Ok(it),
         _ => Err(refusal.to_owned()),
     }
-}
-
-fn check_part(text: &str, number: &str, unit: &str) -> Result<(), InvalidDuration> {
-    if number.is_empty() || !unit.chars().all(char::is_alphabetic) {
-        return Err(InvalidDuration::Malformed(text.to_owned()));
-    }
-    if unit.is_empty() {
-        return Err(InvalidDuration::NoUnit(number.to_owned()));
-    }
-    if !UNITS.iter().any(|(name, _)| *name == unit) {
-        return Err(InvalidDuration::UnknownUnit(unit.to_owned()));
-    }
-    Ok(())
 }
 
 /// Writes the time between two times in brief, or zero if `to` is earlier.
@@ -213,54 +186,36 @@ mod tests {
     }
 
     #[test]
-    fn unknown_units_are_named() {
-        for (text, unit) in [("2w", "w"), ("5M", "M"), ("1h3min", "min"), ("7µs", "µs")] {
-            assert_eq!(
-                parse(text),
-                Err(InvalidDuration::UnknownUnit(unit.to_owned())),
-                "{text}"
-            );
-        }
-    }
-
-    #[test]
-    fn units_must_descend_without_repetition() {
-        for text in ["30m1h", "1m1m", "5ms1s"] {
-            assert_eq!(
-                parse(text),
-                Err(InvalidDuration::Disorder(text.to_owned())),
-                "{text}"
-            );
-        }
-    }
-
-    #[test]
-    fn signs_fractions_and_words_are_refused() {
+    fn other_texts_are_refused() {
         for text in [
-            "-5m", "+5m", "1.5s", "1h 30m", " 5m", "5m ", "m", "soon", "1,5s",
-        ] {
-            assert_eq!(
-                parse(text),
-                Err(InvalidDuration::Malformed(text.to_owned())),
-                "{text}"
-            );
-        }
-        assert_eq!(parse(""), Err(InvalidDuration::Empty));
-    }
-
-    #[test]
-    fn overflowing_duration_is_refused() {
-        for text in [
+            "",
+            // Unknown units.
+            "2w",
+            "5M",
+            "1h3min",
+            "7µs",
+            // Out of order, or twice.
+            "30m1h",
+            "1m1m",
+            "5ms1s",
+            // Signs, fractions and words.
+            "-5m",
+            "+5m",
+            "1.5s",
+            "1h 30m",
+            " 5m",
+            "5m ",
+            "m",
+            "soon",
+            "1,5s",
+            // Too long.
             "213503982335d",
             "18446744073709551616ms",
             "213503982334d14h25m51s616ms",
             "99999999999999999999999d",
         ] {
-            assert_eq!(
-                parse(text),
-                Err(InvalidDuration::TooLong(text.to_owned())),
-                "{text}"
-            );
+            let malformed = InvalidDuration::Malformed(text.to_owned());
+            assert_eq!(parse(text), Err(malformed), "{text}");
         }
     }
 
