@@ -2,18 +2,16 @@
 //!
 //! A shell asks at every key press, so errors are silent and answers quick.
 
-use std::ffi::{OsStr, OsString};
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    io::{self, Write as _},
+};
 
 use clap::{Arg, Command, CommandFactory, ValueHint};
-use clap_complete::{
-    CompleteEnv,
-    engine::{ArgValueCompleter, CompletionCandidate},
-};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, complete};
 
-use super::{
-    SHELLS,
-    ask::{BoardValue, JobRange, ask, is_harmless, typed_flags, typed_words},
-};
+use super::ask::{BoardValue, JobRange, ask, is_harmless, typed_flags, typed_words};
 use crate::{
     board::{
         EventKind,
@@ -28,15 +26,48 @@ use crate::{
     job::{Departure, Priority, State},
 };
 
+/// The variable that the scripts set. Its value is the name of the shell, and the words follow a `--`.
+const REQUEST: &str = "COMPLETE";
+
 /// Answers a shell's request; returns `false` without one.
 pub(crate) fn answer_shell() -> bool {
-    let call = std::env::args_os().take(2);
-    let words = typed_words().into_iter().map(OsString::from);
-    let here = std::env::current_dir().ok();
-    CompleteEnv::with_factory(grammar)
-        .shells(SHELLS)
-        .try_complete(call.chain(words), here.as_deref())
-        .unwrap_or_default()
+    let shell = env::var(REQUEST).unwrap_or_default();
+    let is_request = env::args_os().nth(1).is_some_and(|word| word == "--");
+    if !is_request || !["bash", "fish", "zsh"].contains(&&*shell) {
+        return false;
+    }
+    // Each value has its own line, followed by a tab and its description.
+    let lines = candidates().into_iter().map(|it| {
+        let help = it.get_help().map(ToString::to_string).unwrap_or_default();
+        let help = help.lines().next().unwrap_or_default();
+        format!("{}\t{help}\n", it.get_value().to_string_lossy())
+    });
+    // A shell that is gone needs no answer.
+    let _ = io::stdout().write_all(lines.collect::<String>().as_bytes());
+    true
+}
+
+fn candidates() -> Vec<CompletionCandidate> {
+    let words: Vec<_> = typed_words().into_iter().map(OsString::from).collect();
+    let Some((last, before)) = words.split_last() else {
+        return Vec::new();
+    };
+    // Another program's command line follows `--`.
+    if before.iter().any(|word| word == "--") {
+        return Vec::new();
+    }
+    let (at, is_begun) = (before.len(), !last.is_empty());
+    let here = env::current_dir().ok();
+    let mut found = complete(&mut grammar(), words, at, here.as_deref()).unwrap_or_default();
+    let is_option = |it: &CompletionCandidate| {
+        let value = it.get_value().as_encoded_bytes();
+        value.starts_with(b"-")
+    };
+    // Offers options after a `-`, or without other candidates.
+    if !is_begun && !found.iter().all(is_option) {
+        found.retain(|it| !is_option(it));
+    }
+    found
 }
 
 fn grammar() -> Command {
