@@ -113,7 +113,7 @@ fn sums_are_right(report: &Value) {
         let each = report[list].as_array().unwrap().iter();
         each.map(|it| it[key].as_u64().unwrap()).sum()
     };
-    assert_eq!(report["remembered"]["consumed"], sum("course", "finished"));
+    assert_eq!(report["history"]["consumed"], sum("course", "finished"));
     // The chart begins in the minute of the first end.
     assert!(sum("course", "posted") <= 41);
     // Including the trashed job, unless it was earlier.
@@ -250,7 +250,7 @@ fn report_works_without_a_readable_history() {
     server.run(&["EVAL", past, "0"]);
     let answer = report(&stage.env);
     assert_eq!(
-        (&answer["unclaimed"], &answer["remembered"]),
+        (&answer["unclaimed"], &answer["history"]),
         (&json!(1), &json!(null))
     );
     let unseen = answer["unseen"].to_string();

@@ -47,7 +47,6 @@ pub(super) struct ReportFacts {
     pub(super) pauses: Vec<Pause>,
     pub(super) more_pauses: Remainder,
     pub(super) history: Option<Departures>,
-    pub(super) remembered: Option<Departures>,
     pub(super) names: Vec<ByName>,
     pub(super) more_names: Remainder,
     pub(super) owners: Vec<ByOwner>,

@@ -39,7 +39,6 @@ pub(super) struct ReportData {
     lately: Departures,
     /// Whether all recorded ends are within `lately`.
     all_are_late: bool,
-    remembered: Departures,
     /// The unreadable records of the history and of the trash.
     unreadable: [u64; 2],
 }
@@ -59,10 +58,6 @@ impl ReportData {
             failures: Signatures::default(),
             lately: Departures::lately(at),
             all_are_late: true,
-            remembered: Departures {
-                since: DateTime::<Utc>::MIN_UTC,
-                ..Departures::default()
-            },
             unreadable: [0; 2],
         }
     }
@@ -106,7 +101,6 @@ impl ReportData {
 
     pub(super) fn add_left(&mut self, entry: &Entry) {
         self.all_are_late = self.all_are_late && self.lately.add(entry);
-        self.remembered.add(entry);
         match entry {
             Entry::Job(job) => self.add(job),
             Entry::Malformed(_) => self.unreadable[0] += 1,
@@ -131,13 +125,11 @@ impl ReportData {
         counts.map(|(count, place)| format!("unreadable records {place}: {count}"))
     }
 
-    pub(super) fn into_facts(mut self) -> ReportFacts {
-        self.remembered.since = self.remembered.earliest.unwrap_or(self.facts.at);
+    pub(super) fn into_facts(self) -> ReportFacts {
         let has_dropped = self.failures.has_dropped;
         let mut failures = self.failures.finish();
         ReportFacts {
             history: Some(self.lately),
-            remembered: Some(self.remembered),
             more_failures: Remainder::than(&mut failures, MOST_FAILURES, has_dropped),
             failures,
             hour: self.events.last_hour(),
@@ -230,7 +222,7 @@ pub(super) async fn gather(
         ..gathered.into_facts()
     };
     if !is_history_seen {
-        (facts.history, facts.remembered) = (None, None);
+        facts.history = None;
     }
     // The databases of Octavia are not read.
     let groups: Vec<_> = (Group::ALL.iter().copied())

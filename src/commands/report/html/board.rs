@@ -70,17 +70,17 @@ fn table_or(of: &Table, none: &str) -> Html {
 }
 
 pub(super) fn history(facts: &ReportFacts) -> Html {
-    let Some(remembered) = &facts.remembered else {
+    let Some(lately) = &facts.history else {
         return tag("p", &[&"The history cannot be read."]);
     };
-    let sums = match remembered.count() {
+    let sums = match lately.count() {
         0 if facts.intervals.is_empty() => {
             return tag("p", &[&"The history is empty."]);
         }
         0 => Html::default(),
         _ => {
-            let since = time(remembered.since);
-            tag("p", &[&ended(remembered), &" since ", &since, &"."])
+            let since = time(lately.since);
+            tag("p", &[&ended(lately), &" since ", &since, &"."])
         }
     };
     Html::of(&[&sums, &events(facts)])
