@@ -83,7 +83,6 @@ pub(super) enum DashEffect {
     Find(Vec<RowPlace>),
     Open(JobRef),
     Explain(JobRef),
-    Copy(String),
     Prepare(Operation, Vec<RowPlace>),
     Perform(DashTask),
 }

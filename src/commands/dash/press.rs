@@ -17,7 +17,7 @@ use crate::{
     board::filter::{FieldPath, Filters},
     diagnosis::ProblemSelector,
     job::{Entry, Location},
-    output::{Text, Tone},
+    output::Tone,
     problem::Problem,
 };
 
@@ -94,7 +94,6 @@ fn perform(state: &mut DashState, action: KeyAction) -> Vec<DashEffect> {
         }
         KeyAction::Sort | KeyAction::Reverse => sort(state, action == KeyAction::Reverse),
         KeyAction::Fold => return fold(state),
-        KeyAction::Copy => return copy(state),
         KeyAction::Mark => {
             let Some(Anchor::Job(place)) = state.anchor(at).filter(|_| !state.is_page()) else {
                 return refuse(state, NO_JOB);
@@ -271,25 +270,6 @@ fn sort(state: &mut DashState, is_reverse: bool) {
     });
 }
 
-fn copy(state: &mut DashState) -> Vec<DashEffect> {
-    let reference = |entry: &Entry| entry.reference().into_owned();
-    let uuid = match (state.page_job(), state.shown()) {
-        (Some(opened), _) => opened.entry().map(reference),
-        (None, Lines::Rows) => {
-            let row = state.picture.at(state.cursor().at);
-            row.map(|(place, row)| reference(&row.entry(place, state.now)))
-        }
-        (None, _) => state.selected().map(|it| it.reference.to_string()),
-    };
-    let Some(uuid) = uuid else {
-        return refuse(state, NO_JOB);
-    };
-    // Untrusted text must not become a command when pasted.
-    let uuid = Text::from(uuid).to_string();
-    state.say(Tone::Plain, format!("copied {uuid}"));
-    vec![DashEffect::Copy(uuid)]
-}
-
 fn prepare(state: &mut DashState, operation: Operation) -> Vec<DashEffect> {
     let places: Vec<_> = match &state.overlay {
         Overlay::Job => {
@@ -384,7 +364,7 @@ fn answer(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
         (TaskStage::Asking, Some(name), KeyCode::Enter) if dialog.typed != *name => {
             Some("wrong board name; nothing changed")
         }
-        // Not `y`, which copies: typed too early or too late, it must do no harm.
+        // Not a letter, which may be meant for another question.
         (TaskStage::Asking, _, KeyCode::Enter) => {
             if let Some(task) = dialog.task() {
                 dialog.stage = TaskStage::Acting;

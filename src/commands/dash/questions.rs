@@ -116,8 +116,7 @@ impl<'a> Questions<'a> {
             | DashEffect::Suspend
             | DashEffect::Redraw
             | DashEffect::Read
-            | DashEffect::ReadNow
-            | DashEffect::Copy(_) => DashInput::Tick,
+            | DashEffect::ReadNow => DashInput::Tick,
         }
     }
 

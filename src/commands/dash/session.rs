@@ -144,7 +144,6 @@ impl<'a> DashSession<'a> {
                 // Stops the rest of the pipeline or script, too.
                 DashEffect::Suspend => kill_current_process_group(Signal::TSTP)?,
                 DashEffect::Redraw => self.screen.clear()?,
-                DashEffect::Copy(text) => self.screen.copy(&text)?,
                 DashEffect::Read => self.due.read = Some(self.due.may_read),
                 DashEffect::ReadNow => {
                     self.reading = None;

@@ -1,12 +1,11 @@
 //! Takes over the terminal for the dashboard, and restores it in every case.
 
 use std::{
-    io::{self, Stdout, Write as _},
+    io::{self, Stdout},
     mem::ManuallyDrop,
     panic,
 };
 
-use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use crossterm::{
     cursor::{Hide, Show},
     event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture},
@@ -56,12 +55,6 @@ impl Screen {
         // Not `clear`, which asks the terminal for its cursor position while keys are read.
         let (columns, rows) = self.size()?;
         self.terminal.resize(Rect::new(0, 0, columns, rows))
-    }
-
-    pub(super) fn copy(&self, text: &str) -> io::Result<()> {
-        let mut stdout = io::stdout();
-        write!(stdout, "\x1b]52;c;{}\x07", BASE64.encode(text))?;
-        stdout.flush()
     }
 
     pub(super) fn suspend(&mut self) -> io::Result<()> {

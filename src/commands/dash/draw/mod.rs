@@ -186,7 +186,6 @@ fn keys(state: &DashState) -> Vec<[(Tone, Text); 2]> {
     let known = known(state.may_act).filter(|(keys, _, is_shown, _)| match (is_page, *keys) {
         (true, "Enter Right" | "/" | "x") => false,
         (true, "Esc Left") => true,
-        (true, "y") => !state.may_act,
         (false, "F") => state.view == View::Problems && (is_within || state.len() > 0),
         (false, "x" | "A" | "T" | "R" | "C") => state.has_rows(),
         // The keys of actions need the room.

@@ -118,7 +118,6 @@ fn impossible_action_is_reported_immediately() {
     for (keys, problem) in [
         ("A", "the job is not claimed"),
         ("4 C", "is in the trash"),
-        ("3y", "select a job"),
         ("6x", "select a job"),
         ("1T", "select a job"),
     ] {
