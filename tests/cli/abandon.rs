@@ -8,6 +8,7 @@ use crate::{
     support::{
         env::{Env, Outcome, wait_until},
         process::{guards, is_alive, signal},
+        scenes::play,
     },
 };
 
@@ -169,190 +170,14 @@ fn running_command_of_a_dead_conductor_delays_its_job(stage: &Stage) {
 }
 
 #[test]
-fn owner_releases_a_job() {
-    let (env, uuid) = Env::with_claimed_job();
-    let outcome = env.run("abandon @1 --who ada --json");
-    assert_eq!(
-        outcome.json(),
-        json!({"uuid": uuid, "name": "resize", "done": "abandoned"})
-    );
-    assert_eq!(env.state("@1"), "UNCLAIMED");
-}
-
-#[test]
-fn other_users_cannot_abandon() {
-    let (env, _) = Env::with_claimed_job();
-    let run = env.run("abandon @1 --who bob");
-    assert_eq!(env.state("@1"), "CLAIMED");
-    insta::assert_snapshot!(run, @"
-    exit code 4
-    --- stdout
-    --- stderr
-    error: cannot abandon @1 on sqlite:ROOT/state/jobboard/board.db: the job belongs to ada, not to bob
-    hint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, use `jobboard abandon --force --yes @1`
-    ");
-}
-
-#[test]
-fn release_of_a_job_that_a_move_holds_names_the_danger() {
-    let env = Env::new();
-    env.post("resize");
-    env.claim("@1", "move:ada:h:1:c0ffee01");
-    let refused = env.fails(4, "abandon @1");
-    let hint = "`jobboard doctor` shows how to finish it";
-    assert!(
-        refused.contains(hint) && !refused.contains("--force"),
-        "{refused}"
-    );
-    for verb in ["abandon", "trash", "consume"] {
-        let preview = env.run(format!("{verb} @1 --force --dry-run"));
-        let warning = "a move holds 1 job, which may also be on another board";
-        assert!(preview.stderr.contains(warning), "{preview}");
-    }
-}
-
-#[test]
-fn unclaimed_job_cannot_be_abandoned_even_by_force() {
-    let env = Env::new();
-    env.post("resize");
-    for more in [&[][..], &["--force", "--yes"]] {
-        let arguments = [&["abandon", "@1", "--json"], more].concat();
-        let run = env.jobboard(&arguments).run();
-        assert_eq!(run.code, 4);
-        assert!(run.stderr.contains(r#""kind":"not-claimed""#), "{run}");
-    }
-}
-
-#[test]
-fn force_releases_the_claim_and_prints_it() {
-    let (env, _) = Env::with_claimed_job();
-    let run = env.run("abandon @1 --force --yes");
-    assert_eq!(env.state("@1"), "UNCLAIMED");
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    00000001-0000-0000-0000-000000000000	resize	abandoned
-    --- stderr
-      00000001 resize (claimed by ada)
-    ");
-}
-
-#[test]
-fn force_with_an_owner_affects_that_owner_only() {
-    let (env, _) = Env::with_claimed_job();
-    let of = |owner: &str| {
-        let arguments = ["abandon", "@1", "--force", "--yes", "--owner", owner];
-        env.jobboard(&arguments).run()
-    };
-    let refused = of("bob");
-    assert_eq!(env.state("@1"), "CLAIMED");
-    of("ada").succeeded();
-    assert_eq!(env.state("@1"), "UNCLAIMED");
-    insta::assert_snapshot!(refused, @"
-    exit code 4
-    --- stdout
-    --- stderr
-      00000001 resize (claimed by ada)
-    error: cannot abandon @1 on sqlite:ROOT/state/jobboard/board.db: the job is not claimed by bob
-    hint: nothing changed; `jobboard owner @1` shows who holds the claim
-    ");
-}
-
-#[test]
-fn all_claims_of_one_owner_are_released() {
-    let env = Env::new();
-    env.post_many(3);
-    env.claim("@1", "ada");
-    env.claim("@2", "bob");
-    env.claim("@3", "ada");
-    let run = env.run("abandon --filter owner=ada --force --yes");
-    let states = ["@1", "@2", "@3"].map(|job| env.state(job));
-    assert_eq!(states, ["UNCLAIMED", "CLAIMED", "UNCLAIMED"]);
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    00000001-0000-0000-0000-000000000000	job-0	abandoned
-    00000002-0000-0000-0000-000000000000	job-2	abandoned
-    --- stderr
-      00000001 job-0 (claimed by ada)
-      00000002 job-2 (claimed by ada)
-    ");
-}
-
-/// A board with one job of ada and five unclaimed jobs.
-fn mostly_unclaimed() -> Env {
-    let env = Env::new();
-    env.post_many(6);
-    env.claim("@1", "ada");
-    env
-}
-
-#[test]
-fn equal_failures_of_a_filter_are_summarised() {
-    let env = mostly_unclaimed();
-    let run = env.run("abandon --filter name=* --yes --who ada");
-    insta::assert_snapshot!(run, @"
-    exit code 7
-    --- stdout
-    00000001-0000-0000-0000-000000000000	job-0	abandoned
-    --- stderr
-    not claimed by ada, skipped without --force: 5 of 6 jobs
-      00000001 job-0 (claimed by ada)
-      00000002 job-1
-      00000003 job-2
-      00000004 job-3
-      00000005 job-4
-      … and 1 more
-    error: cannot abandon 5 jobs (job-1, job-2, job-3 and 2 more) on sqlite:ROOT/state/jobboard/board.db: the job is not claimed
-    hint: the job needs no release; `jobboard show 00000006-0000-0000-0000-000000000000` shows its state
-    -v prints each failure
-    error: failed for 5 of 6 jobs
-    ");
-}
-
-#[test]
-fn each_failure_is_listed_for_programs_and_on_request() {
-    let env = mostly_unclaimed();
-    let run = |more: &str| {
-        let words = ["abandon", "--filter", "owner=none", "--yes", more];
-        let run = env.jobboard(&words).run();
-        run.failed(7).to_owned()
-    };
-    let lines = run("--json");
-    let lines: Vec<_> = lines.lines().filter(|line| line.starts_with('{')).collect();
-    assert_eq!(lines.len(), 6, "{lines:?}");
-    assert!(lines[..5].iter().all(|line| line.contains("not-claimed")));
-    for job in 1..6 {
-        assert!(run("-v").contains(&format!("cannot abandon job-{job} on")));
-    }
-}
-
-#[test]
-fn missing_confirmation_is_one_json_error() {
-    let env = Env::new();
-    let job = env.post("resize");
-    env.claim(&job, "ada");
-    let run = env.jobboard(&["abandon", "--state", "CLAIMED", "--force", "--json"]);
-    let run = run.run();
-    run.failed(8);
-    assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
-    assert_eq!(run.error()["kind"], "refused");
-}
-
-#[test]
 fn retry_waits_for_a_former_owner_that_may_still_run_the_job() {
     let env = Env::new();
     let job = env.post("resize");
     let worker = env.jobboard(&["claim", &job, "--", "sleep", "600"]).spawn();
     wait_until("the command runs", || env.state(&job) == "CLAIMED");
-    env.jobboard(&["abandon", "--force", &job, "--yes"])
-        .run()
-        .succeeded();
+    env.ok(format!("abandon --force {job} --yes"));
     let refused = env.jobboard(&["retry", &job]).run();
-    assert!(
-        refused.failed(4).contains("may still be running the job"),
-        "{refused}"
-    );
+    refused.fails(4, "may still be running the job");
     let explained = env.jobboard(&["explain", &job]).run();
     assert!(!explained.stdout.contains("jobboard retry"), "{explained}");
     env.jobboard(&["retry", &job, "--now"]).run().succeeded();
@@ -375,11 +200,70 @@ fn name_of_a_process_is_refused_without_force() {
     ] {
         let words = [&["--who", &owner], words, &[&job]].concat();
         let refused = env.jobboard(&words).run();
-        assert!(
-            refused.failed(8).contains("is the name of a process"),
-            "{refused}"
-        );
+        refused.fails(8, "is the name of a process");
     }
     assert_eq!(env.state(&job), "CLAIMED");
     drop(worker);
+}
+
+#[test]
+fn releases_and_refusals() {
+    play(
+        r#"
+        # the owner releases a job
+        0 post resize
+        0 claim @1 --who ada
+        4 abandon @1 --who bob => cannot abandon @1 on sqlite:ROOT/state/jobboard/board.db: the job belongs to ada, not to bob\n => hint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, use `jobboard abandon --force --yes @1`
+        0 abandon @1 --who ada --json == {"uuid":"00000001-0000-0000-0000-000000000000","name":"resize","done":"abandoned"}
+        6 owner @1
+
+        # an unclaimed job cannot be abandoned, even by force
+        0 post resize
+        4 abandon @1 --json => "kind":"not-claimed"
+        4 abandon @1 --json --force --yes => "kind":"not-claimed"
+
+        # force releases the claim and prints it
+        0 post resize
+        0 claim @1 --who ada
+        0 abandon @1 --force --yes == 00000001-0000-0000-0000-000000000000\tresize\tabandoned =>   00000001 resize (claimed by ada)
+        6 owner @1
+
+        # force with an owner affects that owner only
+        0 post resize
+        0 claim @1 --who ada
+        4 abandon @1 --force --yes --owner bob =>   00000001 resize (claimed by ada)\n => cannot abandon @1 on sqlite:ROOT/state/jobboard/board.db: the job is not claimed by bob\nhint: nothing changed; `jobboard owner @1` shows who holds the claim
+        0 abandon @1 --force --yes --owner ada
+        6 owner @1
+
+        # all claims of one owner are released
+        0 post job-0
+        0 post job-1
+        0 post job-2
+        0 claim @1 --who ada
+        0 claim @2 --who bob
+        0 claim @3 --who ada
+        0 abandon --filter owner=ada --force --yes == 00000001-0000-0000-0000-000000000000\tjob-0\tabandoned\n00000002-0000-0000-0000-000000000000\tjob-2\tabandoned =>   00000001 job-0 (claimed by ada)\n  00000002 job-2 (claimed by ada)
+        0 list --columns name,state == job-0\tUNCLAIMED\njob-1\tCLAIMED\njob-2\tUNCLAIMED
+
+        # a missing confirmation is one JSON error
+        0 post resize
+        0 claim @1 --who ada
+        8 abandon --state CLAIMED --force --json => {"error":{"code":8,"kind":"refused",
+
+        # the release of a job that a move holds names the danger
+        0 post resize
+        0 claim @1 --who move:ada:h:1:c0ffee01
+        4 abandon @1 => `jobboard doctor` shows how to finish it !> --force
+        0 abandon @1 --force --dry-run => a move holds 1 job, which may also be on another board
+        0 trash @1 --force --dry-run => a move holds 1 job, which may also be on another board
+        0 consume @1 --force --dry-run => a move holds 1 job, which may also be on another board
+
+        # equal failures of a filter are summarised, and listed for programs and on request
+        0 post --from - << {"name":"job-0"}\n{"name":"job-1"}\n{"name":"job-2"}\n{"name":"job-3"}\n{"name":"job-4"}\n{"name":"job-5"}
+        0 claim @1 --who ada
+        7 abandon --filter owner=none --yes --json => {"error":{"code":4,"kind":"not-claimed" => job-1 on => job-2 on => job-3 on => job-4 on => job-5 on => {"error":{"code":7,"kind":"failed"
+        7 abandon --filter owner=none --yes -v => cannot abandon job-1 on => cannot abandon job-2 on => cannot abandon job-3 on => cannot abandon job-4 on => cannot abandon job-5 on
+        7 abandon --filter name=* --yes --who ada == 00000001-0000-0000-0000-000000000000\tjob-0\tabandoned => not claimed by ada, skipped without --force: 5 of 6 jobs\n  00000001 job-0 (claimed by ada)\n  00000002 job-1\n  00000003 job-2\n  00000004 job-3\n  00000005 job-4\n  … and 1 more\nerror: cannot abandon 5 jobs (job-1, job-2, job-3 and 2 more) on sqlite:ROOT/state/jobboard/board.db: the job is not claimed\nhint: the job needs no release; `jobboard show 00000006-0000-0000-0000-000000000000` shows its state\n-v prints each failure\nerror: failed for 5 of 6 jobs
+        "#,
+    );
 }

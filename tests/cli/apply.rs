@@ -6,10 +6,11 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::{
-    conduct::{Stage, on_every_board, on_one_board, set_mode},
+    conduct::{Stage, on_every_board, on_one_board},
     interop::shared::{Shared, Side},
     support::{
         env::{Env, Outcome},
+        scenes::play,
         servers::{Host, Server, ZooKeeper},
     },
 };
@@ -261,18 +262,15 @@ fn each_job_is_done_by_the_plan_or_by_the_worker<H: Host>() {
 
 #[test]
 fn plan_that_others_can_write_is_refused() {
-    let env = Env::new();
-    env.post("resize");
-    env.ok("trash --name resize --force --plan plan");
-    let plan = env.file("plan");
-    set_mode(&plan, 0o666);
-    let refused = env.run("apply plan --yes");
-    let message = refused.failed(8);
-    assert!(
-        message.contains("is writable by other users (mode 666)"),
-        "{refused}"
+    play(
+        r#"
+        # a plan that others can write is refused
+        0 post resize
+        0 trash --name resize --force --plan plan
+        mode 666 plan
+        8 apply plan --yes => is writable by other users (mode 666) => chmod go-w
+        mode 600 plan
+        0 apply plan --yes
+        "#,
     );
-    assert!(message.contains("chmod go-w"), "{refused}");
-    set_mode(&plan, 0o600);
-    env.ok("apply plan --yes");
 }

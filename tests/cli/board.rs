@@ -2,7 +2,10 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use crate::support::env::{Env, Outcome, stays};
+use crate::support::{
+    env::{Env, Outcome, stays},
+    scenes::play,
+};
 
 /// Calls that read or change a board; each would succeed or find nothing.
 const CALLS: [&[&str]; 6] = [
@@ -70,58 +73,6 @@ fn file_that_is_no_database_is_refused_unchanged() {
 }
 
 #[test]
-fn reading_a_missing_board_creates_nothing_and_notes_it() {
-    let env = Env::new();
-    let outcome = |arguments: &[&str]| {
-        let run = env.jobboard(arguments).run();
-        assert!(!env.root().join("state/jobboard").exists(), "{arguments:?}");
-        run
-    };
-    let listed = outcome(&["list"]);
-    assert_eq!(listed.succeeded(), "");
-    assert!(outcome(&["ping"]).stderr.contains("no job was ever posted"));
-    assert_eq!(outcome(&["list", "--json"]).json(), serde_json::json!([]));
-    assert_eq!(outcome(&["list", "--count"]).succeeded(), "0\n");
-    outcome(&["show", "@1"]).failed(3);
-    outcome(&["owner", "@1"]).failed(3);
-    outcome(&["claim", "--next"]).failed(6);
-    outcome(&["consume", "@1"]).failed(3);
-    outcome(&["wait", "--any", "--timeout", "10ms"]).failed(124);
-    outcome(&["conductors"]).succeeded();
-    insta::assert_snapshot!(listed, @"
-    exit code 0
-    --- stdout
-    --- stderr
-    no job was ever posted on sqlite:ROOT/state/jobboard/board.db
-    ");
-}
-
-#[test]
-fn missing_directory_is_an_error_for_every_reader() {
-    let env = Env::new();
-    for call in [
-        &["list"][..],
-        &["status"],
-        &["report"],
-        &["dump"],
-        &["ping"],
-        &["wait", "--empty"],
-        &["claim", "--next"],
-        &["watch"],
-    ] {
-        let run = env
-            .jobboard(&[call, &["--board", "sqlite:deep/er/jobs.db"]].concat())
-            .run();
-        assert!(
-            run.failed(5)
-                .contains("the directory deep/er does not exist"),
-            "{run}"
-        );
-    }
-    env.ok("list --board sqlite:jobs.db");
-}
-
-#[test]
 fn removed_board_is_not_taken_for_an_empty_one() {
     let env = Env::new();
     env.post("resize");
@@ -148,16 +99,6 @@ fn removed_board_is_not_taken_for_an_empty_one() {
 }
 
 #[test]
-fn empty_board_differs_from_a_missing_one() {
-    let env = Env::new();
-    env.post("resize");
-    env.ok("consume @1 --force --yes");
-    let stderr = |arguments: &[&str]| env.jobboard(arguments).run().stderr;
-    assert_eq!(stderr(&["list"]), "");
-    assert_eq!(stderr(&["ping"]), "");
-}
-
-#[test]
 fn created_files_are_readable_by_the_owner_alone() {
     let env = Env::new();
     fs::remove_dir(env.root().join("state")).unwrap();
@@ -170,77 +111,6 @@ fn created_files_are_readable_by_the_owner_alone() {
     assert!(files.contains(&env.board()));
     for file in files {
         assert_eq!(mode(&file), 0o600, "{}", file.display());
-    }
-}
-
-#[test]
-fn board_url_names_the_file() {
-    let env = Env::new();
-    let board = ["--board", "sqlite:deep/er/jobs.db"];
-    let post = |more: &[&str]| env.jobboard(&[&["post", "resize"], more, &board].concat());
-    // A misspelt path creates nothing, and an existing directory is sufficient.
-    let refused = post(&[]).run();
-    assert!(!env.file("deep").exists());
-    insta::assert_snapshot!(refused, @"
-    exit code 5
-    --- stdout
-    --- stderr
-    error: cannot post resize: cannot create the board sqlite:deep/er/jobs.db: the directory deep/er does not exist
-    hint: add `--create` to create the directory
-    ");
-    post(&["--create"]).run().succeeded();
-    env.ok("post resize --board sqlite:deep/jobs.db");
-    assert!(env.file("deep/jobs.db").exists());
-    assert!(env.file("deep/er/jobs.db").exists());
-    assert!(!env.board().exists());
-}
-
-#[test]
-fn path_that_sqlite_would_read_as_a_uri_is_the_name_of_a_file() {
-    let env = Env::new();
-    for name in ["file:jobs.db", "file::memory:"] {
-        let url = format!("sqlite:{name}");
-        let post = ["post", "resize", "--board", &url];
-        env.jobboard(&post).run().succeeded();
-        assert!(env.file(name).exists(), "{name}");
-        let listed = env.jobboard(&["list", "--count", "--board", &url]).run();
-        assert_eq!(listed.succeeded(), "1\n", "{name}");
-    }
-    assert!(!env.file("jobs.db").exists());
-}
-
-#[test]
-fn board_file_with_an_impossible_version_is_refused() {
-    let env = Env::new();
-    env.post("resize");
-    for version in [0, -1] {
-        env.database()
-            .pragma_update(None, "user_version", version)
-            .unwrap();
-        for command in ["list", "wait --empty", "post other", "doctor"] {
-            let refused = env.run(command);
-            assert!(refused.failed(1).contains("another program"), "{refused}");
-        }
-    }
-}
-
-#[test]
-fn full_sync_can_be_selected() {
-    let env = Env::new();
-    let board = ["--board", "sqlite:jobs.db?sync=full"];
-    let run = |call: &[&str]| env.jobboard(&[call, &board].concat()).run();
-    run(&["post", "resize"]).succeeded();
-    assert_eq!(run(&["list", "--count"]).succeeded(), "1\n");
-}
-
-#[test]
-fn unavailable_board_kinds_are_unsupported() {
-    let env = Env::new();
-    for url in ["redis://localhost:1", "zk://localhost:1"] {
-        let run = env.jobboard(&["list", "--board", url, "--json"]).run();
-        let kind = run.error()["kind"].clone();
-        // A supported kind is unreachable at that port.
-        assert!(kind == "unsupported" || kind == "unreachable", "{run}");
     }
 }
 
@@ -272,10 +142,7 @@ fn special_files_are_refused() {
         for call in CALLS {
             let url = format!("sqlite:{path}");
             let run = env.jobboard(&[call, &["--board", &url]].concat()).run();
-            assert!(
-                run.failed(1).contains("the path is not a regular file"),
-                "{run}"
-            );
+            run.fails(1, "the path is not a regular file");
         }
     }
 }
@@ -320,4 +187,77 @@ fn unwritable_board_is_readable() {
         assert_eq!(gone.count(), 3 - count, "{run}");
         assert!(lines.contains(&"5"), "{run}");
     }
+}
+
+#[test]
+fn missing_and_unusable_boards() {
+    play(
+        r#"
+        # a missing directory is an error for every reader and for a post
+        5 list --board sqlite:deep/er/jobs.db => the directory deep/er does not exist
+        5 status --board sqlite:deep/er/jobs.db => the directory deep/er does not exist
+        5 report --board sqlite:deep/er/jobs.db => the directory deep/er does not exist
+        5 dump --board sqlite:deep/er/jobs.db => the directory deep/er does not exist
+        5 ping --board sqlite:deep/er/jobs.db => the directory deep/er does not exist
+        5 wait --empty --board sqlite:deep/er/jobs.db => the directory deep/er does not exist
+        5 claim --next --board sqlite:deep/er/jobs.db => the directory deep/er does not exist
+        5 watch --board sqlite:deep/er/jobs.db => the directory deep/er does not exist
+        5 post resize --board sqlite:deep/er/jobs.db => cannot post resize: cannot create the board sqlite:deep/er/jobs.db: the directory deep/er does not exist\nhint: add `--create` to create the directory
+        5 list --board sqlite:deep/jobs.db
+        0 list --board sqlite:jobs.db
+        0 post resize --create --board sqlite:deep/er/jobs.db
+        0 post resize --board sqlite:deep/jobs.db
+        0 list --count --board sqlite:deep/er/jobs.db == 1
+        0 list --count --board sqlite:deep/jobs.db == 1
+        none
+
+        # full sync can be selected
+        0 post resize --board sqlite:jobs.db?sync=full
+        0 list --count --board sqlite:jobs.db?sync=full == 1
+
+        # an empty board differs from a missing one
+        0 list => no job was ever posted on sqlite:ROOT/state/jobboard/board.db
+        0 post resize
+        0 consume @1 --force --yes
+        0 list !> no job was ever posted
+        0 ping !> no job was ever posted
+
+        # servers that do not respond are unreachable
+        5 list --board redis://localhost:1 --json => {"error":{"code":5,"kind":"unreachable"
+        5 list --board zk://localhost:1 --json => {"error":{"code":5,"kind":"unreachable"
+
+        # a board file with an impossible version is refused
+        0 post resize
+        sql PRAGMA user_version = 0
+        1 list => another program
+        1 wait --empty => another program
+        1 post other => another program
+        1 doctor => another program
+        sql PRAGMA user_version = -1
+        1 list => another program
+        1 wait --empty => another program
+        1 post other => another program
+        1 doctor => another program
+
+        # reading a missing board creates nothing, and notes it
+        0 list == (nothing) => no job was ever posted on sqlite:ROOT/state/jobboard/board.db
+        0 ping => no job was ever posted
+        0 list --json == []
+        0 list --count == 0
+        3 show @1
+        3 owner @1
+        6 claim --next
+        3 consume @1
+        124 wait --any --timeout 10ms
+        0 conductors
+        none
+
+        # a path that SQLite would read as a URI is the name of a file
+        0 post resize --board sqlite:file:jobs.db
+        0 list --count --board sqlite:file:jobs.db == 1
+        0 post resize --board sqlite:file::memory:
+        0 list --count --board sqlite:file::memory: == 1
+        0 list --count --board sqlite:jobs.db == 0
+        "#,
+    );
 }

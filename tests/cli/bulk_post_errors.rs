@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::support::env::{Env, Outcome};
+use crate::support::{
+    env::{Env, Outcome},
+    scenes::play,
+};
 
 /// Posts lines of which the second is bad, and returns the run and its error.
 fn bad_second_line(line: &str) -> (Outcome, Value) {
@@ -20,40 +23,6 @@ fn bad_second_line(line: &str) -> (Outcome, Value) {
 }
 
 #[test]
-fn bad_line_is_reported_with_its_number_and_the_others_are_posted() {
-    for (line, wrong) in [
-        ("[1]", "must be a JSON object"),
-        ("{\"name\":", "not valid JSON"),
-        (
-            "{\"nam\":\"b\"}",
-            "unknown member `nam`; known members are name, details",
-        ),
-        ("{\"name\":7}", "`name` must be a string, not a number"),
-        ("{\"details\":{}}", "a job needs a name"),
-        (
-            "{\"name\":\"b\",\"details\":[]}",
-            "`details` must be an object, not an array",
-        ),
-        (
-            "{\"name\":\"b\",\"book\":{\"name\":\"c\"}}",
-            "`book` needs the string `uuid`",
-        ),
-        ("{\"name\":\"b\",\"priority\":\"urgent\"}", "VERY_HIGH"),
-        ("{\"name\":\"b\",\"uuid\":\"5f3a\"}", "`5f3a` is not a uuid"),
-        ("{\"name\":\"a\\u0000b\"}", "control characters"),
-        ("{\"name\":\"\"}", "needs a name"),
-        ("\u{fffd}", "not valid JSON"),
-    ] {
-        let (run, error) = bad_second_line(line);
-        assert!(run.stderr.contains("line 2"), "{line}: {run}");
-        assert!(run.stderr.contains(wrong), "{line}: {run}");
-        assert_eq!(error["error"]["code"], 2, "{line}");
-        let message = error["error"]["message"].as_str().unwrap();
-        assert!(message.contains("line 2"), "{line}: {message}");
-    }
-}
-
-#[test]
 fn oversized_line_is_skipped() {
     let (run, _) = bad_second_line(&format!("{{\"name\":\"{}\"}}", "x".repeat(9 << 20)));
     assert!(run.stderr.contains("limit"), "{run}");
@@ -61,18 +30,30 @@ fn oversized_line_is_skipped() {
 
 #[test]
 fn taken_uuid_is_reported_with_its_line() {
-    let env = Env::new();
-    let uuid = env.post("resize");
-    let run = env
-        .jobboard(&["post", "--from", "-"])
-        .stdin(format!("{{\"name\":\"a\",\"uuid\":\"{uuid}\"}}\n"))
-        .run();
-    insta::assert_snapshot!(run, @"
-    exit code 7
-    --- stdout
-    --- stderr
-    error: line 1: a job with the uuid 00000001-0000-0000-0000-000000000000 already exists on the board
-    hint: nothing changed; `jobboard show 00000001-0000-0000-0000-000000000000` shows the existing job
-    error: failed for 1 of 1 jobs
-    ");
+    play(
+        r#"
+        # a taken uuid is reported with its line
+        0 post resize --uuid 5f3a0000-0000-4000-8000-000000000001
+        7 post --from - << {"name":"a","uuid":"5f3a0000-0000-4000-8000-000000000001"}\n => error: line 1: a job with the uuid 5f3a0000-0000-4000-8000-000000000001 already exists on the board\nhint: nothing changed; `jobboard show 5f3a0000-0000-4000-8000-000000000001` shows the existing job\nerror: failed for 1 of 1 jobs
+
+        # a bad line is reported with its number, and the others are posted
+        7 post --from - << {"name":"a"}\n[1]\n{"name":"c"} -> 00000001- => line 2 => must be a JSON object
+        names a c
+        7 post --from - -o jsonl << {"name":"a"}\n[1]\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => must be a JSON object
+        7 post --from - -o jsonl << {"name":"a"}\n{"name":\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => not valid JSON
+        7 post --from - -o jsonl << {"name":"a"}\n{"nam":"b"}\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => unknown member `nam`; known members are name, details
+        7 post --from - -o jsonl << {"name":"a"}\n{"name":7}\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => `name` must be a string, not a number
+        7 post --from - -o jsonl << {"name":"a"}\n{"details":{}}\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => a job needs a name
+        7 post --from - -o jsonl << {"name":"a"}\n{"name":"b","details":[]}\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => `details` must be an object, not an array
+        7 post --from - -o jsonl << {"name":"a"}\n{"name":"b","book":{"name":"c"}}\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => `book` needs the string `uuid`
+        7 post --from - -o jsonl << {"name":"a"}\n{"name":"b","priority":"urgent"}\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => VERY_HIGH
+        7 post --from - -o jsonl << {"name":"a"}\n{"name":"b","uuid":"5f3a"}\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => `5f3a` is not a uuid
+        7 post --from - -o jsonl << {"name":"a"}\n{"name":"a\u0000b"}\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => control characters
+        7 post --from - -o jsonl << {"name":"a"}\n{"name":""}\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => needs a name
+        7 post --from - -o jsonl << {"name":"a"}\n�\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => not valid JSON
+        0 list --count --filter name=a == 13
+        0 list --count --filter name=c == 13
+        0 list --count == 26
+        "#,
+    );
 }

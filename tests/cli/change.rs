@@ -13,7 +13,7 @@ use crate::{
         hostile::sha256,
     },
     support::{
-        env::{Env, wait_until, words},
+        env::{Env, members, wait_until, words},
         servers::{Host, Peer, Server, ZooKeeper},
     },
 };
@@ -56,10 +56,7 @@ fn change_edits_the_chosen_parts_and_nothing_else() {
         let uuid = |at: usize| before[at]["uuid"].as_str().unwrap();
         let urgent = words("--priority very_high --reason now --json");
         let report = change(&[&[uuid(1)], &urgent[..]].concat()).json();
-        assert_eq!(
-            (&report["done"], &report["name"]),
-            (&json!("changed"), &json!("low"))
-        );
+        assert_eq!(members(&report, "done name"), "changed low");
         change(&[uuid(3), "--name", "néw", "--set", "a=b", "--set", "n:=[1]"]).succeeded();
         change(&[
             uuid(2),
@@ -154,10 +151,7 @@ fn trashed_job_is_changed_in_the_trash_and_retried() {
             json!(["true"]),
             "{kind}: {after}"
         );
-        assert_eq!(
-            (&after["action"], &after["reason"]),
-            (&json!("changed"), &json!("typo"))
-        );
+        assert_eq!(members(&after, "action reason"), "changed typo");
         for key in [
             "state",
             "attempts",
@@ -172,10 +166,7 @@ fn trashed_job_is_changed_in_the_trash_and_retried() {
         run(&["claim", &job, "--", "sh", "-c", "exit 9"]).failed(9);
         let words = ["change", &job, "--priority", "LOW"];
         let text = run(&["change", &job, "--set", "command=echo hi"]);
-        assert!(
-            text.stderr.contains("`-- COMMAND` sets a command"),
-            "{text}"
-        );
+        text.warns("`-- COMMAND` sets a command");
         run(&["purge", &job, "--yes"]).succeeded();
         run(&words).failed(3);
     }
@@ -267,10 +258,7 @@ fn taskflow_reads_it<H: Host>(server: Option<H>) {
         watch.has_ended()
     });
     let report: Value = serde_json::from_str(watch.ended().stdout.trim()).unwrap();
-    assert_eq!(
-        (&report["event"], &report["reason"]),
-        (&json!("restored"), &json!("why"))
-    );
+    assert_eq!(members(&report, "event reason"), "restored why");
     // A peer on ZooKeeper that has listed the job keeps the old version.
     let mut peer = Peer::on(&server).unwrap();
     let listed = peer.request(&json!({"do": "list"}));

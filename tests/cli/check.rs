@@ -160,8 +160,8 @@ fn each_code_about_jobs_is_a_metric() {
     env.post("resize");
     env.load("wrong", &json!({"command": ["../x"]}));
     let fails = env.post("fails");
-    let claim = ["claim", &fails, "--max-attempts", "1", "--", "false"];
-    env.jobboard(&claim).run().failed(1);
+    let claim = format!("claim {fails} --max-attempts 1 -- false");
+    env.run(claim).failed(1);
     for (name, count) in [
         ("invalid_command", 1),
         ("no_conductor", 1),
@@ -212,11 +212,7 @@ fn first_line_summarises_and_the_others_list_commands() {
     --- stderr
     ");
     let run = check(&env, &["-v"]);
-    assert!(
-        run.succeeded()
-            .contains("\nOK: trashed is 1: jobboard list --trash\n"),
-        "{run}"
-    );
+    run.prints("\nOK: trashed is 1: jobboard list --trash\n");
     // A filter may contain `|`, which separates the numbers for monitoring.
     let run = check(&env, &["--filter", "name~a|job", "-w", "unclaimed=0"]);
     assert_eq!(run.stdout.matches('|').count(), 1, "{run}");
@@ -318,8 +314,8 @@ fn expiring_claim_differs_from_a_renewed_one() {
     conductor.signal(Signal::CONT);
     // A manual claim needs no renewal, and a peer's claim is judged by its remaining time.
     let [hand, late, kept] = ["hand", "late", "kept"].map(|name| stage.env.post(name));
-    let claim = ["claim", &hand, "--expiry", "5s"];
-    stage.env.jobboard(&claim).run().succeeded();
+    let claim = format!("claim {hand} --expiry 5s");
+    stage.env.ok(claim);
     let server = stage.redis_server().unwrap();
     for (job, left) in [(late, "7000"), (kept, "25000")] {
         let key = format!("taskflow:{job}.owned");

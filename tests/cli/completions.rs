@@ -6,6 +6,7 @@ use crate::{
     conduct::Stage,
     support::{
         env::{Env, SOON, comes_true, wait_until},
+        scenes::play,
         tmux::Pane,
     },
 };
@@ -269,6 +270,10 @@ fn completes(pane: &Pane, shown: &str) {
 
 #[test]
 fn unknown_shell_is_refused() {
-    let run = Env::new().run("completions cmd");
-    assert!(run.failed(2).contains("bash"), "{run}");
+    play(
+        r#"
+        # an unknown shell
+        2 completions cmd => bash
+        "#,
+    );
 }

@@ -1,29 +1,9 @@
 //! `jobboard conductors`.
 
-use crate::{conduct::Stage, support::env::Env};
-
-/// A board with a live and a dead conductor.
-fn at_work() -> Env {
-    let env = Env::new();
-    env.post("resize");
-    let rows = "INSERT INTO conductor (name, host, pid, since, owner, token, alive_boot) VALUES
-        ('c1', 'h1', 42, 1700000000000000, CAST('c1:owner' AS BLOB), 't', 9000000000000),
-        ('c2', 'h1', 43, 1700000000000000, CAST('c2:owner' AS BLOB), 't', 0)";
-    env.database().execute(rows, []).unwrap();
-    env
-}
-
-#[test]
-fn live_conductors_are_listed() {
-    let env = at_work();
-    let run = env.run("conductors");
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    c1	h1	42	TIME			0	0
-    --- stderr
-    ");
-}
+use crate::{
+    conduct::Stage,
+    support::{env::Env, scenes::play},
+};
 
 #[test]
 fn empty_registry_lists_nothing() {
@@ -31,26 +11,6 @@ fn empty_registry_lists_nothing() {
     let run = env.run("conductors --json");
     assert_eq!(run.succeeded(), "[]\n");
     assert!(!env.board().exists());
-}
-
-#[test]
-fn empty_listings_have_the_same_note() {
-    let env = Env::new();
-    let note = |words: &[&str]| {
-        let run = env.jobboard(&[words, &["-o", "table"]].concat()).run();
-        assert_eq!(run.succeeded(), "");
-        run.stderr
-    };
-    for listing in [&["conductors"][..], &["list"], &["list", "--trash"]] {
-        assert!(
-            note(listing).starts_with("no job was ever posted on "),
-            "{listing:?}"
-        );
-    }
-    env.post("resize");
-    assert_eq!(note(&["conductors"]), "no conductor is running\n");
-    assert_eq!(note(&["list", "--trash"]), "the trash is empty\n");
-    assert_eq!(note(&["list", "--filter", "name=x"]), "no job matches\n");
 }
 
 #[test]
@@ -90,4 +50,25 @@ fn killed_conductor_is_listed_while_it_holds_a_claim() {
     let listed = stage.env.run("conductors --json");
     assert_eq!(listed.succeeded(), "[]\n");
     stage.start(&["--name", "dead1"]).kill();
+}
+
+#[test]
+fn empty_listings_have_the_same_note() {
+    play(
+        r#"
+        # empty listings have the same note
+        0 conductors -o table == (nothing) => no job was ever posted on
+        0 list -o table == (nothing) => no job was ever posted on
+        0 list --trash -o table == (nothing) => no job was ever posted on
+        0 post resize
+        0 conductors -o table == (nothing) => no conductor is running
+        0 list --trash -o table == (nothing) => the trash is empty
+        0 list --filter name=x -o table == (nothing) => no job matches
+
+        # live conductors are listed
+        0 post resize
+        sql INSERT INTO conductor (name, host, pid, since, owner, token, alive_boot) VALUES ('c1', 'h1', 42, 1700000000000000, CAST('c1:owner' AS BLOB), 't', 9000000000000), ('c2', 'h1', 43, 1700000000000000, CAST('c2:owner' AS BLOB), 't', 0)
+        0 conductors == c1\th1\t42\tTIME\t\t\t0\t0
+        "#,
+    );
 }

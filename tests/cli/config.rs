@@ -2,65 +2,15 @@
 
 use std::{
     fs,
-    os::unix::fs::{PermissionsExt, chown, symlink},
-    path::Path,
+    os::unix::fs::{chown, symlink},
 };
 
 use rustix::process::geteuid;
 
-use crate::support::env::Env;
-
-#[test]
-fn defaults_are_listed() {
-    let run = Env::new().run("config");
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    board	none	default
-    url	sqlite:ROOT/state/jobboard/board.db	default
-    who	user@host	default
-    read_only	false	default
-    protected	false	default
-    yes	false	default
-    password	none	default
-    format	none	default
-    op_timeout	5s	default
-    max_details	1MiB	default
-    history	10000	default
-    --- stderr
-    ");
-}
-
-#[test]
-fn each_value_is_listed_with_its_source() {
-    let env = Env::new();
-    env.configure(
-        "default = \"prod\"\nmax_details = \"2MiB\"\n\
-         [board.prod]\nurl = \"sqlite:prod.db\"\nprotected = true\n",
-    );
-    let run = env
-        .jobboard(&["config", "--op-timeout", "90s"])
-        .env("JOBBOARD_WHO", "ada")
-        .env("JOBBOARD_PASSWORD", "hunter2")
-        .run();
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    board	prod	ROOT/config/jobboard/config.toml
-    url	sqlite:ROOT/config/jobboard/prod.db	ROOT/config/jobboard/config.toml
-    who	ada	JOBBOARD_WHO
-    read_only	false	default
-    protected	true	ROOT/config/jobboard/config.toml
-    yes	false	default
-    password	set	JOBBOARD_PASSWORD
-    format	none	default
-    op_timeout	1m30s	--op-timeout
-    max_details	2MiB	ROOT/config/jobboard/config.toml
-    history	10000	default
-    config_file	ROOT/config/jobboard/config.toml	default
-    --- stderr
-    ");
-}
+use crate::{
+    conduct::set_mode,
+    support::{env::Env, scenes::play},
+};
 
 #[test]
 fn json_is_an_array_of_settings() {
@@ -68,29 +18,6 @@ fn json_is_an_array_of_settings() {
     let who = settings.as_array().unwrap().iter();
     let who = who.clone().find(|setting| setting["key"] == "who").unwrap();
     assert_eq!(who["source"], "default");
-}
-
-#[test]
-fn error_in_the_file_has_its_line() {
-    let env = Env::new();
-    env.configure("default = \"prod\"\n[board.prod]\nurl = \"sqlite:x\"\nreadonly = true\n");
-    let run = env.run("config");
-    run.failed(2);
-    insta::assert_snapshot!(run, @"
-    exit code 2
-    --- stdout
-    --- stderr
-    error: ROOT/config/jobboard/config.toml, line 4: unknown key `readonly`, expected one of `url`, `who`, `read_only`, `protected`, `password_file`, `password_command`, `history`, `logbook`, `conduct`
-    ");
-}
-
-#[test]
-fn files_in_the_current_directory_are_ignored() {
-    let env = Env::new();
-    for name in ["config.toml", "jobboard.toml", ".jobboard.toml"] {
-        std::fs::write(env.file(name), "nonsense").unwrap();
-    }
-    env.ok("config");
 }
 
 #[test]
@@ -109,45 +36,6 @@ fn json_values_have_types() {
     ] {
         assert_eq!(value(key), shown, "{key}");
     }
-}
-
-#[test]
-fn environment_sets_defaults_for_options() {
-    let env = Env::new();
-    env.post("resize");
-    let listed = env.jobboard(&["list"]).env("JOBBOARD_FORMAT", "json").run();
-    assert_eq!(listed.json()[0]["name"], "resize");
-    let lost = env.jobboard(&["show", "@9"]).env("JOBBOARD_FORMAT", "json");
-    assert_eq!(lost.run().error()["code"], 3);
-    let wrong = env.jobboard(&["lst"]).env("JOBBOARD_FORMAT", "json");
-    assert_eq!(wrong.run().error()["code"], 2);
-    let flag = ["list", "-o", "uuid"];
-    let run = env.jobboard(&flag).env("JOBBOARD_FORMAT", "json").run();
-    assert!(!run.succeeded().contains('{'), "{run}");
-    let script = env.jobboard(&["completions", "bash"]);
-    let run = script.env("JOBBOARD_FORMAT", "json").run();
-    assert!(
-        run.succeeded().starts_with("# Completion for bash."),
-        "{run}"
-    );
-    let trash = env.jobboard(&["trash", "@1", "--force"]);
-    trash.env("JOBBOARD_YES", "1").run().succeeded();
-    for (name, value) in [
-        ("JOBBOARD_FORMAT", "xml"),
-        ("JOBBOARD_OP_TIMEOUT", "5"),
-        ("JOBBOARD_CONFIG", "nowhere.toml"),
-        ("JOBBOARD_YES", "maybe"),
-    ] {
-        let run = env.jobboard(&["list"]).env(name, value).run();
-        assert!(
-            run.failed(2).starts_with(&format!("error: {name}")),
-            "{run}"
-        );
-    }
-}
-
-fn set_mode(path: &Path, mode: u32) {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
 /// Requires that the board is refused with this reason and this fix.
@@ -226,29 +114,6 @@ fn configuration_through_a_foreign_link_is_refused() {
 }
 
 #[test]
-fn file_without_secrets_may_be_shared() {
-    let env = Env::new();
-    let file = env.configure(
-        "[board.a]\nurl = \"sqlite:a.db\"\nlogbook = \"sqlite:l.db\"\n\
-         [board.b]\nurl = \"sqlite:a.db\"\npassword_file = \"pw\"\n",
-    );
-    set_mode(&file, 0o664);
-    env.ok("list --board a");
-    env.fails(8, "list --board b");
-}
-
-#[test]
-fn shared_file_does_not_send_a_file_to_its_server() {
-    let env = Env::new();
-    let file = env.configure(
-        "[board.a]\nurl = \"redis-sentinel://127.0.0.1:1/m?sentinel_password_file=/etc/hostname\"\n",
-    );
-    env.fails(5, "list --board a");
-    set_mode(&file, 0o666);
-    is_refused(&env, "is writable by other users", "chmod go-w");
-}
-
-#[test]
 fn shared_file_does_not_choose_the_server_that_gets_the_password() {
     let env = Env::new();
     let file = env.configure("[board.a]\nurl = \"redis://127.0.0.1:1\"\n");
@@ -264,4 +129,54 @@ fn shared_file_does_not_choose_the_server_that_gets_the_password() {
     set_mode(&file, 0o644);
     let list = env.jobboard(&["list", "--board", "a"]);
     list.env("JOBBOARD_PASSWORD", "secret").run().failed(5);
+}
+
+#[test]
+fn errors_in_files_have_their_lines() {
+    play(
+        r#"
+        # an error in the file has its line
+        config default = "prod"\n[board.prod]\nurl = "sqlite:x"\nreadonly = true\n
+        2 config => error: ROOT/config/jobboard/config.toml, line 4: unknown key `readonly`, expected one of `url`, `who`, `read_only`, `protected`, `password_file`, `password_command`, `history`, `logbook`, `conduct`
+
+        # files in the current directory are ignored
+        file config.toml nonsense
+        file jobboard.toml nonsense
+        file .jobboard.toml nonsense
+        0 config
+
+        # defaults are listed
+        0 config == board\tnone\tdefault\nurl\tsqlite:ROOT/state/jobboard/board.db\tdefault\nwho\tuser@host\tdefault\nread_only\tfalse\tdefault\nprotected\tfalse\tdefault\nyes\tfalse\tdefault\npassword\tnone\tdefault\nformat\tnone\tdefault\nop_timeout\t5s\tdefault\nmax_details\t1MiB\tdefault\nhistory\t10000\tdefault
+
+        # a file without secrets may be shared
+        config [board.a]\nurl = "sqlite:a.db"\nlogbook = "sqlite:l.db"\n[board.b]\nurl = "sqlite:a.db"\npassword_file = "pw"\n
+        mode 664 ../config/jobboard/config.toml
+        0 list --board a
+        8 list --board b
+
+        # a shared file does not send a file to its server
+        config [board.a]\nurl = "redis-sentinel://127.0.0.1:1/m?sentinel_password_file=/etc/hostname"\n
+        5 list --board a
+        mode 666 ../config/jobboard/config.toml
+        8 list --board a => sets a command or a password => is writable by other users => chmod go-w
+        8 list --board a --json => {"error":{"code":8,"kind":"refused"
+
+        # the environment sets defaults for options
+        0 post resize
+        0 JOBBOARD_FORMAT=json list -> "name":"resize"
+        3 JOBBOARD_FORMAT=json show @9 => {"error":{"code":3
+        2 JOBBOARD_FORMAT=json lst => {"error":{"code":2
+        0 JOBBOARD_FORMAT=json list -o uuid !> {
+        0 JOBBOARD_FORMAT=json completions bash -> # Completion for bash.
+        0 JOBBOARD_YES=1 trash @1 --force
+        2 JOBBOARD_FORMAT=xml list => error: JOBBOARD_FORMAT
+        2 JOBBOARD_OP_TIMEOUT=5 list => error: JOBBOARD_OP_TIMEOUT
+        2 JOBBOARD_CONFIG=nowhere.toml list => error: JOBBOARD_CONFIG
+        2 JOBBOARD_YES=maybe list => error: JOBBOARD_YES
+
+        # each value is listed with its source
+        config default = "prod"\nmax_details = "2MiB"\n[board.prod]\nurl = "sqlite:prod.db"\nprotected = true\n
+        0 JOBBOARD_WHO=ada JOBBOARD_PASSWORD=hunter2 config --op-timeout 90s == board\tprod\tROOT/config/jobboard/config.toml\nurl\tsqlite:ROOT/config/jobboard/prod.db\tROOT/config/jobboard/config.toml\nwho\tada\tJOBBOARD_WHO\nread_only\tfalse\tdefault\nprotected\ttrue\tROOT/config/jobboard/config.toml\nyes\tfalse\tdefault\npassword\tset\tJOBBOARD_PASSWORD\nformat\tnone\tdefault\nop_timeout\t1m30s\t--op-timeout\nmax_details\t2MiB\tROOT/config/jobboard/config.toml\nhistory\t10000\tdefault\nconfig_file\tROOT/config/jobboard/config.toml\tdefault
+        "#,
+    );
 }

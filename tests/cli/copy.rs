@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use crate::{
     dump::{OF_THE_BOARD, OF_THE_KIND, are_alike, boards::Boards, fill},
     support::{
-        env::{Env, Outcome, wait_until, words},
+        env::{Outcome, wait_until, words},
         proxy::{Proxy, ProxyMode},
+        scenes::play,
         servers::{Host, Server, ZooKeeper},
     },
 };
@@ -327,24 +328,6 @@ fn plan_of_a_move_names_its_target() {
 }
 
 #[test]
-fn failed_move_leaves_no_job_claimed() {
-    let boards = Boards::new();
-    let one = boards.another("embedded");
-    boards.ok(&one, "post a");
-    let gone = boards.run(
-        &one,
-        &["copy", "--move", "--yes", "--to", "redis://127.0.0.1:1"],
-    );
-    assert_eq!(gone.code, 5, "{gone:?}");
-    assert!(gone.stderr.contains("127.0.0.1:1"), "{gone:?}");
-    let config = "`jobboard --board redis://127.0.0.1:1 config` shows where it is set";
-    assert!(gone.stderr.contains(config), "{gone:?}");
-    let copied = boards.run(&one, &["copy", "--to", "redis://127.0.0.1:1"]);
-    assert!(copied.stderr.contains(config), "{copied:?}");
-    assert_eq!(uuids(&boards, &one, &["--unclaimed"]).len(), 1);
-}
-
-#[test]
 fn each_board_has_its_own_password() {
     let boards = Boards::new();
     need!(server = Server::start());
@@ -432,14 +415,8 @@ fn copy_with_an_unanswered_post_stays_claimed_until_the_move_is_resumed() {
         assert_eq!(uuids(&boards, &other, &[]).len(), 1);
         assert_eq!(uuids(&boards, &other, &["--unclaimed"]).len(), 0);
         let explained = boards.run(&other, &["explain", &job]);
-        assert!(
-            explained.stdout.contains("unfinished-move"),
-            "{explained:?}"
-        );
-        assert!(
-            explained.stdout.contains("copy --resume --from"),
-            "{explained:?}"
-        );
+        explained.shows("unfinished-move");
+        explained.shows("copy --resume --from");
         let resumed = copy(&boards, &one, &other, &["--resume"]);
         resumed.succeeded();
         assert_eq!(resumed.json()["done"], "returned", "{resumed:?}");
@@ -628,10 +605,7 @@ fn commit_record_of_a_job_that_is_still_there_releases_no_copy() {
     drop(file);
     let resumed = copy(&boards, &from, &to, &["--resume"]);
     assert_eq!((resumed.code, &*resumed.stdout), (7, ""), "{resumed:?}");
-    assert!(
-        resumed.stderr.contains("but still has the job"),
-        "{resumed:?}"
-    );
+    resumed.warns("but still has the job");
     let free = |board: &str| {
         boards
             .run(board, &["list", "--unclaimed", "--count"])
@@ -699,32 +673,6 @@ fn trashed_copy_on_the_target_keeps_a_job_and_an_earlier_end_does_not() {
 }
 
 #[test]
-fn move_needs_confirmation_and_the_name_of_a_protected_board() {
-    let env = Env::new();
-    let move_to = |words: &[&str]| {
-        let to = ["copy", "--move", "--to", "sqlite:other.db"];
-        env.jobboard(&[&to, words].concat()).run()
-    };
-    for is_protected in [false, true] {
-        env.configure(&format!(
-            "default = \"b\"\n[board.b]\nurl = \"sqlite:b.db\"\nprotected = {is_protected}\n"
-        ));
-        env.post("a");
-        let (least, most) = match is_protected {
-            true => (&["--yes"][..], ["--confirm", "b"]),
-            false => (&[][..], ["--yes", "--verbose"]),
-        };
-        let refused = move_to(least);
-        assert_eq!(refused.code, 8, "{refused:?}");
-        assert!(refused.stderr.contains("move up to 1 job"), "{refused:?}");
-        let left = env.run("list --unclaimed --count");
-        assert_eq!(left.succeeded(), "1\n");
-        move_to(&[&["--dry-run"], least].concat()).succeeded();
-        move_to(&most).succeeded();
-    }
-}
-
-#[test]
 fn trash_of_a_sibling_board_does_not_count_as_trash_of_the_target() {
     let boards = Boards::new();
     need!(server = <ZooKeeper as Host>::start());
@@ -748,57 +696,56 @@ fn trash_of_a_sibling_board_does_not_count_as_trash_of_the_target() {
 }
 
 #[test]
-fn loading_onto_a_protected_board_needs_its_name() {
-    let env = Env::new();
-    env.configure(
-        "default = \"a\"\n[board.a]\nurl = \"sqlite:a.db\"\n\
-         [board.b]\nurl = \"sqlite:b.db\"\nprotected = true\n",
-    );
-    env.post("a");
-    let dump = env.ok("dump");
-    let count = || {
-        let listed = env.run("--board b list --count");
-        listed.stdout.trim().to_owned()
-    };
-    let load = |words: &[&str]| {
-        let load = [&["--board", "b", "load", "-", "--create"], words].concat();
-        env.jobboard(&load).stdin(dump.clone()).run()
-    };
-    let copy = |words: &[&str]| {
-        let copy = [&["copy", "--to", "b"], words].concat();
-        env.jobboard(&copy).run()
-    };
-    for words in [&["--yes"][..], &["--confirm", "a"]] {
-        for refused in [
-            load(words),
-            copy(words),
-            copy(&[&["--move"], words].concat()),
-        ] {
-            assert_eq!(refused.code, 8, "{refused}");
-            assert_eq!(count(), "0");
-        }
-    }
-    assert!(copy(&[]).stderr.contains("--confirm b"));
-    copy(&["--dry-run"]).succeeded();
-    copy(&["--move", "--confirm", "b"]).succeeded();
-    assert_eq!(count(), "1");
-    load(&["--confirm", "b"]).succeeded();
-}
+fn protected_boards_need_their_names() {
+    play(
+        r#"
+        # a move between protected boards needs both names
+        config default = "a"\n[board.a]\nurl = "sqlite:a.db"\nprotected = true\n[board.b]\nurl = "sqlite:b.db"\nprotected = true\n
+        0 post a
+        8 copy --move --to b --confirm a
+        8 copy --move --to b --confirm b
+        0 list --count == 1
+        0 copy --move --to b --confirm a --confirm b
+        0 list --count == 0
 
-#[test]
-fn move_between_protected_boards_needs_both_names() {
-    let env = Env::new();
-    env.configure(
-        "default = \"a\"\n[board.a]\nurl = \"sqlite:a.db\"\nprotected = true\n\
-         [board.b]\nurl = \"sqlite:b.db\"\nprotected = true\n",
+        # a copy, a move or a load onto a protected board needs its name
+        config default = "a"\n[board.a]\nurl = "sqlite:a.db"\n[board.b]\nurl = "sqlite:b.db"\nprotected = true\n
+        0 post a
+        0 dump it
+        8 --board b load it --create --yes
+        8 --board b load it --create --confirm a
+        8 copy --to b --yes
+        8 copy --to b --confirm a
+        8 copy --to b --move --yes
+        8 copy --to b --move --confirm a
+        8 copy --to b => --confirm b
+        0 --board b list --count == 0
+        0 copy --to b --dry-run
+        0 copy --to b --move --confirm b
+        0 --board b list --count == 1
+        0 --board b load it --create --confirm b
+
+        # a move needs confirmation
+        config default = "b"\n[board.b]\nurl = "sqlite:b.db"\n
+        0 post a
+        8 copy --move --to sqlite:other.db => move up to 1 job
+        0 list --unclaimed --count == 1
+        0 copy --move --to sqlite:other.db --dry-run
+        0 copy --move --to sqlite:other.db --yes --verbose
+
+        # a move from a protected board needs its name
+        config default = "b"\n[board.b]\nurl = "sqlite:b.db"\nprotected = true\n
+        0 post a
+        8 copy --move --to sqlite:other.db --yes => move up to 1 job
+        0 list --unclaimed --count == 1
+        0 copy --move --to sqlite:other.db --dry-run --yes
+        0 copy --move --to sqlite:other.db --confirm b
+
+        # a failed move leaves no job claimed
+        0 post a
+        5 copy --move --yes --to redis://127.0.0.1:1 => 127.0.0.1:1 => `jobboard --board redis://127.0.0.1:1 config` shows where it is set
+        5 copy --to redis://127.0.0.1:1 => `jobboard --board redis://127.0.0.1:1 config` shows where it is set
+        0 list --unclaimed --count == 1
+        "#,
     );
-    env.post("a");
-    let copy = |words: &[&str]| {
-        let copy = [&["copy", "--move", "--to", "b"], words].concat();
-        env.jobboard(&copy).run()
-    };
-    for words in [&["--confirm", "a"], &["--confirm", "b"]] {
-        assert_eq!(copy(words).code, 8, "{words:?}");
-    }
-    copy(&["--confirm", "a", "--confirm", "b"]).succeeded();
 }

@@ -7,6 +7,7 @@ use rustix::process::{Pid, Signal};
 use crate::support::{
     env::{Env, wait_until},
     process::signal,
+    scenes::play,
     servers::Server,
     tmux::Pane,
 };
@@ -56,20 +57,6 @@ fn once_prints_one_frame_as_text() {
         frame.stdout.is_ascii() && !frame.stdout.contains("ada  "),
         "{frame}"
     );
-}
-
-#[test]
-fn without_a_terminal_alternatives_are_suggested() {
-    let env = Env::new();
-    let run = env.run("dash");
-    assert!(run.failed(2).contains("dash --once"), "{run}");
-    let run = env.run("dash --once --json");
-    assert!(run.failed(2).contains("status --json"), "{run}");
-    let run = env
-        .jobboard(&["dash", "--act", "--read-only"])
-        .at_terminal(80)
-        .run();
-    assert_eq!(run.code, 8, "{run}");
 }
 
 #[test]
@@ -201,4 +188,24 @@ fn job_that_changes_owner_during_a_confirmation_is_kept() {
     }
     pane.press("q");
     assert_eq!(pane.code(), 0);
+}
+
+#[test]
+fn without_a_terminal_alternatives_are_suggested() {
+    play(
+        r#"
+        # a dashboard without a terminal
+        2 dash => dash --once
+        2 dash --once --json => status --json
+        "#,
+    );
+}
+
+#[test]
+fn read_only_dashboard_cannot_act() {
+    let run = Env::new()
+        .jobboard("dash --act --read-only")
+        .at_terminal(80)
+        .run();
+    assert_eq!(run.code, 8, "{run}");
 }

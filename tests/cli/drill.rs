@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::support::{
     env::{Env, wait_until},
+    scenes::play,
     servers::{Host, Server, ZooKeeper},
 };
 
@@ -87,24 +88,20 @@ fn interrupted_drill_leaves_nothing<S>(env: Env, _server: S) {
 }
 
 #[test]
-fn drill_on_a_copy_leaves_the_board_unchanged() {
-    let env = Env::new();
-    env.post("own");
-    let before = env.everything();
-    let words = ["drill", "--yes", "--copy", "--lease", "2s"];
-    let drill = env.jobboard(&words).run();
-    assert!(drill.succeeded().contains("failover works"), "{drill}");
-    assert_eq!(env.everything(), before);
-    let left = env.jobboard(&["selftest", "--dry-run"]).run();
-    assert!(left.succeeded().contains("left nothing behind"), "{left}");
-}
-
-#[test]
 fn drill_asks_first() {
-    let env = Env::new();
-    env.post("own");
-    let refused = env.jobboard(&["drill"]).run();
-    assert!(refused.failed(8).contains("--yes"), "{refused}");
-    env.run("drill --yes --read-only").failed(8);
-    assert_eq!(env.names(), ["own"]);
+    play(
+        r#"
+        # a drill asks first
+        0 post own
+        8 drill => --yes
+        8 drill --yes --read-only
+
+        # a drill on a copy leaves the board unchanged
+        0 post own
+        0 drill --yes --copy --lease 2s -> failover works
+        0 list --columns name,state,attempts == own\tUNCLAIMED\t0
+        0 list --trash --count == 0
+        0 selftest --dry-run -> left nothing behind
+        "#,
+    );
 }

@@ -1,66 +1,9 @@
 //! `jobboard extend`.
 
-use crate::{dump::boards::Boards, support::env::Env};
-
-fn claimed_for_a_minute() -> Env {
-    let env = Env::new();
-    env.post("resize");
-    let claim = env.jobboard(&["claim", "@1", "--expiry", "1m", "--who", "ada"]);
-    claim.run().succeeded();
-    env
-}
-
-#[test]
-fn new_expiry_counts_from_now() {
-    let env = claimed_for_a_minute();
-    let extend = env.jobboard(&["extend", "@1", "--expiry", "2h", "--who", "ada", "--json"]);
-    let report = extend.run().json();
-    assert_eq!(report["done"], "extended");
-    assert_eq!(report["expires_in"], 7200.0);
-    let left = env.show("@1")["expires_in"].as_f64().unwrap();
-    assert!((7100.0..=7200.0).contains(&left), "{left}");
-}
-
-#[test]
-fn claim_of_another_user_is_not_extended() {
-    let env = claimed_for_a_minute();
-    let run = env.run("extend @1 --expiry 2h --who bob");
-    assert!(env.show("@1")["expires_in"].as_f64().unwrap() <= 60.0);
-    insta::assert_snapshot!(run, @"
-    exit code 4
-    --- stdout
-    --- stderr
-    error: cannot extend @1 on sqlite:ROOT/state/jobboard/board.db: the job belongs to ada, not to bob
-    hint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, `jobboard abandon --force @1` releases the claim
-    ");
-}
-
-#[test]
-fn unclaimed_job_cannot_be_extended() {
-    let env = Env::new();
-    env.post("resize");
-    let run = env.run("extend @1 --expiry 2h --json");
-    assert_eq!(run.code, 4);
-    assert_eq!(run.error()["kind"], "not-claimed");
-    assert_eq!(env.state("@1"), "UNCLAIMED");
-}
-
-#[test]
-fn extend_requires_an_expiry() {
-    assert_eq!(Env::new().run("extend @1").code, 2);
-}
-
-#[test]
-fn several_extensions_are_reported_separately() {
-    let env = claimed_for_a_minute();
-    env.post("other");
-    let run = env.run("extend @1 @2 --expiry 2h --who ada --json");
-    assert_eq!(run.code, 7, "{run}");
-    assert_eq!(run.values()[0]["done"], "extended");
-    assert_eq!(run.values()[0]["expires_in"], 7200.0);
-    assert!(env.show("@1")["expires_in"].as_f64().unwrap() > 60.0);
-    assert!(run.stderr.contains("not-claimed"), "{run}");
-}
+use crate::{
+    dump::boards::Boards,
+    support::{env::Env, scenes::play},
+};
 
 #[test]
 fn operator_can_extend_the_claim_of_a_live_owner() {
@@ -88,10 +31,7 @@ fn operator_can_extend_the_claim_of_a_live_owner() {
             boards.run(&board, &[&words[..], more].concat())
         };
         let unasked = extend("ada", &[]);
-        assert!(
-            unasked.failed(8).contains("confirmation is required"),
-            "{unasked}"
-        );
+        unasked.fails(8, "confirmation is required");
         let other = extend("bob", &["--yes"]);
         assert!(other.failed(4).contains("not claimed by bob"), "{other}");
         let left = |words: &[&str]| {
@@ -119,4 +59,34 @@ fn operator_can_extend_the_claim_of_a_live_owner() {
     ] {
         alone.jobboard(words).run().failed(2);
     }
+}
+
+#[test]
+fn refusals_and_separate_reports() {
+    play(
+        r#"
+        # extensions are refused without an expiry or a claim
+        0 post resize
+        2 extend @1
+        4 extend @1 --expiry 2h --json => {"error":{"code":4,"kind":"not-claimed"
+        0 claim @1 --expiry 1m --who ada
+        4 extend @1 --expiry 2h --who bob => cannot extend @1 on sqlite:ROOT/state/jobboard/board.db: the job belongs to ada, not to bob\nhint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, `jobboard abandon --force @1` releases the claim
+        0 list --columns name --filter expires<2m == resize
+        2 extend @1 --expiry 2h --force
+        2 extend @1 --expiry 2h --owner ada
+
+        # several extensions are reported separately
+        0 post resize
+        0 claim @1 --expiry 1m --who ada
+        0 post other
+        7 extend @1 @2 --expiry 2h --who ada --json -> "done":"extended" -> "expires_in":7200.0 => not-claimed
+        0 list --filter expires>1h --columns name == resize
+
+        # the new expiry counts from now
+        0 post resize
+        0 claim @1 --expiry 1m --who ada
+        0 extend @1 --expiry 2h --who ada --json -> "done":"extended" -> "expires_in":7200.0
+        0 list --columns name --filter 'expires>1h58m and expires<=2h' == resize
+        "#,
+    );
 }

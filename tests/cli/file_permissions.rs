@@ -2,12 +2,14 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
 };
 
-use crate::support::env::{Env, Outcome, names};
+use crate::{
+    conduct::set_mode,
+    support::env::{Env, Outcome, names},
+};
 
 /// A board that only its owner may use in some way, for runs as another user.
 struct Guarded {
@@ -66,10 +68,6 @@ impl Guarded {
         assert_eq!(names(&listed), ["resize"]);
         assert_eq!(listed.json()[0]["state"], "UNCLAIMED");
     }
-}
-
-fn set_mode(path: &Path, mode: u32) {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
 const CHANGES: [&[&str]; 3] = [

@@ -1,19 +1,11 @@
 //! Words that newcomers type: each works, or suggests the right command.
 
-use crate::support::env::Env;
+use crate::support::{env::Env, scenes::play};
 
 fn stocked() -> Env {
     let env = Env::new();
-    let fail = [
-        "post",
-        "backup",
-        "max_attempts:=1",
-        "--",
-        "sh",
-        "-c",
-        "echo disk full >&2; exit 3",
-    ];
-    env.jobboard(&fail).run().succeeded();
+    let fail = "post backup max_attempts:=1 -- sh -c 'echo disk full >&2; exit 3'";
+    env.ok(fail);
     let _ = env.run("conduct --drain");
     env.post("deploy");
     env
@@ -72,8 +64,8 @@ fn guessed_commands_act_as_their_names_suggest() {
         let run = env.jobboard(&words).run();
         assert!(run.succeeded().contains(expected), "{line}: {run}");
     }
-    let purge = ["purge", "--all", "--yes"];
-    env.jobboard(&purge).run().succeeded();
+    let purge = "purge --all --yes";
+    env.ok(purge);
     for line in ["why deploy", "explain deploy", "status deploy"] {
         let words: Vec<_> = line.split(' ').collect();
         env.post("deploy");
@@ -83,7 +75,7 @@ fn guessed_commands_act_as_their_names_suggest() {
         let deploy = env.run("list deploy -o uuid");
         let trash = ["trash", "--force", "--yes", deploy.succeeded().trim()];
         env.jobboard(&trash).run().succeeded();
-        env.jobboard(&purge).run().succeeded();
+        env.ok(purge);
     }
 }
 
@@ -241,114 +233,11 @@ fn options_of_other_programs_are_answered() {
 }
 
 #[test]
-fn forgotten_dashes_are_answered_with_the_corrected_line() {
-    let env = Env::new();
-    for (line, answer) in [
-        ("post ls -la", "`jobboard post ls -- ls -la`"),
-        ("add ls -la", "`jobboard post ls -- ls -la`"),
-        ("post x --- ls", "`jobboard post x -- ls`"),
-        (
-            "post x k=v --priority HIGH --- ls",
-            "`jobboard post x k=v --priority HIGH -- ls`",
-        ),
-        (
-            "post head -5 /etc/hosts",
-            "`jobboard post head -- head -5 /etc/hosts`",
-        ),
-        (
-            "post x --who ada ls -l",
-            "`jobboard post x --who ada -- ls -l`",
-        ),
-        ("run tail -f log", "`jobboard run tail -- tail -f log`"),
-        ("run echo hi", "`jobboard run echo -- echo hi`"),
-        (
-            "-q --who ada post ls -l",
-            "`jobboard -q --who ada post ls -- ls -l`",
-        ),
-        ("claim 3f9a ls -l", "`jobboard claim 3f9a -- ls -l`"),
-        ("claim 3f9a ls", "`jobboard claim 3f9a -- ls`"),
-        ("claim --next ls -l", "`jobboard claim --next -- ls -l`"),
-        ("change 3f9a ls /tmp", "`jobboard change 3f9a -- ls /tmp`"),
-        (
-            "change 3f9a priority=HIGH size:=2",
-            "`jobboard change 3f9a --priority HIGH --set size:=2`",
-        ),
-        ("change 3f9a @2 ls -l", "`jobboard change 3f9a @2 -- ls -l`"),
-        (
-            "change 3f9a --command 'ls /tmp'",
-            "`jobboard change 3f9a -- ls /tmp`",
-        ),
-        (
-            "change 3f9a --command 'ls *'",
-            "`jobboard change 3f9a -- sh -c 'ls *'`",
-        ),
-    ] {
-        let run = env.run(line);
-        assert!(run.failed(2).contains(answer), "{line}: {run}");
-    }
-    for line in [
-        "post x --priorty LOW",
-        "claim 3f9a --bogus",
-        "post a --bogus -- true",
-        "post mysql --password x",
-    ] {
-        let run = env.run(line);
-        assert!(!run.failed(2).contains("after `--`"), "{line}: {run}");
-    }
-}
-
-#[test]
-fn list_of_a_state_as_a_name_is_answered() {
-    let env = stocked();
-    for (word, answer) in [
-        ("failed", "`jobboard list --failed`"),
-        ("trash", "`jobboard list --trash`"),
-        ("running", "`jobboard list --state claimed`"),
-        ("waiting", "`jobboard list --unclaimed`"),
-        ("history", "`jobboard list --history`"),
-    ] {
-        let run = env.jobboard(&["list", word]).run();
-        assert_eq!(run.succeeded(), "", "{word}");
-        assert!(run.stderr.contains(answer), "{word}: {run}");
-    }
-    // A job may have such a name.
-    env.post("failed");
-    let run = env.run("list failed");
-    assert!(
-        run.succeeded().contains("failed") && run.stderr.is_empty(),
-        "{run}"
-    );
-}
-
-#[test]
-fn bare_word_is_no_filter_of_a_check() {
-    let env = Env::new();
-    let run = env.jobboard(&["check", "--filter", "report"]).run();
-    assert_eq!(run.code, 3, "{run}");
-    assert!(run.stdout.contains("write name=report"), "{run}");
-}
-
-#[test]
-fn typing_errors_never_suggest_a_destructive_command() {
-    let env = Env::new();
-    for word in ["trsh", "purg", "consum", "abandn", "conduc", "claer"] {
-        let run = env.run(word);
-        let answer = run.failed(2);
-        for command in ["trash", "purge", "consume", "abandon", "conduct"] {
-            assert!(!answer.contains(command), "{word}: {run}");
-        }
-    }
-}
-
-#[test]
 fn post_of_a_command_line_as_a_name_shows_how_to_post_a_command() {
     let env = Env::new();
     let run = env.run("post 'echo hi'");
     run.succeeded();
-    assert!(
-        run.stderr.contains("`jobboard post echo -- echo hi`"),
-        "{run}"
-    );
+    run.warns("`jobboard post echo -- echo hi`");
     let (_, remove) = run
         .stderr
         .split_once("to remove this job: `jobboard ")
@@ -359,18 +248,6 @@ fn post_of_a_command_line_as_a_name_shows_how_to_post_a_command() {
     let run = env.run("post 'echo hi' -- echo hi");
     run.succeeded();
     assert_eq!(run.stderr, "");
-}
-
-#[test]
-fn ambiguous_name_lists_its_jobs() {
-    let env = Env::new();
-    let uuids = [env.post("twin"), env.post("twin")];
-    let run = env.run("show twin");
-    let answer = run.failed(3);
-    assert!(
-        uuids.iter().all(|uuid| answer.contains(&uuid.to_string())),
-        "{run}"
-    );
 }
 
 #[test]
@@ -417,131 +294,122 @@ fn commands_that_can_be_undone_take_the_name_of_a_single_job() {
 }
 
 #[test]
-fn name_of_a_unique_job_means_the_one_on_the_board() {
-    let env = Env::new();
-    let post = "post nightly --unique night";
-    env.run(post).succeeded();
-    env.run("trash --force --yes nightly").succeeded();
-    env.run(post).succeeded();
-    let run = env.run("show nightly");
-    assert!(run.succeeded().contains("UNCLAIMED"), "{run}");
-    let run = env.run("change --priority HIGH nightly");
-    assert!(run.succeeded().contains("changed"), "{run}");
-    assert!(!run.stderr.contains("in the trash"), "{run}");
-    let run = env.run("trash --force --yes nightly");
-    assert!(run.stderr.contains("replaced a job"), "{run}");
-}
+fn names_and_typing_errors_are_answered() {
+    play(
+        r#"
+        # a bare word is no filter of a check
+        3 check --filter report -> write name=report
 
-#[test]
-fn ended_jobs_are_found_by_name() {
-    let env = Env::new();
-    let end = || {
-        let uuid = env.post("deploy");
-        env.run(format!("claim {uuid}")).succeeded();
-        env.run(format!("consume {uuid}")).succeeded();
-        uuid.to_string()
-    };
-    let (first, last) = (end(), end());
-    for command in ["show deploy", "explain deploy"] {
-        let run = env.run(command);
-        let answer = run.succeeded();
-        assert!(
-            answer.contains(&last[..8]) && !answer.contains(&first[..8]),
-            "{run}"
-        );
-        assert!(
-            run.stderr
-                .contains("the last of 2 jobs named deploy that ended"),
-            "{run}"
-        );
-    }
-    let posted = env.post("deploy").to_string();
-    let run = env.run("show deploy");
-    assert!(
-        run.succeeded().contains(&posted) && run.stderr.is_empty(),
-        "{run}"
-    );
-}
+        # typing errors never suggest a destructive command
+        2 trsh !> trash !> purge !> consume !> abandon !> conduct
+        2 purg !> trash !> purge !> consume !> abandon !> conduct
+        2 consum !> trash !> purge !> consume !> abandon !> conduct
+        2 abandn !> trash !> purge !> consume !> abandon !> conduct
+        2 conduc !> trash !> purge !> consume !> abandon !> conduct
+        2 claer !> trash !> purge !> consume !> abandon !> conduct
 
-#[test]
-fn commands_that_end_claims_answer_a_name_with_the_uuid_of_the_job() {
-    let env = stocked();
-    let deploy = env.jobboard(&["list", "deploy", "-o", "uuid"]).run();
-    let uuid = deploy.succeeded().trim()[..8].to_owned();
-    for verb in [
-        "consume --force",
-        "claim",
-        "consume",
-        "abandon",
-        "extend --expiry 5m",
-    ] {
-        let words: Vec<_> = verb.split(' ').chain(["deploy"]).collect();
-        let run = env.jobboard(&words).run();
-        let answer = run.failed(2);
-        assert!(
-            answer.contains(&format!(
-                "requires a uuid; the job named deploy has the uuid {uuid}"
-            )),
-            "{run}"
-        );
-        let expected = match verb.ends_with("5m") {
-            true => format!("repeat the command with {uuid} in place of deploy"),
-            false => format!("`jobboard {verb} {uuid}`"),
-        };
-        assert!(answer.contains(&expected), "{run}");
-    }
-    let purge = env.jobboard(&["purge", "backup"]).run();
-    assert!(
-        purge
-            .failed(2)
-            .contains("the job named backup has the uuid "),
-        "{purge}"
-    );
-    let _ = env.post("deploy");
-    let run = env.jobboard(&["abandon", "deploy"]).run();
-    let answer = run.failed(2);
-    assert!(answer.contains("2 jobs are named deploy: "), "{run}");
-    assert!(answer.contains("`jobboard abandon --name deploy`"), "{run}");
-    let unknown = env.jobboard(&["abandon", "nosuch"]).run();
-    assert!(
-        unknown.failed(2).contains("is not a job reference"),
-        "{unknown}"
-    );
-}
+        # an ambiguous name lists its jobs
+        0 post twin --uuid 5f3a0000-0000-4000-8000-000000000001
+        0 post twin --uuid 5f3a0000-0000-4000-8000-000000000002
+        3 show twin => 5f3a0000-0000-4000-8000-000000000001 => 5f3a0000-0000-4000-8000-000000000002
 
-#[test]
-fn name_of_several_jobs_is_ambiguous_wherever_they_are() {
-    let env = stocked();
-    env.post("backup");
-    for line in ["show backup", "explain backup", "status backup"] {
-        let words: Vec<_> = line.split(' ').collect();
-        let run = env.jobboard(&words).run();
-        let answer = run.failed(3);
-        assert!(answer.contains("2 jobs are named backup: "), "{run}");
-        assert!(
-            answer.contains("(UNCLAIMED)") && answer.contains("(TRASHED)"),
-            "{run}"
-        );
-    }
-    let logs = env.jobboard(&["logs", "backup"]).run();
-    assert!(logs.succeeded().contains("disk full"), "{logs}");
-    let owner = env.jobboard(&["owner", "backup"]).run();
-    assert!(owner.failed(6).contains("not claimed"), "{owner}");
-}
+        # the name of a unique job means the one on the board
+        0 post nightly --unique night
+        0 trash --force --yes nightly
+        0 post nightly --unique night
+        0 show nightly -> UNCLAIMED
+        0 change --priority HIGH nightly -> changed !> in the trash
+        0 trash --force --yes nightly => replaced a job
 
-#[test]
-fn name_of_hex_digits_is_found_and_unknown_names_hide_no_other() {
-    let env = Env::new();
-    env.post("beef");
-    env.post("deploy");
-    let run = env.jobboard(&["show", "beef"]).run();
-    assert!(run.succeeded().contains("beef"), "{run}");
-    let run = env.jobboard(&["explain", "deploy", "nosuch", "beef"]).run();
-    assert!(
-        run.stdout.contains("deploy") && run.stdout.contains("beef"),
-        "{run}"
+        # a name of hex digits is found, and unknown names hide no other
+        0 post beef
+        0 post deploy
+        0 show beef -> beef
+        4 explain deploy nosuch beef -> deploy -> beef => has the uuid or name nosuch
+        3 explain dead -> dead  unknown-job
+
+        # forgotten dashes are answered with the corrected line
+        2 post ls -la => `jobboard post ls -- ls -la`
+        2 add ls -la => `jobboard post ls -- ls -la`
+        2 post x --- ls => `jobboard post x -- ls`
+        2 post x k=v --priority HIGH --- ls => `jobboard post x k=v --priority HIGH -- ls`
+        2 post head -5 /etc/hosts => `jobboard post head -- head -5 /etc/hosts`
+        2 post x --who ada ls -l => `jobboard post x --who ada -- ls -l`
+        2 run tail -f log => `jobboard run tail -- tail -f log`
+        2 run echo hi => `jobboard run echo -- echo hi`
+        2 -q --who ada post ls -l => `jobboard -q --who ada post ls -- ls -l`
+        2 claim 3f9a ls -l => `jobboard claim 3f9a -- ls -l`
+        2 claim 3f9a ls => `jobboard claim 3f9a -- ls`
+        2 claim --next ls -l => `jobboard claim --next -- ls -l`
+        2 change 3f9a ls /tmp => `jobboard change 3f9a -- ls /tmp`
+        2 change 3f9a priority=HIGH size:=2 => `jobboard change 3f9a --priority HIGH --set size:=2`
+        2 change 3f9a @2 ls -l => `jobboard change 3f9a @2 -- ls -l`
+        2 change 3f9a --command 'ls /tmp' => `jobboard change 3f9a -- ls /tmp`
+        2 change 3f9a --command 'ls *' => `jobboard change 3f9a -- sh -c 'ls *'`
+        2 post -- sleep 1 => `jobboard post sleep -- sleep 1`
+        2 post --priority HIGH -- /bin/sleep 1 => `jobboard post sleep --priority HIGH -- /bin/sleep 1`
+        2 post -- 'sleep 1' => `jobboard post sleep -- sleep 1`
+        2 run -- date => `jobboard run date -- date`
+        2 -j2 conduct --drain => `jobboard conduct -j2 --drain`
+        2 -q -n 5 list => `jobboard list -q -n 5`
+        2 --unique k run x -- ls => `jobboard run --unique k x -- ls`
+        2 post x --priorty LOW !> after `--`
+        2 claim 3f9a --bogus !> after `--`
+        2 post a --bogus -- true !> after `--`
+        2 post mysql --password x !> after `--`
+
+        # a list of a state as a name is answered
+        0 post deploy
+        0 list failed == (nothing) => `jobboard list --failed`
+        0 list trash == (nothing) => `jobboard list --trash`
+        0 list running == (nothing) => `jobboard list --state claimed`
+        0 list waiting == (nothing) => `jobboard list --unclaimed`
+        0 list history == (nothing) => `jobboard list --history`
+        0 post failed
+        0 list failed -> failed !> `
+
+        # the name of several jobs is ambiguous, wherever they are
+        0 post backup max_attempts:=1 -- sh -c 'echo disk full >&2; exit 3'
+        7 conduct --drain
+        0 post backup
+        3 show backup => 2 jobs are named backup:  => (UNCLAIMED) => (TRASHED)
+        3 explain backup => 2 jobs are named backup:  => (UNCLAIMED) => (TRASHED)
+        3 status backup => 2 jobs are named backup:  => (UNCLAIMED) => (TRASHED)
+        0 logs backup -> disk full
+        6 owner backup => not claimed
+
+        # commands that end claims answer a name with the uuid of the job
+        0 post deploy --uuid 5f3a0000-0000-4000-8000-000000000001
+        0 post backup
+        0 trash @2 --force --yes
+        2 consume --force deploy => requires a uuid; the job named deploy has the uuid 5f3a0000 => `jobboard consume --force 5f3a0000`
+        2 claim deploy => requires a uuid; the job named deploy has the uuid 5f3a0000 => `jobboard claim 5f3a0000`
+        2 consume deploy => requires a uuid; the job named deploy has the uuid 5f3a0000 => `jobboard consume 5f3a0000`
+        2 abandon deploy => requires a uuid; the job named deploy has the uuid 5f3a0000 => `jobboard abandon 5f3a0000`
+        2 extend --expiry 5m deploy => requires a uuid; the job named deploy has the uuid 5f3a0000 => repeat the command with 5f3a0000 in place of deploy
+        2 purge backup => the job named backup has the uuid
+        0 post deploy
+        2 abandon deploy => 2 jobs are named deploy:  => `jobboard abandon --name deploy`
+        2 abandon nosuch => is not a job reference
+
+        # ended jobs are found by name
+        0 post deploy --uuid 5f3a0000-0000-4000-8000-000000000001
+        0 consume @1 --force --yes
+        0 post deploy --uuid 5f3b0000-0000-4000-8000-000000000001
+        0 consume @2 --force --yes
+        0 show deploy -> 5f3b0000 !> 5f3a0000 => the last of 2 jobs named deploy that ended
+        0 explain deploy -> 5f3b0000 !> 5f3a0000 => the last of 2 jobs named deploy that ended
+        0 post deploy --uuid 5f3c0000-0000-4000-8000-000000000001
+        0 show deploy -> 5f3c0000-0000-4000-8000-000000000001 => (nothing)
+
+        # help of a command in a job is noted with the corrected line
+        0 post df -h -> Usage: => nothing was posted; put the command after `--`: `jobboard post df -- df -h`
+        0 run ls --help -> Usage: => nothing was run; put the command after `--`: `jobboard run ls -- ls --help`
+        0 change 3f9a df -h -> Usage: => nothing was changed; put the command after `--`: `jobboard change 3f9a -- df -h`
+        0 post -h -> Usage: => (nothing)
+        0 change 3f9a -h -> Usage: => (nothing)
+        0 list df -h -> Usage: => (nothing)
+        none
+        "#,
     );
-    assert!(run.stderr.contains("has the uuid or name nosuch"), "{run}");
-    let run = env.jobboard(&["explain", "dead"]).run();
-    assert!(run.stdout.starts_with("dead  unknown-job"), "{run}");
 }

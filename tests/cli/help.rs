@@ -1,6 +1,9 @@
 //! Help texts and suggestions.
 
-use crate::support::env::Env;
+use crate::support::{
+    env::{Env, members},
+    scenes::play,
+};
 
 #[test]
 fn without_a_command_the_commands_are_listed() {
@@ -44,30 +47,6 @@ fn help_of_a_command_explains_each_option() {
         assert!(text.contains(option), "{option}: {run}");
     }
     assert_eq!(run.stderr, "");
-}
-
-#[test]
-fn misspelt_command_suggests_similar_ones() {
-    let run = Env::new().run("clam --next");
-    insta::assert_snapshot!(run, @"
-    exit code 2
-    --- stdout
-    --- stderr
-    error: unknown command `clam`
-    hint: did you mean `claim`? `jobboard help` lists the commands
-    ");
-}
-
-#[test]
-fn misspelt_option_suggests_the_right_one() {
-    let run = Env::new().run("post a --prioritty HIGH");
-    insta::assert_snapshot!(run, @"
-    exit code 2
-    --- stdout
-    --- stderr
-    error: unexpected argument '--prioritty' found
-    hint: did you mean `--priority`? `jobboard help post` lists the options
-    ");
 }
 
 #[test]
@@ -178,23 +157,6 @@ fn help_of_a_code_prints_its_section() {
 }
 
 #[test]
-fn help_of_an_unknown_word_suggests_a_similar_one_or_the_topics() {
-    let env = Env::new();
-    for (word, near) in [
-        ("outptu", "output"),
-        ("owner-ded", "owner-dead"),
-        ("conductos", "conductors"),
-    ] {
-        let run = env.run(format!("help {word}"));
-        let hint = format!("did you mean `jobboard help {near}`?");
-        assert!(run.failed(2).contains(&hint), "{run}");
-    }
-    let run = env.run("help foo");
-    let hint = "topics: boards filters output";
-    assert!(run.failed(2).contains(hint), "{run}");
-}
-
-#[test]
 fn documented_filters_are_valid() {
     let env = Env::new();
     let page = std::fs::read_to_string("docs/filters.md").unwrap();
@@ -206,9 +168,8 @@ fn documented_filters_are_valid() {
     let examples: Vec<_> = examples.collect();
     assert_eq!(examples.len(), 7);
     for example in examples {
-        env.jobboard(&["list", "--filter", example])
-            .run()
-            .succeeded();
+        let list = ["list", "--filter", example];
+        env.jobboard(&list).run().succeeded();
     }
 }
 
@@ -285,10 +246,7 @@ fn help_json_describes_the_arguments() {
         found.unwrap_or_else(|| panic!("{long}: {run}")).clone()
     };
     let format = option(&program["global_options"], "format");
-    assert_eq!(
-        (&format["short"], &format["env"]),
-        (&"o".into(), &"JOBBOARD_FORMAT".into())
-    );
+    assert_eq!(members(&format, "short env"), "o JOBBOARD_FORMAT");
     assert_eq!(format["possible_values"].as_array().unwrap().len(), 5);
     let run = commands
         .iter()
@@ -296,10 +254,7 @@ fn help_json_describes_the_arguments() {
         .unwrap();
     assert_eq!(run["arguments"][2]["several"], true);
     let attempts = option(&run["options"], "max-attempts");
-    assert_eq!(
-        (&attempts["default"], &attempts["value_name"]),
-        (&"5".into(), &"N".into())
-    );
+    assert_eq!(members(&attempts, "default value_name"), "5 N");
     let list = env.run("help list --json");
     let list = list.json();
     assert_eq!(list["aliases"], serde_json::json!(["ls"]));
@@ -322,4 +277,20 @@ fn help_of_a_command_equals_its_help_option() {
     }
     let all = env.run("help");
     assert_eq!(all.succeeded(), env.ok("--help"));
+}
+
+#[test]
+fn spelling_errors_suggest_similar_words() {
+    play(
+        r#"
+        # spelling errors suggest similar words
+        2 clam --next => error: unknown command `clam`\nhint: did you mean `claim`? `jobboard help` lists the commands
+        2 post a --prioritty HIGH => error: unexpected argument '--prioritty' found\nhint: did you mean `--priority`? `jobboard help post` lists the options
+        2 help outptu => did you mean `jobboard help output`?
+        2 help owner-ded => did you mean `jobboard help owner-dead`?
+        2 help conductos => did you mean `jobboard help conductors`?
+        2 help foo => topics: boards filters output
+        2 help nothing --json => {"error":{"code":2,"kind":"usage"
+        "#,
+    );
 }

@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::env::{Env, Running, wait_until};
+use crate::support::{
+    env::{Env, Running, wait_until},
+    scenes::play,
+};
 
 /// Starts to hold a job, and returns its first output.
 fn hold(env: &Env, words: &[&str]) -> (Running, Value) {
@@ -17,59 +20,6 @@ fn hold(env: &Env, words: &[&str]) -> (Running, Value) {
     });
     let report = serde_json::from_str(&running.stdout()).unwrap();
     (running, report)
-}
-
-#[test]
-fn successful_command_consumes_the_job() {
-    let env = Env::new();
-    env.post("resize");
-    let script = "echo $JOBBOARD_NAME $JOBBOARD_ATTEMPT";
-    let run = env
-        .jobboard(&["claim", "--next", "--", "sh", "-c", script])
-        .run();
-    assert!(env.names().is_empty());
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    resize 1
-    --- stderr
-    ");
-}
-
-#[test]
-fn failed_command_abandons_the_job() {
-    let env = Env::new();
-    let uuid = env.post("resize");
-    let script = "echo $JOBBOARD_ATTEMPT; exit 3";
-    let first = env
-        .jobboard(&["claim", "--next", "--", "sh", "-c", script])
-        .run();
-    let second = env
-        .jobboard(&["claim", &uuid, "--", "sh", "-c", script])
-        .run();
-    assert_eq!((first.code, first.stdout.as_str()), (3, "1\n"));
-    assert_eq!((second.code, second.stdout.as_str()), (3, "2\n"));
-    // A manual claim is no attempt.
-    env.claim("@1", "ada");
-    let job = env.show("@1");
-    assert_eq!(job["attempts"], 2);
-    assert_eq!(job["last_failure"]["exit_code"], 3);
-}
-
-#[test]
-fn command_does_not_run_without_a_job() {
-    let env = Env::new();
-    env.post("resize");
-    env.claim("@1", "ada");
-    for (job, code) in [("--next", 6), ("@1", 125), ("@9", 125)] {
-        let run = env.run(format!("claim {job} --json -- touch ran"));
-        assert_eq!(run.code, code, "{run:?}");
-        let kinds = ["not-found", "already-claimed", "not-found"];
-        let kind = run.error()["kind"].clone();
-        assert!(kinds.iter().any(|known| kind == *known), "{run:?}");
-    }
-    assert!(!env.file("ran").exists());
-    assert_eq!(env.show("@1")["owner"], "ada");
 }
 
 #[test]
@@ -134,26 +84,39 @@ fn only_force_releases_a_held_claim() {
     env.ok("abandon @1 --force --yes --who bob");
     let run = running.ended();
     assert_ne!(run.code, 0, "{run:?}");
-    assert!(
-        run.stderr.contains("the claim on the job was lost"),
-        "{run:?}"
-    );
+    run.warns("the claim on the job was lost");
     assert_eq!(env.state("@1"), "UNCLAIMED");
 }
 
 #[test]
-fn contradictory_options_are_refused() {
-    let env = Env::new();
-    env.post("resize");
-    for words in [
-        &["--hold", "--expiry", "1h"][..],
-        &["--lease", "1h"],
-        &["--hold", "--", "true"],
-        &["--expiry", "1h", "--", "true"],
-        &["--hold", "--lease", "0s"],
-    ] {
-        let run = env.jobboard(&[&["claim", "@1"], words].concat()).run();
-        run.failed(2);
-    }
-    assert_eq!(env.state("@1"), "UNCLAIMED");
+fn commands_under_a_claim() {
+    play(
+        r#"
+        # a successful command consumes the job
+        0 post resize
+        0 claim --next -- sh -c 'echo $JOBBOARD_NAME $JOBBOARD_ATTEMPT' == resize 1
+        names
+
+        # a failed command abandons the job, and a manual claim is no attempt
+        0 post resize
+        5 claim --next -- sh -c 'echo $JOBBOARD_ATTEMPT; exit 5' == 1
+        5 claim @1 -- sh -c 'echo $JOBBOARD_ATTEMPT; exit 5' == 2
+        0 claim @1 --who ada
+        0 list --columns attempts == 2
+        0 show @1 --json -> "exit_code":5
+
+        # a command does not run without a job
+        0 post resize
+        2 claim @1 --hold --expiry 1h
+        2 claim @1 --lease 1h
+        2 claim @1 --hold -- true
+        2 claim @1 --expiry 1h -- true
+        2 claim @1 --hold --lease 0s
+        0 claim @1 --who ada
+        6 claim --next --json -- echo ran => {"error":{"code":6,"kind":"not-found"
+        125 claim @1 --json -- echo ran => {"error":{"code":125,"kind":"already-claimed"
+        125 claim @9 --json -- echo ran => {"error":{"code":125,"kind":"not-found"
+        0 owner @1 == ada
+        "#,
+    );
 }

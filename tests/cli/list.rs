@@ -4,7 +4,10 @@ use serde_json::json;
 
 use crate::{
     conduct::{Stage, on_one_board},
-    support::env::{Env, names, wait_until},
+    support::{
+        env::{Env, wait_until},
+        scenes::{play, play_on},
+    },
 };
 
 /// Three jobs, of which `middle` is claimed.
@@ -20,61 +23,6 @@ fn three() -> Env {
     }
     env.claim("@2", "ada");
     env
-}
-
-fn listed(env: &Env, arguments: &[&str]) -> Vec<String> {
-    let arguments = [&["list", "--json"], arguments].concat();
-    names(&env.jobboard(&arguments).run())
-}
-
-#[test]
-fn table_lists_the_best_jobs_first() {
-    let run = three().run("list -o table");
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    UUID  NAME  STATE  PRIORITY  AGE  OWNER  HELD  EXPIRES  TRIES  NOTE
-    00000001  first  UNCLAIMED  VERY_HIGH  AGE  -  -  -  0  -
-    00000002  middle  CLAIMED  NORMAL  AGE  ada  AGE  never  0  never expires
-    00000003  late  UNCLAIMED  LOW  AGE  -  -  -  0  -
-    --- stderr
-    ");
-}
-
-#[test]
-fn pipe_gets_the_columns_of_the_table() {
-    let run = three().run("list");
-    for line in run.succeeded().lines() {
-        assert_eq!(line.split('\t').count(), 10, "{line}");
-    }
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    00000001-0000-0000-0000-000000000000	first	UNCLAIMED	VERY_HIGH	SECONDS				0
-    00000002-0000-0000-0000-000000000000	middle	CLAIMED	NORMAL	SECONDS	ada	SECONDS	never	0	never expires
-    00000003-0000-0000-0000-000000000000	late	UNCLAIMED	LOW	SECONDS				0
-    --- stderr
-    ");
-}
-
-#[test]
-fn header_names_the_columns_of_tab_separated_lines() {
-    let env = three();
-    let list = |words: &[&str]| {
-        let words = [&["list", "--header"], words].concat();
-        env.jobboard(&words).run().succeeded().to_owned()
-    };
-    let titles = "uuid\tname\tstate\tpriority\tage\towner\theld\texpires\tattempts\tnote\n";
-    assert!(list(&[]).starts_with(titles));
-    assert_eq!(list(&["--limit", "0"]), titles);
-    let narrow = list(&["--columns", "name,key", "--limit", "1"]);
-    assert!(narrow.starts_with("name\tkey\nfirst\t"), "{narrow}");
-    assert_eq!(
-        list(&["--trash"]),
-        "uuid\tname\ttrashed\tattempts\tby\treason\n"
-    );
-    assert!(list(&["-o", "table"]).starts_with("UUID "));
-    assert!(list(&["--json"]).starts_with("[\n{"));
 }
 
 #[test]
@@ -100,107 +48,6 @@ fn uuid_format_prints_uuids_only() {
     let uuid = env.post("resize");
     let run = env.run("list -o uuid");
     assert_eq!(run.succeeded(), format!("{uuid}\n"));
-}
-
-#[test]
-fn states_and_filters_choose_the_jobs() {
-    let env = three();
-    env.trash("@1");
-    assert_eq!(listed(&env, &["--state", "claimed"]), ["middle"]);
-    assert_eq!(listed(&env, &["--unclaimed"]), ["first"]);
-    assert_eq!(listed(&env, &["--trash"]), ["late"]);
-    assert_eq!(listed(&env, &["--state", "TRASHED"]), ["late"]);
-    assert_eq!(listed(&env, &["--filter", "owner=ada"]), ["middle"]);
-    assert_eq!(listed(&env, &["--filter", "name=f*"]), ["first"]);
-    let both = ["--filter", "priority>=NORMAL", "--filter", "owner=none"];
-    assert_eq!(listed(&env, &both), ["first"]);
-}
-
-#[test]
-fn order_can_be_chosen_and_reversed() {
-    let env = three();
-    assert_eq!(
-        listed(&env, &["--sort", "name"]),
-        ["first", "late", "middle"]
-    );
-    assert_eq!(
-        listed(&env, &["--sort", "age"]),
-        ["late", "middle", "first"]
-    );
-    assert_eq!(listed(&env, &["--sort", "owner"])[0], "middle");
-    assert_eq!(listed(&env, &["--sort", "none"]).len(), 3);
-    assert_eq!(listed(&env, &["--reverse"]), ["late", "middle", "first"]);
-}
-
-#[test]
-fn taskflow_order_is_unsupported_on_embedded_boards() {
-    let run = three().run("list --sort taskflow --json");
-    assert_eq!(run.code, 4);
-    assert_eq!(run.error()["kind"], "unsupported");
-}
-
-#[test]
-fn limit_reports_the_number_of_omitted_jobs() {
-    let run = three().run("list --limit 1 -o table");
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    UUID  NAME  STATE  PRIORITY  AGE  OWNER  HELD  EXPIRES  TRIES  NOTE
-    00000001  first  UNCLAIMED  VERY_HIGH  AGE  -  -  -  0  -
-    --- stderr
-    2 more not shown (--limit)
-    ");
-}
-
-#[test]
-fn count_is_a_number() {
-    let env = three();
-    let count = |arguments: &[&str]| env.jobboard(arguments).run().json();
-    assert_eq!(count(&["list", "--count", "--json"]), 3);
-    assert_eq!(count(&["list", "--count", "--filter", "owner=ada"]), 1);
-}
-
-#[test]
-fn empty_table_has_a_note_that_skips_the_trash() {
-    let env = Env::new();
-    env.post("resize");
-    env.trash("@1");
-    let outcome = |arguments: &[&str]| env.jobboard(arguments).run();
-    let noted = |words: &[&str]| outcome(&[&["list", "-o", "table"], words].concat()).stderr;
-    let trash = "1 in the trash: `jobboard list --trash`";
-    assert_eq!(noted(&[]), format!("no jobs; {trash}\n"));
-    assert_eq!(noted(&["resize"]), format!("no job matches; {trash}\n"));
-    assert_eq!(noted(&["--state", "CLAIMED"]), "no job matches\n");
-    assert_eq!(noted(&["-q"]), "");
-    assert_eq!(outcome(&["list"]).stderr, "");
-    assert_eq!(outcome(&["list", "--json"]).stdout, "[]\n");
-}
-
-#[test]
-fn and_joins_conditions_and_is_never_part_of_a_text() {
-    let env = Env::new();
-    env.post("resize");
-    env.post("a, owner=none");
-    env.claim("@1", "ada");
-    let names = |filter: &str| {
-        crate::support::env::names(&env.jobboard(&["list", "--json", "--filter", filter]).run())
-    };
-    assert_eq!(names("name=resize and owner=ada"), ["resize"]);
-    assert!(names("name=resize and owner=none").is_empty());
-    assert_eq!(names("name=\"a, owner=none\""), ["a, owner=none"]);
-    let run = env.run("list --filter 'name=a, owner=none'");
-    assert!(run.failed(2).contains("after `name=a`"), "{run}");
-}
-
-#[test]
-fn name_option_selects_by_pattern() {
-    let env = Env::new();
-    for name in ["backup-a", "grow", "none"] {
-        env.post(name);
-    }
-    let named = |name: &str| names(&env.run(format!("list --name {name} --json")));
-    assert_eq!(named("backup-*"), ["backup-a"]);
-    assert_eq!(named("none"), ["none"]);
 }
 
 on_one_board!(
@@ -265,65 +112,45 @@ fn problems_of_jobs_are_noted(stage: &Stage) {
 }
 
 fn jobs_can_be_sorted_by_any_field(stage: &Stage) {
-    for (name, size, priority) in [
-        ("a", "size:=10", "LOW"),
-        ("b", "size:=9", "HIGH"),
-        ("c", "x=1", "LOW"),
-    ] {
-        let post = ["post", name, size, "--priority", priority];
-        stage.env.jobboard(&post).run().succeeded();
-    }
-    stage.env.ok("claim --next --filter name=c");
-    let sorted = |words: &[&str]| {
-        let words = [&["list", "--json", "--sort"], words].concat();
-        names(&stage.env.jobboard(&words).run()).concat()
-    };
-    assert_eq!(sorted(&["details.size"]), "bac");
-    assert_eq!(sorted(&["-details.size"]), "abc");
-    assert_eq!(sorted(&["-sequence"]), "cba");
-    assert_eq!(sorted(&["-priority"]), "bac");
-    assert_eq!(sorted(&["held"]), "cba");
-    assert_eq!(sorted(&["age", "--reverse"]), "cba");
-    assert_eq!(sorted(&["-name", "--limit", "2"]), "cb");
+    play_on(
+        &stage.env,
+        "jobs can be sorted by any field",
+        r#"
+        0 post a size:=10 --priority LOW
+        0 post b size:=9 --priority HIGH
+        0 post c x=1 --priority LOW
+        0 claim --next --filter name=c
+        0 list --columns name --sort details.size == b\na\nc
+        0 list --columns name --sort -details.size == a\nb\nc
+        0 list --columns name --sort -sequence == c\nb\na
+        0 list --columns name --sort -priority == b\na\nc
+        0 list --columns name --sort held == c\nb\na
+        0 list --columns name --sort age --reverse == c\nb\na
+        0 list --columns name --sort -name --limit 2 == c\nb
+        "#,
+    );
 }
 
 fn jobs_can_be_counted_by_any_field(stage: &Stage) {
-    let post = |name, detail| stage.env.jobboard(&["post", name, detail]).run().posted();
-    let [claimed, trashed, ..] = [
-        post("grow", "v=1"),
-        post("grow", "v=2"),
-        post("shrink", "v=2"),
-        post("grow", "w=1"),
-    ];
-    stage.env.claim(&claimed, "ada");
-    let count = |words: &[&str]| {
-        let words = [&["list", "--count", "--by"], words].concat();
-        stage.env.jobboard(&words).run()
-    };
-    assert_eq!(
-        count(&["state,owner"]).succeeded(),
-        "UNCLAIMED\t\t3\nCLAIMED\tada\t1\n"
+    play_on(
+        &stage.env,
+        "jobs can be counted by any field",
+        r#"
+        0 post grow v=1 --unique claimed
+        0 post grow v=2 --unique trashed
+        0 post shrink v=2
+        0 post grow w=1
+        0 claim unique:claimed --who ada
+        0 list --count --by state,owner == UNCLAIMED\t\t3\nCLAIMED\tada\t1
+        0 list --count --by details.v -o jsonl == {"details.v":"2","count":2}\n{"details.v":"1","count":1}\n{"details.v":null,"count":1}
+        0 list --count --by name --filter owner=none -o table == NAME    COUNT\ngrow        2\nshrink      1
+        0 trash unique:trashed --force --yes
+        0 list --count --by name --trash == grow\t1
+        0 consume --filter=owner=none --force --yes --reason 'no more'
+        0 list --count --by reason,outcome --history -o jsonl == {"reason":"no more","outcome":"consumed","count":2}
+        0 list --count --by name --name nobody --json == []
+        "#,
     );
-    let counted = count(&["details.v", "--json"]).json();
-    let expected = json!([
-        {"details.v": "2", "count": 2},
-        {"details.v": "1", "count": 1},
-        {"details.v": null, "count": 1},
-    ]);
-    assert_eq!(counted, expected);
-    let filtered = count(&["name", "--filter", "owner=none", "-o", "table"]);
-    let table = "NAME    COUNT\ngrow        2\nshrink      1\n";
-    assert_eq!(filtered.succeeded(), table);
-    stage.env.trash(&trashed);
-    assert_eq!(count(&["name", "--trash"]).succeeded(), "grow\t1\n");
-    let rest = "--filter=owner=none";
-    let consume = ["consume", rest, "--force", "--yes", "--reason", "no more"];
-    stage.env.jobboard(&consume).run().succeeded();
-    let past = count(&["reason,outcome", "--history", "-o", "jsonl"]);
-    let expected = "{\"reason\":\"no more\",\"outcome\":\"consumed\",\"count\":2}\n";
-    assert_eq!(past.succeeded(), expected);
-    let none = count(&["name", "--name", "nobody", "--json"]);
-    assert_eq!(none.succeeded(), "[]\n");
 }
 
 fn trash_and_history_have_their_own_columns(stage: &Stage) {
@@ -360,25 +187,6 @@ fn trash_and_history_have_their_own_columns(stage: &Stage) {
 }
 
 #[test]
-fn columns_need_a_format_with_columns() {
-    let env = three();
-    let refused = |words: &[&str]| {
-        let run = env.jobboard(&[&["list"], words].concat()).run();
-        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run}");
-        run.stderr
-    };
-    assert!(refused(&["--columns", "name", "--json"]).contains("needs -o table or -o tsv"));
-    assert!(refused(&["--columns", "name", "-o", "uuid"]).contains("needs -o table or -o tsv"));
-    assert!(refused(&["--columns", "name,-name"]).contains("must leave at least one column"));
-    assert!(refused(&["--columns", "colour"]).contains("the columns are uuid, name"));
-    assert!(refused(&["--by", "state"]).contains("--count"));
-    assert!(
-        refused(&["--count", "--by", "state", "-o", "uuid"])
-            .contains("cannot be used with -o uuid")
-    );
-}
-
-#[test]
 fn color_always_outweighs_no_color() {
     let env = Env::new();
     env.post("resize");
@@ -387,14 +195,6 @@ fn color_always_outweighs_no_color() {
     let run = env.jobboard(&words).env("NO_COLOR", "1").run();
     assert!(run.succeeded().contains("\u{1b}[1m"), "{run}");
     assert!(run.stdout.contains("\u{1b}[94m"), "{run}");
-}
-
-#[test]
-fn limit_of_zero_lists_nothing_without_a_note() {
-    let env = Env::new();
-    env.post("resize");
-    let run = env.jobboard(&["list", "-n", "0"]).run();
-    assert_eq!((run.succeeded(), run.stderr.as_str()), ("", ""));
 }
 
 #[test]
@@ -427,5 +227,86 @@ fn ended_job_is_not_attributed_to_an_earlier_retry() {
     assert!(
         stage.env.ok("show a").contains("earlier"),
         "show keeps the retry"
+    );
+}
+
+#[test]
+fn choices_and_refusals_of_lists() {
+    play(
+        r#"
+        # conditions and orders that are refused
+        0 post resize
+        0 post 'a, owner=none'
+        0 claim @1 --who ada
+        0 list --columns name --filter 'name=resize and owner=ada' == resize
+        0 list --columns name --filter 'name=resize and owner=none' == (nothing)
+        0 list --columns name --filter 'name="a, owner=none"' == a, owner=none
+        2 list --filter 'name=a, owner=none' => after `name=a`
+        4 list --sort taskflow --json => {"error":{"code":4,"kind":"unsupported"
+
+        # columns need a format with columns
+        2 list --columns name --json => needs -o table or -o tsv
+        2 list --columns name -o uuid => needs -o table or -o tsv
+        2 list --columns name,-name => must leave at least one column
+        2 list --columns colour => the columns are uuid, name
+        2 list --by state => --count
+        2 list --count --by state -o uuid => cannot be used with -o uuid
+
+        # names, counts and limits
+        0 post backup-a
+        0 post grow
+        0 post none
+        0 claim @2 --who ada
+        0 list --columns name --name backup-* == backup-a
+        0 list --columns name --name none == none
+        0 list --count --json == 3
+        0 list --count --filter owner=ada == 1
+        0 list -n 0 == (nothing)
+
+        # states, filters, orders and limits choose the jobs
+        0 post late --priority low
+        0 post middle
+        0 post first --priority very_high
+        0 claim @2 --who ada
+        0 list -o table == UUID  NAME  STATE  PRIORITY  AGE  OWNER  HELD  EXPIRES  TRIES  NOTE\n00000001  first  UNCLAIMED  VERY_HIGH  AGE  -  -  -  0  -\n00000002  middle  CLAIMED  NORMAL  AGE  ada  AGE  never  0  never expires\n00000003  late  UNCLAIMED  LOW  AGE  -  -  -  0  -
+        0 list --limit 1 -o table == UUID  NAME  STATE  PRIORITY  AGE  OWNER  HELD  EXPIRES  TRIES  NOTE\n00000001  first  UNCLAIMED  VERY_HIGH  AGE  -  -  -  0  - => 2 more not shown (--limit)
+        0 list --columns name --sort name == first\nlate\nmiddle
+        0 list --columns name --sort age == late\nmiddle\nfirst
+        0 list --columns name --sort owner --limit 1 == middle
+        0 list --columns name --sort none -> late -> middle -> first
+        0 list --columns name --reverse == late\nmiddle\nfirst
+        0 trash @1 --force --yes
+        0 list --columns name --state claimed == middle
+        0 list --columns name --unclaimed == first
+        0 list --columns name --trash == late
+        0 list --columns name --state TRASHED == late
+        0 list --columns name --filter owner=ada == middle
+        0 list --columns name --filter name=f* == first
+        0 list --columns name --filter priority>=NORMAL --filter owner=none == first
+
+        # an empty table has a note that skips the trash
+        0 post resize
+        0 trash @1 --force --yes
+        0 list -o table => no jobs; 1 in the trash: `jobboard list --trash`
+        0 list -o table resize => no job matches; 1 in the trash: `jobboard list --trash`
+        0 list -o table --state CLAIMED => no job matches !> in the trash
+        0 list -o table -q => (nothing)
+        0 list => (nothing)
+        0 list --json == []
+
+        # a pipe gets the columns of the table, and their names on request
+        0 post late --priority low
+        0 post middle
+        0 post first --priority very_high
+        0 claim @2 --who ada
+        0 list == 00000001-0000-0000-0000-000000000000\tfirst\tUNCLAIMED\tVERY_HIGH\tSECONDS\t\t\t\t0\n00000002-0000-0000-0000-000000000000\tmiddle\tCLAIMED\tNORMAL\tSECONDS\tada\tSECONDS\tnever\t0\tnever expires\n00000003-0000-0000-0000-000000000000\tlate\tUNCLAIMED\tLOW\tSECONDS\t\t\t\t0
+        0 list --limit 1 -> \t0\t\n
+        0 list --header -> uuid\tname\tstate\tpriority\tage\towner\theld\texpires\tattempts\tnote\n
+        0 list --header --limit 0 == uuid\tname\tstate\tpriority\tage\towner\theld\texpires\tattempts\tnote
+        0 list --header --columns name,key --limit 1 -> name\tkey\nfirst\t
+        0 list --header --trash == uuid\tname\ttrashed\tattempts\tby\treason
+        0 list --header -o table -> UUID  NAME
+        0 list --header --json -> [\n{
+        "#,
     );
 }

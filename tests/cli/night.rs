@@ -90,10 +90,7 @@ fn plant_claims(stage: &Stage) {
         env.run(format!("claim {spent} {retry} -- false")).failed(1);
     }
     for number in 0..3 {
-        let flow = env
-            .jobboard(&["post", &format!("flow-{number}")])
-            .run()
-            .posted();
+        let flow = env.run(format!("post flow-{number}")).posted();
         claim_by_python(stage, &flow);
     }
 }
@@ -423,10 +420,7 @@ fn many_problems_take_three_commands(stage: &Stage) {
         shown.stdout.lines().map(rows).sum::<usize>() <= 40,
         "{shown}"
     );
-    assert!(
-        shown.stdout.contains("4 paused (report-* is paused by"),
-        "{shown}"
-    );
+    shown.shows("4 paused (report-* is paused by");
     assert!(shown.stdout.contains("exit 3: disk full"), "{shown}");
     views_agree(env);
     // Problems that no command repairs.

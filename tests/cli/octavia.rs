@@ -166,10 +166,7 @@ fn octavia_board_is_protected_and_needs_an_expiry() {
         .run()
         .failed(8);
     let refused = octavia.run(&["claim", &job]).run();
-    assert!(
-        refused.failed(8).contains("wait for every job"),
-        "{refused}"
-    );
+    refused.fails(8, "wait for every job");
     for words in [
         &["claim", "--next"][..],
         &["claim", "--next", "--hold", "--lease", "2h"],
@@ -179,17 +176,9 @@ fn octavia_board_is_protected_and_needs_an_expiry() {
     }
     // The command keeps its own exit codes.
     let refused = octavia.run(&["claim", &job, "--", "true"]).run();
-    assert!(
-        refused.failed(125).contains("its jobs are flows"),
-        "{refused}"
-    );
+    refused.fails(125, "its jobs are flows");
     let refused = octavia.run(&["conduct", "--allow-any", "--drain"]).run();
-    assert!(
-        refused
-            .failed(8)
-            .contains("Octavia's own conductors run its jobs"),
-        "{refused}"
-    );
+    refused.fails(8, "Octavia's own conductors run its jobs");
     octavia
         .run(&["claim", &job, "--expiry", "5m"])
         .run()
@@ -236,12 +225,7 @@ fn oldest_job_that_blocks_new_flows_is_reported() {
         (examined.code, codes(&examined)),
         (7, vec!["blocks-posters".to_owned()])
     );
-    assert!(
-        examined
-            .stdout
-            .contains("\"list\",\"--problem\",\"blocks-posters\""),
-        "{examined}"
-    );
+    examined.shows("\"list\",\"--problem\",\"blocks-posters\"");
     let checked = run(&["check"]);
     assert_eq!(checked.code, 2, "{checked}");
     assert!(
@@ -281,12 +265,7 @@ fn resolved_configuration_is_shown_without_secrets() {
         "{text}"
     );
     let missing = octavia.env.run("list --board octavia:/nowhere/o.conf");
-    assert!(
-        missing
-            .failed(2)
-            .contains("file /nowhere/o.conf does not exist"),
-        "{missing}"
-    );
+    missing.fails(2, "file /nowhere/o.conf does not exist");
 }
 
 #[test]

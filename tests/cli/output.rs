@@ -1,6 +1,9 @@
 //! Shared behaviour of all commands: the place, form and end of output.
 
-use crate::support::env::{Env, Invocation, Outcome};
+use crate::support::{
+    env::{Env, Invocation, Outcome},
+    scenes::play,
+};
 
 /// A call of each command that prints something on the stocked board, and its input.
 const CALLS: [(&[&str], &str); 32] = [
@@ -274,15 +277,6 @@ fn new_default_board_is_named_once_on_a_terminal() {
     ));
 }
 
-#[test]
-fn quiet_claim_without_a_claimable_job_prints_nothing() {
-    let env = stocked();
-    let words = ["claim", "--next", "--filter", "name=no-such-name"];
-    let run = env.jobboard(&[&words[..], &["-q"]].concat()).run();
-    assert_eq!(run.failed(6), "");
-    assert_ne!(env.jobboard(&words).run().failed(6), "");
-}
-
 /// Jobs with wide columns.
 fn wide() -> Env {
     let env = Env::new();
@@ -344,4 +338,15 @@ fn closed_pipe_does_not_stop_the_work() {
     let trash = ["trash", "--filter", "name=resize", "--force", "--yes"];
     env.jobboard(&trash).run_unread().succeeded();
     assert!(env.names().is_empty());
+}
+
+#[test]
+fn quiet_claim_without_a_claimable_job_prints_nothing() {
+    play(
+        r#"
+        # a quiet claim without a claimable job
+        6 claim --next --filter name=no-such-name -q => (nothing)
+        6 claim --next --filter name=no-such-name => no job
+        "#,
+    );
 }

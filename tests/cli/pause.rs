@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::{
     conduct::{Stage, on_every_board, on_one_board},
     support::{
-        env::{Env, Outcome, wait_until},
+        env::{Env, Outcome, members, wait_until},
+        scenes::play,
         servers::Server,
     },
 };
@@ -71,10 +72,7 @@ fn conductor_skips_known_jobs_once_paused(stage: &Stage) {
 fn pause_expires(stage: &Stage) {
     let _conductor = stage.start(&[]);
     let paused = stage.env.json("pause * --for 1500ms --json --yes");
-    assert_eq!(
-        (&paused["done"], &paused["names"]),
-        (&json!("paused"), &json!("*"))
-    );
+    assert_eq!(members(&paused, "done names"), "paused *");
     stage.post("backup", "date -u +%Y-%m-%dT%H:%M:%S.%6NZ >> log");
     stage.logged(1);
     let until = paused["until"].as_str().unwrap();
@@ -89,31 +87,19 @@ fn claim_next_skips_paused_jobs(stage: &Stage) {
     let backup = stage.env.post("backup");
     stage.env.ok("pause backup");
     stage.env.fails(6, "claim --next");
-    let waiting = stage
-        .env
-        .jobboard(&["claim", "--next", "--wait", "60s"])
-        .spawn();
+    let waiting = stage.env.jobboard("claim --next --wait 60s").spawn();
     let resize = stage.env.post("resize");
     assert!(waiting.ended().succeeded().contains(&resize));
-    let waiting = stage
-        .env
-        .jobboard(&["claim", "--next", "--wait", "60s"])
-        .spawn();
+    let waiting = stage.env.jobboard("claim --next --wait 60s").spawn();
     stage.env.ok("resume backup");
     assert!(waiting.ended().succeeded().contains(&backup));
     // A pause with an end replaces one without.
     let third = stage.env.post("backup");
     stage.env.ok("pause backup");
-    let waiting = stage
-        .env
-        .jobboard(&["claim", "--next", "--wait", "60s"])
-        .spawn();
+    let waiting = stage.env.jobboard("claim --next --wait 60s").spawn();
     stage.env.post("other");
     assert!(!waiting.ended().succeeded().contains(&third));
-    let waiting = stage
-        .env
-        .jobboard(&["claim", "--next", "--wait", "60s"])
-        .spawn();
+    let waiting = stage.env.jobboard("claim --next --wait 60s").spawn();
     stage.env.ok("pause backup --for 1s");
     assert!(waiting.ended().succeeded().contains(&third));
     // A paused job can be claimed by name.
@@ -156,10 +142,7 @@ fn pause_is_shown_and_reported(stage: &Stage) {
         );
     }
     let paused = &stage.env.json("status --json")["pauses"][0];
-    assert_eq!(
-        (&paused["names"], &paused["by"]),
-        (&json!("backup-*"), &json!("olga"))
-    );
+    assert_eq!(members(&paused, "names by"), "backup-* olga");
     assert_eq!(
         (&paused["until"], &paused["reason"]),
         (&Value::Null, &json!("no room"))
@@ -173,81 +156,6 @@ fn pause_is_shown_and_reported(stage: &Stage) {
             .succeeded()
             .contains("paused")
     );
-}
-
-#[test]
-fn uuid_is_not_paused_as_a_name() {
-    let env = Env::new();
-    let job = env.post("resize").to_string();
-    let run = env.run(format!("pause {}", &job[..8]));
-    assert!(run.failed(2).contains("`jobboard pause resize`"), "{run}");
-    env.run("pause resize").succeeded();
-    env.run("pause cafe").succeeded();
-}
-
-#[test]
-fn invalid_pause_or_resume_is_reported() {
-    let env = Env::new();
-    let refused = |words: &[&str]| env.jobboard(words).run();
-    assert!(
-        refused(&["pause", "[a"])
-            .failed(2)
-            .contains("`[` has no matching `]`")
-    );
-    assert!(
-        refused(&["pause", ""])
-            .failed(2)
-            .contains("the pattern is empty")
-    );
-    let none = refused(&["resume", "backup"]);
-    assert!(none.failed(6).contains("nothing is paused"), "{none:?}");
-    assert!(refused(&["resume"]).succeeded().is_empty());
-    refused(&["pause", "backup-*"]).succeeded();
-    let other = refused(&["resume", "backup"]);
-    assert!(
-        other.failed(6).contains("the current pause is backup-*"),
-        "{other:?}"
-    );
-    assert!(
-        refused(&["--read-only", "pause", "x"])
-            .failed(8)
-            .contains("read")
-    );
-}
-
-#[test]
-fn pausing_everything_needs_all_and_a_protected_board_its_name() {
-    let env = Env::new();
-    let pause = |words: &[&str]| env.jobboard(&[&["pause"], words].concat()).run();
-    let paused = || {
-        let report = env.json("status --json");
-        report["paused"].as_array().map_or(0, Vec::len)
-    };
-    env.post("a");
-    for all in [&["*"][..], &["**"], &["?*"]] {
-        let refused = pause(all);
-        assert_eq!(refused.code, 8, "{refused}");
-        assert!(
-            refused.stderr.contains("cannot pause all jobs"),
-            "{refused}"
-        );
-    }
-    assert_eq!(paused(), 0);
-    pause(&["*", "--yes"]).succeeded();
-    pause(&["*-a"]).succeeded();
-    let url = format!("sqlite:{}", env.board().display());
-    env.configure(&format!(
-        "default = \"prod\"\n[board.prod]\nurl = \"{url}\"\nprotected = true\n"
-    ));
-    for names in ["*", "b"] {
-        let refused = pause(&[names, "--yes"]);
-        assert_eq!(refused.code, 8, "{refused}");
-        assert!(refused.stderr.contains("--confirm prod"), "{refused}");
-        pause(&[names, "--confirm", "prod"]).succeeded();
-    }
-    env.fails(8, "resume");
-    env.ok("resume --confirm prod");
-    assert_eq!(paused(), 0);
 }
 
 /// A peer may write another pattern into the record of a pause.
@@ -265,4 +173,43 @@ fn pause_is_named_by_its_key_on_the_board() {
     run(&["resume", "c*"]).succeeded();
     run(&["resume", "b*"]).succeeded();
     assert_eq!(run(&["pause"]).succeeded(), "");
+}
+
+#[test]
+fn invalid_pause_or_resume_is_reported() {
+    play(
+        r#"
+        # an invalid pause or resume
+        2 pause [a => `[` has no matching `]`
+        2 pause '' => the pattern is empty
+        6 resume backup => nothing is paused
+        0 resume == (nothing)
+        0 pause backup-*
+        6 resume backup => the current pause is backup-*
+        8 --read-only pause x => read
+
+        # a uuid is not paused as a name
+        0 post resize --uuid 5f3a0000-0000-4000-8000-000000000001
+        2 pause 5f3a0000 => `jobboard pause resize`
+        0 pause resize
+        0 pause cafe
+
+        # pausing everything needs a confirmation, and a protected board its name
+        0 post a
+        8 pause * => cannot pause all jobs
+        8 pause ** => cannot pause all jobs
+        8 pause ?* => cannot pause all jobs
+        0 pause == (nothing)
+        0 pause * --yes
+        0 pause *-a
+        config default = "prod"\n[board.prod]\nurl = "sqlite:ROOT/state/jobboard/board.db"\nprotected = true\n
+        8 pause * --yes => --confirm prod
+        0 pause * --confirm prod
+        8 pause b --yes => --confirm prod
+        0 pause b --confirm prod
+        8 resume
+        0 resume --confirm prod
+        0 pause == (nothing)
+        "#,
+    );
 }

@@ -1,24 +1,6 @@
 //! `jobboard ping`.
 
-use crate::support::env::Env;
-
-#[test]
-fn ping_prints_the_server_and_the_number_of_jobs() {
-    let env = Env::new();
-    env.post_many(3);
-    env.trash("@1");
-    let run = env.run("ping -o table");
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    sqlite:ROOT/state/jobboard/board.db
-    server        SQLite VERSION
-    round trip    SPAN
-    jobs          2
-    in the trash  1
-    --- stderr
-    ");
-}
+use crate::support::{env::Env, scenes::play};
 
 #[test]
 fn ping_json_has_numbers() {
@@ -33,8 +15,17 @@ fn ping_json_has_numbers() {
 
 #[test]
 fn unusable_board_is_an_error() {
-    let env = Env::new();
-    std::fs::create_dir(env.file("folder")).unwrap();
-    let run = env.run("ping --board sqlite:folder");
-    assert!(run.failed(1).contains("the path is a directory"), "{run}");
+    play(
+        r#"
+        # an unusable board is an error
+        file text this is no database at all, and long enough
+        1 ping --board sqlite:. => the path is a directory
+        1 ping --board sqlite:text => not a database
+
+        # a ping prints the server and the number of jobs
+        0 post --from - << {"name":"job-0"}\n{"name":"job-1"}\n{"name":"job-2"}
+        0 trash @1 --force --yes
+        0 ping -o table == sqlite:ROOT/state/jobboard/board.db\nserver        SQLite VERSION\nround trip    SPAN\njobs          2\nin the trash  1
+        "#,
+    );
 }

@@ -2,147 +2,10 @@
 
 use serde_json::json;
 
-use crate::support::env::{Env, wait_until};
-
-#[test]
-fn post_prints_only_the_uuid() {
-    let env = Env::new();
-    let run = env.run("post resize");
-    run.posted();
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    00000001-0000-0000-0000-000000000000
-    --- stderr
-    ");
-}
-
-#[test]
-fn facts_and_command_become_details() {
-    let env = Env::new();
-    let words = [
-        "post",
-        "resize",
-        "size=10",
-        "fast:=true",
-        "--",
-        "echo",
-        "a b",
-    ];
-    let uuid = env.jobboard(&words).run().posted();
-    assert_eq!(
-        env.show(&uuid)["details"],
-        json!({"size": "10", "fast": true, "command": ["echo", "a b"]})
-    );
-}
-
-#[test]
-fn details_come_from_a_file_or_stdin() {
-    let env = Env::new();
-    std::fs::write(env.file("details.json"), r#"{"from": "file"}"#).unwrap();
-    let of_file = env.jobboard(&["post", "a", "--details", "@details.json"]);
-    let of_stdin = env
-        .jobboard(&["post", "a", "--details", "-", "more=1"])
-        .stdin(r#"{"from": "stdin"}"#);
-    let (of_file, of_stdin) = (of_file.run().posted(), of_stdin.run().posted());
-    assert_eq!(env.show(&of_file)["details"], json!({"from": "file"}));
-    assert_eq!(
-        env.show(&of_stdin)["details"],
-        json!({"from": "stdin", "more": "1"})
-    );
-}
-
-#[test]
-fn priority_book_and_uuid_are_stored() {
-    let env = Env::new();
-    let (uuid, book) = (uuid::Uuid::new_v4(), uuid::Uuid::new_v4());
-    let (uuid, book) = (uuid.to_string(), format!("flows:{book}"));
-    let posted = env.run(format!("post a --priority very_high --uuid {uuid}"));
-    assert_eq!(posted.posted(), uuid);
-    assert_eq!(env.show(&uuid)["priority"], "VERY_HIGH");
-    let with_book = env.jobboard(&["post", "a", "--book", &book]).run().posted();
-    assert_eq!(env.show(&with_book)["book"]["name"], "flows");
-}
-
-#[test]
-fn taken_uuid_is_refused() {
-    let env = Env::new();
-    let uuid = env.post("resize");
-    let run = env.run(format!("post other --uuid {uuid}"));
-    assert_eq!(env.names(), ["resize"]);
-    insta::assert_snapshot!(run, @"
-    exit code 4
-    --- stdout
-    --- stderr
-    error: cannot post other on sqlite:ROOT/state/jobboard/board.db: a job with the uuid 00000001-0000-0000-0000-000000000000 already exists on the board
-    hint: nothing changed; `jobboard show 00000001-0000-0000-0000-000000000000` shows the existing job
-    ");
-}
-
-#[test]
-fn unique_job_is_posted_once() {
-    let env = Env::new();
-    let post = || env.jobboard(&["post", "nightly", "--unique", "nightly", "--json"]);
-    let (first, second) = (post().run().json(), post().run().json());
-    assert_eq!(first["done"], "posted");
-    assert_eq!(second["done"], "exists");
-    assert_eq!(first["uuid"], second["uuid"]);
-    assert_eq!(env.names(), ["nightly"]);
-    env.ok("consume @1 --force --yes");
-    assert_eq!(post().run().json()["done"], "posted");
-}
-
-#[test]
-fn dry_run_prints_the_record_and_posts_nothing() {
-    let env = Env::new();
-    let run = env.run("post resize size:=10 --dry-run -o table");
-    assert!(!env.board().exists());
-    insta::assert_snapshot!(run, @r#"
-    exit code 0
-    --- stdout
-    {
-      "uuid": "00000001-0000-0000-0000-000000000000",
-      "name": "resize",
-      "priority": "NORMAL",
-      "details": {
-        "size": 10
-      }
-    }
-    --- stderr
-    "#);
-}
-
-#[test]
-fn lines_are_posted_with_results_in_order() {
-    let env = Env::new();
-    let lines = concat!(
-        "{\"name\":\"a\",\"details\":{\"n\":1},\"priority\":\"high\"}\n",
-        "\n",
-        "{\"name\":\"b\",\"unique\":\"b\"}\n",
-        "{\"name\":\"b\",\"unique\":\"b\"}\n",
-        "{\"name\":\"last line without an end\"}",
-    );
-    let run = env
-        .jobboard(&["post", "--from", "-", "-o", "jsonl"])
-        .stdin(lines)
-        .run();
-    run.succeeded();
-    let report: Vec<_> = run
-        .values()
-        .iter()
-        .map(|job| (job["line"].clone(), job["done"].clone()))
-        .collect();
-    assert_eq!(
-        report,
-        [
-            (json!(1), json!("posted")),
-            (json!(3), json!("posted")),
-            (json!(4), json!("exists")),
-            (json!(5), json!("posted")),
-        ]
-    );
-    assert_eq!(env.names(), ["a", "b", "last line without an end"]);
-}
+use crate::support::{
+    env::{Env, wait_until},
+    scenes::play,
+};
 
 #[test]
 fn slow_lines_are_posted_as_they_arrive() {
@@ -161,25 +24,6 @@ fn slow_lines_are_posted_as_they_arrive() {
 }
 
 #[test]
-fn check_first_posts_nothing_if_a_line_is_bad() {
-    let env = Env::new();
-    let run = env
-        .jobboard(&["post", "--from", "-", "--check-first"])
-        .stdin("{\"name\":\"a\"}\n[]\n")
-        .run();
-    run.failed(7);
-    assert!(!env.board().exists());
-    insta::assert_snapshot!(run, @r#"
-    exit code 7
-    --- stdout
-    --- stderr
-    error: standard input, line 2: a line must be a JSON object such as {"name": "resize"}, not an array
-    nothing was posted
-    error: failed for 1 of 2 lines
-    "#);
-}
-
-#[test]
 fn post_with_wait_ends_with_the_job() {
     let env = Env::new();
     for (verb, code) in [("consume", 0), ("trash", 9)] {
@@ -189,36 +33,6 @@ fn post_with_wait_ends_with_the_job() {
         env.ok(format!("{verb} {uuid} --force --yes"));
         assert_eq!(waiting.ended().code, code);
     }
-}
-
-#[test]
-fn post_with_wait_ends_at_the_timeout() {
-    let env = Env::new();
-    let run = env.run("post resize --wait --timeout 50ms");
-    assert_eq!(env.names(), ["resize"]);
-    insta::assert_snapshot!(run, @"
-    exit code 124
-    --- stdout
-    00000001-0000-0000-0000-000000000000
-    --- stderr
-    no conductor is running; resize waits until a worker claims it
-    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job did not end within 50ms
-    hint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows its state and the reason
-    ");
-}
-
-#[test]
-fn check_first_finds_duplicate_uuids() {
-    let env = Env::new();
-    let uuid = "33333333-3333-4333-8333-333333333333";
-    let twice = format!("{{\"name\":\"b\",\"uuid\":\"{uuid}\"}}\n").repeat(2);
-    let run = env
-        .jobboard(&["post", "--from", "-", "--check-first"])
-        .stdin(format!("{{\"name\":\"a\"}}\n{twice}"))
-        .run();
-    assert!(run.failed(7).contains("line 3"), "{run}");
-    assert!(run.stderr.contains("nothing was posted"), "{run}");
-    assert!(!env.board().exists());
 }
 
 #[test]
@@ -246,18 +60,8 @@ fn post_with_wait_prints_the_reason_of_a_failure() {
 #[test]
 fn listed_job_can_be_posted_again() {
     let env = Env::new();
-    let post = [
-        "post",
-        "resize",
-        "size:=40",
-        "at:={\"$ext\":1,\"text\":\"2024-02-29T13:05:09.123456\"}",
-        "raw:={\"$bytes\":\"AP8=\"}",
-        "--priority",
-        "HIGH",
-        "--book",
-        "b:33333333-3333-4333-8333-333333333333",
-    ];
-    let uuid = env.jobboard(&post).run().posted();
+    let post = "post resize size:=40 at:={\"$ext\":1,\"text\":\"2024-02-29T13:05:09.123456\"} raw:={\"$bytes\":\"AP8=\"} --priority HIGH --book b:33333333-3333-4333-8333-333333333333";
+    let uuid = env.run(post).posted();
     env.claim("@1", "ada");
     let listed = env.run("list -o jsonl");
     let board = ["--board", "sqlite:other.db"];
@@ -277,116 +81,8 @@ fn listed_job_can_be_posted_again() {
     let again = env
         .jobboard(&[&["list", "-o", "jsonl"][..], &board].concat())
         .run();
-    let run = env
-        .jobboard(&["post", "--from", "-"])
-        .stdin(again.succeeded())
-        .run();
-    assert!(
-        run.failed(7).contains("already exists on the board"),
-        "{run}"
-    );
-}
-
-#[test]
-fn command_that_no_conductor_can_run_is_rejected_with_its_correction() {
-    let env = Env::new();
-    for (line, problem, correction) in [
-        (
-            "a -- ./report",
-            "give ./report as an absolute path",
-            "$PWD/PROGRAM",
-        ),
-        ("a -- ../work/report", "as an absolute path", "$PWD/PROGRAM"),
-        ("a -- ", "the command names no program", "`-- PROGRAM"),
-        (
-            "a max_attempts=2 -- true",
-            "must be a positive JSON number",
-            "`max_attempts:=3`",
-        ),
-        (
-            "a max_attempts:=0 -- true",
-            "must be a positive JSON number",
-            "`max_attempts:=3`",
-        ),
-        ("a timeout:=5 -- true", "must be a duration", "`timeout=5m`"),
-        ("a timeout=5y -- true", "must be a duration", "`timeout=5m`"),
-        ("a env:=1 -- true", "must be an object of strings", "env:="),
-        (
-            "a env:={\"PATH\":\"/\"} -- true",
-            "the variable `PATH`",
-            "PATH",
-        ),
-        ("a cwd=work -- true", "must be an absolute path", "`cwd="),
-        (
-            "a command:=[\"./report\"]",
-            "as an absolute path",
-            "$PWD/PROGRAM",
-        ),
-    ] {
-        let words: Vec<_> = ["post"].into_iter().chain(line.split(' ')).collect();
-        let run = env.jobboard(&words).run();
-        let answer = run.failed(2);
-        assert!(
-            answer.contains(problem) && answer.contains(correction),
-            "{line}: {run}"
-        );
-    }
-}
-
-#[test]
-fn each_way_to_write_details_checks_the_command() {
-    let env = Env::new();
-    let line = r#"{"name":"a","details":{"command":["./report"]}}"#;
-    let run = env.jobboard(&["post", "--from", "-"]).stdin(line).run();
-    assert!(run.failed(7).contains("absolute path"), "{run}");
-    let uuid = env.jobboard(&["post", "a", "--", "true"]).run().posted();
-    let change = ["change", &uuid, "--set", "max_attempts=2"];
-    let run = env.jobboard(&change).run();
-    assert!(run.failed(2).contains("`max_attempts:=2`"), "{run}");
-    // Other machines may have the program, and other workers may read other details.
-    for line in [
-        "a -- no-such-program",
-        "a timeout:=5",
-        "a command=any",
-        "a max_attempts:=2 -- true",
-    ] {
-        let words: Vec<_> = ["post"].into_iter().chain(line.split(' ')).collect();
-        env.jobboard(&words).run().succeeded();
-    }
-}
-
-#[test]
-fn priority_among_the_details_is_pointed_out() {
-    let env = Env::new();
-    let run = env.jobboard(&["post", "a", "priority=HIGH"]).run();
-    run.succeeded();
-    assert!(run.stderr.contains("`--priority HIGH`"), "{run}");
-}
-
-#[test]
-fn unique_job_with_a_failed_predecessor_names_its_failure() {
-    let env = Env::new();
-    let post = [
-        "post",
-        "nightly",
-        "--unique",
-        "k",
-        "max_attempts:=1",
-        "--",
-        "sh",
-        "-c",
-        "echo disk full >&2; exit 3",
-    ];
-    let first = env.jobboard(&post).run();
-    first.succeeded();
-    assert_eq!(first.stderr, "");
-    let _ = env.jobboard(&["conduct", "--drain"]).run();
-    let again = env.jobboard(&post).run();
-    assert_eq!(again.succeeded(), first.stdout);
-    assert!(
-        again.stderr.contains("in the trash (exit 3: disk full)"),
-        "{again}"
-    );
+    let run = env.jobboard("post --from -").stdin(again.succeeded()).run();
+    run.fails(7, "already exists on the board");
 }
 
 #[test]
@@ -405,15 +101,10 @@ fn waiting_for_a_posted_job_reports_its_end_and_a_missing_conductor() {
     let run = env.jobboard(&post).run();
     assert_eq!(run.code, 124, "{run}");
     assert!(run.stderr.contains("no conductor is running"), "{run}");
-    let waiting = env
-        .jobboard(&["post", "b", "--wait", "--json", "--", "true"])
-        .spawn();
+    let waiting = env.jobboard("post b --wait --json -- true").spawn();
     wait_until("both are done", || {
         let _ = env.jobboard(&["conduct", "--drain"]).run();
-        env.jobboard(&["list", "--history", "b", "-o", "uuid"])
-            .run()
-            .stdout
-            .contains('-')
+        env.run("list --history b -o uuid").stdout.contains('-')
     });
     let run = waiting.ended();
     let lines: Vec<serde_json::Value> = run
@@ -429,46 +120,92 @@ fn waiting_for_a_posted_job_reports_its_end_and_a_missing_conductor() {
 }
 
 #[test]
-fn command_line_in_one_word_is_refused_with_its_correction() {
-    let env = Env::new();
-    for (line, answer) in [
-        ("df -h", "`jobboard post a -- df -h`"),
-        ("df -h | wc", "`jobboard post a -- sh -c LINE`"),
-        ("mysql --password=x1", "separate the words"),
-    ] {
-        let refused = env.jobboard(&["post", "a", "--", line]).run();
-        assert!(refused.failed(2).contains(answer), "{refused}");
-    }
-    assert!(env.names().is_empty());
-}
+fn posts_and_refusals() {
+    play(
+        r#"
+        # a dry run prints the record and posts nothing
+        0 post resize size:=10 --dry-run -o table == {\n  "uuid": "00000001-0000-0000-0000-000000000000",\n  "name": "resize",\n  "priority": "NORMAL",\n  "details": {\n    "size": 10\n  }\n}
+        none
 
-#[test]
-fn likely_mistakes_are_noted_with_the_correction() {
-    let env = Env::new();
-    for (words, note) in [
-        (
-            &["a", "priority=HIGH"][..],
-            "`--priority HIGH` sets the priority",
-        ),
-        (&["a", "--", "/opt/my tool --all"], "put `sh -c` before it"),
-        (
-            &["a", "--", "false", "max_attempts:=1"],
-            "`max_attempts:=1` is an argument of the command",
-        ),
-        (
-            &["a", "maxattempts:=1", "--", "true"],
-            "did you mean `max_attempts`?",
-        ),
-    ] {
-        let posted = env.jobboard(&[&["post"], words].concat()).run();
-        assert_eq!(posted.code, 0, "{posted}");
-        assert!(posted.stderr.contains(note), "{posted}");
-    }
-    for words in [
-        &["a", "size:=20", "--", "true", "--max=1"][..],
-        &["a", "max_attempts:=1", "--", "true"],
-    ] {
-        let posted = env.jobboard(&[&["post"], words].concat()).run();
-        assert_eq!(posted.stderr, "", "{posted}");
-    }
+        # a taken uuid is refused
+        0 post resize --uuid 5f3a0000-0000-4000-8000-000000000001
+        4 post other --uuid 5f3a0000-0000-4000-8000-000000000001 => cannot post other on sqlite:ROOT/state/jobboard/board.db: a job with the uuid 5f3a0000-0000-4000-8000-000000000001 already exists on the board\nhint: nothing changed; `jobboard show 5f3a0000-0000-4000-8000-000000000001` shows the existing job
+
+        # a unique job is posted once
+        0 post nightly --unique nightly --json -> "done":"posted"
+        0 post nightly --unique nightly --json -> "done":"exists" -> "uuid":"00000001-0000-0000-0000-000000000000"
+        names nightly
+        0 consume @1 --force --yes
+        0 post nightly --unique nightly --json -> "done":"posted"
+
+        # lines are posted with results in order
+        0 post --from - -o jsonl << {"name":"a","details":{"n":1},"priority":"high"}\n\n{"name":"b","unique":"b"}\n{"name":"b","unique":"b"}\n{"name":"last"} == {"line":1,"uuid":"00000001-0000-0000-0000-000000000000","name":"a","done":"posted","sequence":1}\n{"line":3,"uuid":"00000002-0000-0000-0000-000000000000","name":"b","done":"posted","sequence":2}\n{"line":4,"uuid":"00000002-0000-0000-0000-000000000000","name":"b","done":"exists","sequence":null}\n{"line":5,"uuid":"00000003-0000-0000-0000-000000000000","name":"last","done":"posted","sequence":4}
+        names a b last
+
+        # --check-first posts nothing if a line is bad or a uuid is there twice
+        7 post --from - --check-first << {"name":"a"}\n[]\n => error: standard input, line 2: a line must be a JSON object such as {"name": "resize"}, not an array\nnothing was posted\nerror: failed for 1 of 2 lines
+        7 post --from - --check-first << {"name":"a"}\n{"name":"b","uuid":"5f3a0000-0000-4000-8000-000000000001"}\n{"name":"b","uuid":"5f3a0000-0000-4000-8000-000000000001"}\n => line 3 => nothing was posted
+        none
+
+        # a post with --wait ends at the timeout
+        124 post resize --wait --timeout 50ms == 00000001-0000-0000-0000-000000000000 => no conductor is running; resize waits until a worker claims it\nerror: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job did not end within 50ms\nhint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows its state and the reason
+        names resize
+
+        # a command that no conductor can run is rejected with its correction
+        2 post a -- ./report => give ./report as an absolute path => `-- ROOT/work/report`
+        2 post a -- ../work/report => as an absolute path => `-- ROOT/work/report`
+        2 post a -- '' => the command names no program => `-- PROGRAM
+        2 post a max_attempts=2 -- true => must be a positive JSON number => `max_attempts:=2`
+        2 post a max_attempts:=0 -- true => must be a positive JSON number => `max_attempts:=3`
+        2 post a timeout:=5 -- true => must be a duration => `timeout=5s`
+        2 post a timeout=5y -- true => must be a duration => `timeout=5m`
+        2 post a env:=1 -- true => must be an object of strings => env:=
+        2 post a env:={"PATH":"/"} -- true => the variable `PATH` => PATH
+        2 post a cwd=work -- true => must be an absolute path => `cwd=ROOT/work/work`
+        2 post a command:=["./report"] => as an absolute path => `-- ROOT/work/report`
+        2 post a -- 'df -h' => `jobboard post a -- df -h`
+        2 post a -- 'df -h | wc' => `jobboard post a -- sh -c LINE`
+        2 post a -- 'mysql --password=x1' => separate the words
+        none
+        7 post --from - << {"name":"a","details":{"command":["./report"]}} => absolute path
+        0 post a -- true
+        2 change @1 --set max_attempts=2 => `max_attempts:=2`
+
+        # other machines may have the program, and other workers may read other details
+        0 post a -- no-such-program
+        0 post a timeout:=5
+        0 post a command=any
+        0 post a max_attempts:=2 -- true
+
+        # likely mistakes are noted with the correction
+        0 post a priority=HIGH => `--priority HIGH` sets the priority
+        0 post a -- '/opt/my tool --all' => put `sh -c` before it
+        0 post a -- false max_attempts:=1 => `max_attempts:=1` is an argument of the command
+        0 post a maxattempts:=1 -- true => did you mean `max_attempts`?
+        0 post a size:=20 -- true --max=1 => (nothing)
+        0 post a max_attempts:=1 -- true => (nothing)
+
+        # a post prints only the uuid, and facts and a command become details
+        0 post resize size=10 fast:=true -- echo 'a b' == 00000001-0000-0000-0000-000000000000 => (nothing)
+        0 show @1 --json -> "details":{"size":"10","fast":true,"command":["echo","a b"]}
+
+        # a unique job with a failed predecessor names its failure
+        0 post nightly --unique k max_attempts:=1 -- sh -c 'echo disk full >&2; exit 3' => (nothing)
+        7 conduct --drain
+        0 post nightly --unique k max_attempts:=1 -- sh -c 'echo disk full >&2; exit 3' == 00000001-0000-0000-0000-000000000000 => in the trash (exit 3: disk full)
+
+        # a priority, a book and a uuid are stored
+        0 post a --priority very_high --uuid 5f3a0000-0000-4000-8000-000000000001 == 5f3a0000-0000-4000-8000-000000000001
+        0 show @1 --json -> "priority":"VERY_HIGH"
+        0 post a --book flows:1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b
+        0 show @2 --json -> "book":{"name":"flows"
+
+        # details come from a file or standard input
+        file details.json {"from": "file"}
+        0 post a --details @details.json
+        0 post a --details - more=1 << {"from": "stdin"}
+        0 show @1 --json -> "details":{"from":"file"}
+        0 show @2 --json -> "details":{"from":"stdin","more":"1"}
+        "#,
+    );
 }

@@ -2,79 +2,10 @@
 
 use std::fs;
 
-use serde_json::Value;
-
-use crate::support::env::{Env, Invocation, Outcome};
-
-/// Returns a setting and its source.
-fn setting(invocation: Invocation, key: &str) -> [String; 2] {
-    let settings: Value = invocation.run().json();
-    let found = settings.as_array().unwrap().iter();
-    let found = found.clone().find(|setting| setting["key"] == key).unwrap();
-    [&found["value"], &found["source"]].map(|value| match value {
-        Value::String(text) => text.clone(),
-        Value::Null => "none".to_owned(),
-        other => other.to_string(),
-    })
-}
-
-#[test]
-fn board_comes_from_flag_then_environment_then_file() {
-    let env = Env::new();
-    let config = |more: &[&str]| env.jobboard(&[&["config", "--json"], more].concat());
-    let by_default = setting(config(&[]), "url");
-    assert_eq!(by_default[1], "default");
-    let file = env.configure("default = \"a\"\n[board.a]\nurl = \"sqlite:/a.db\"\n");
-    let file = file.to_str().unwrap();
-    assert_eq!(setting(config(&[]), "url"), ["sqlite:/a.db", file]);
-    let with_variable = |more: &[&str]| config(more).env("JOBBOARD_URL", "sqlite:/b.db");
-    let of_variable = setting(with_variable(&[]), "url");
-    assert_eq!(of_variable, ["sqlite:/b.db", "JOBBOARD_URL"]);
-    let of_flag = setting(with_variable(&["--board", "sqlite:/c.db"]), "url");
-    assert_eq!(of_flag, ["sqlite:/c.db", "--board"]);
-}
-
-#[test]
-fn owner_comes_from_flag_then_environment_then_file() {
-    let env = Env::new();
-    let table = "default = \"a\"\n[board.a]\nurl = \"sqlite:a.db\"\nwho = \"file\"\n";
-    let file = env.configure(table);
-    let config = |more: &[&str]| env.jobboard(&[&["config", "--json"], more].concat());
-    assert_eq!(
-        setting(config(&[]), "who"),
-        ["file", file.to_str().unwrap()]
-    );
-    let with_variable = |more: &[&str]| config(more).env("JOBBOARD_WHO", "variable");
-    let of_variable = setting(with_variable(&[]), "who");
-    assert_eq!(of_variable, ["variable", "JOBBOARD_WHO"]);
-    let of_flag = setting(with_variable(&["--who", "flag"]), "who");
-    assert_eq!(of_flag, ["flag", "--who"]);
-}
-
-#[test]
-fn resolved_settings_are_used() {
-    let env = Env::new();
-    env.configure("default = \"a\"\n[board.a]\nurl = \"sqlite:a.db\"\nwho = \"file\"\n");
-    env.post("resize");
-    env.claim("@1", "flag");
-    assert!(env.root().join("config/jobboard/a.db").exists());
-    assert_eq!(env.show("@1")["owner"], "flag");
-    env.post("grow");
-    env.ok("claim @2");
-    assert_eq!(env.show("@2")["owner"], "file");
-}
-
-#[test]
-fn named_configuration_file_replaces_the_others() {
-    let env = Env::new();
-    env.configure("default = \"a\"\n[board.a]\nurl = \"sqlite:/a.db\"\n");
-    fs::write(env.file("mine.toml"), "op_timeout = \"7s\"\n").unwrap();
-    let config = || env.jobboard(&["config", "--json", "--config", "mine.toml"]);
-    assert_eq!(setting(config(), "op_timeout"), ["7s", "mine.toml"]);
-    assert_eq!(setting(config(), "board")[0], "none");
-    let missing = env.run("config --config missing.toml");
-    assert!(missing.failed(2).contains("missing.toml"), "{missing}");
-}
+use crate::support::{
+    env::{Env, Outcome},
+    scenes::play,
+};
 
 /// An unclaimed job, a claimed one of ada, and a trashed one.
 fn stocked() -> Env {
@@ -147,18 +78,6 @@ fn unrestricted_board_accepts_every_change() {
 }
 
 #[test]
-fn read_only_cannot_be_lifted() {
-    let env = stocked();
-    let url = format!("sqlite:{}", env.board().display());
-    env.configure(&format!(
-        "[board.safe]\nurl = \"{url}\"\nread_only = true\n"
-    ));
-    let claim = ["claim", "@1", "--board", "safe"];
-    let run = env.jobboard(&claim).env("JOBBOARD_READ_ONLY", "0").run();
-    run.failed(8);
-}
-
-#[test]
 fn read_only_allows_reading_and_dry_runs() {
     let env = stocked();
     for call in [
@@ -206,29 +125,6 @@ fn force_filters_and_purges_need_yes_without_a_terminal() {
         assert!(run.stderr.contains("--yes"), "{run}");
     }
     assert_eq!(env.everything(), before);
-}
-
-#[test]
-fn max_refuses_larger_selections() {
-    let env = Env::new();
-    env.post_many(7);
-    let consume = |max: &str| {
-        let words = [
-            "consume", "--filter", "name=*", "--force", "--yes", "--max", max,
-        ];
-        env.jobboard(&words).run()
-    };
-    let refused = consume("6");
-    assert_eq!(env.names().len(), 7);
-    assert_eq!(consume("7").code, 0);
-    assert!(env.names().is_empty());
-    insta::assert_snapshot!(refused, @"
-    exit code 8
-    --- stdout
-    --- stderr
-    error: 7 jobs selected, but --max is 6; nothing changed
-    hint: use --dry-run to list them, or raise --max
-    ");
 }
 
 #[test]
@@ -298,10 +194,7 @@ fn protected_board_asks_for_its_name_on_a_terminal() {
     };
     let refused = purge("yes");
     assert_eq!(refused.code, 8, "{refused}");
-    assert!(
-        refused.stdout.contains("type the name of the board"),
-        "{refused}"
-    );
+    refused.shows("type the name of the board");
     assert_eq!(env.state("@3"), "TRASHED");
     let run = purge("prod");
     assert_eq!(run.code, 0, "{run}");
@@ -364,26 +257,62 @@ fn secrets_are_in_no_output() {
 }
 
 #[test]
-fn error_in_the_file_does_not_show_the_secret_line() {
-    let env = Env::new();
-    for text in [
-        "[board.a]\nurl = \"redis://ada:hunter2@localhost\" x\n",
-        "[board.a]\nurl = [\"redis://ada:hunter2@localhost\"]\n",
-        "[board.a]\nurl = \"redis://localhost\"\npassword = \"hunter2\"\n",
-        "[board.a]\nurl = \"redis://localhost\"\npassword_file = 7\n# hunter2\n",
-    ] {
-        env.configure(text);
-        let run = env.run("list");
-        let complaint = run.failed(2);
-        assert!(!complaint.contains("hunter2"), "{complaint}");
-        assert!(complaint.contains("config.toml, line"), "{complaint}");
-    }
-}
+fn refusals_for_safety() {
+    play(
+        r#"
+        # --max refuses larger selections
+        0 post a
+        0 post b
+        8 consume --filter name=* --force --yes --max 1 => error: 2 jobs selected, but --max is 1; nothing changed\nhint: use --dry-run to list them, or raise --max
+        0 consume --filter name=* --force --yes --max 2
+        names
 
-#[test]
-fn password_in_the_url_causes_a_warning() {
-    let env = Env::new();
-    let run = env.run("list --board redis://ada:hunter2@localhost:1");
-    assert!(run.stderr.contains("warning: "), "{run}");
-    assert!(run.stderr.contains("--password-file"), "{run}");
+        # an error in the file does not show the secret line
+        config [board.a]\nurl = "redis://ada:hunter2@localhost" x\n
+        2 list => config.toml, line !> hunter2
+        config [board.a]\nurl = ["redis://ada:hunter2@localhost"]\n
+        2 list => config.toml, line !> hunter2
+        config [board.a]\nurl = "redis://localhost"\npassword = "hunter2"\n
+        2 list => config.toml, line !> hunter2
+        config [board.a]\nurl = "redis://localhost"\npassword_file = 7\n# hunter2\n
+        2 list => config.toml, line !> hunter2
+
+        # a password in the URL causes a warning
+        5 list --board redis://ada:hunter2@localhost:1 => warning:  => --password-file
+
+        # the resolved settings are used
+        config default = "a"\n[board.a]\nurl = "sqlite:a.db"\nwho = "file"\n
+        0 post resize
+        0 claim @1 --who flag
+        0 list --count --board sqlite:ROOT/config/jobboard/a.db == 1
+        0 owner @1 == flag
+        0 post grow
+        0 claim @2
+        0 owner @2 == file
+
+        # a named configuration file replaces the others
+        config default = "a"\n[board.a]\nurl = "sqlite:/a.db"\n
+        file mine.toml op_timeout = "7s"\n
+        0 config --config mine.toml -> op_timeout\t7s\tmine.toml -> board\tnone\t
+        2 config --config missing.toml => missing.toml
+
+        # the board comes from the flag, then the environment, then the file
+        0 config -> url\tsqlite:ROOT/state/jobboard/board.db\tdefault
+        config default = "a"\n[board.a]\nurl = "sqlite:/a.db"\n
+        0 config -> url\tsqlite:/a.db\tROOT/config/jobboard/config.toml
+        0 JOBBOARD_URL=sqlite:/b.db config -> url\tsqlite:/b.db\tJOBBOARD_URL
+        0 JOBBOARD_URL=sqlite:/b.db config --board sqlite:/c.db -> url\tsqlite:/c.db\t--board
+
+        # the owner comes from the flag, then the environment, then the file
+        config default = "a"\n[board.a]\nurl = "sqlite:a.db"\nwho = "file"\n
+        0 config -> who\tfile\tROOT/config/jobboard/config.toml
+        0 JOBBOARD_WHO=variable config -> who\tvariable\tJOBBOARD_WHO
+        0 JOBBOARD_WHO=variable config --who flag -> who\tflag\t--who
+
+        # read-only cannot be lifted
+        0 post resize
+        config [board.safe]\nurl = "sqlite:ROOT/state/jobboard/board.db"\nread_only = true\n
+        8 JOBBOARD_READ_ONLY=0 claim @1 --board safe
+        "#,
+    );
 }

@@ -8,7 +8,7 @@ use crate::support::env::{Env, comes_true, wait_until};
 fn progress_appears_on_a_terminal_and_stays_out_of_the_data() {
     let env = Env::new();
     let mut run = env
-        .jobboard(&["post", "--from", "-"])
+        .jobboard("post --from -")
         .at_terminal(80)
         .piped_stdin()
         .spawn();

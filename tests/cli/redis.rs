@@ -347,9 +347,7 @@ fn record_with_the_uuid_of_another_job_is_named_by_its_key() {
     let table = run(&["list", "-o", "table"]);
     assert!(table.stdout.contains(&keys[0]), "{table}");
     // Each printed key selects its own record.
-    let watching = env
-        .jobboard(&["watch", "-o", "uuid", "--count", "2"])
-        .spawn();
+    let watching = env.jobboard("watch -o uuid --count 2").spawn();
     wait_until("it listens", || {
         let listeners = ["PUBSUB", "NUMSUB", "taskflow:events"];
         server.run(&listeners).trim().ends_with('1')

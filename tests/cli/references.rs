@@ -1,99 +1,6 @@
 //! References to one or several jobs.
 
-use crate::support::env::Env;
-
-const ONE: &str = "5f3a0000-0000-4000-8000-000000000001";
-const OTHER: &str = "5f3a0000-0000-4000-8000-000000000002";
-
-/// Two jobs with a common uuid prefix.
-fn alike() -> Env {
-    let env = Env::new();
-    for (name, uuid) in [("resize", ONE), ("grow", OTHER)] {
-        let post = env.jobboard(&["post", name, "--uuid", uuid]);
-        assert_eq!(post.run().posted(), uuid);
-    }
-    env
-}
-
-#[test]
-fn every_form_of_reference_finds_the_job() {
-    let env = alike();
-    let whole = ONE.to_uppercase();
-    let key = format!("key:{ONE}");
-    for reference in [ONE, &whole, &ONE[..36], "@1", &key] {
-        assert_eq!(env.show(reference)["name"], "resize", "{reference}");
-    }
-    let uuid = env.post("other");
-    for length in [4, 8, 9, 13, 30] {
-        assert_eq!(env.show(&uuid[..length])["name"], "other", "{length}");
-    }
-}
-
-#[test]
-fn ambiguous_prefix_lists_the_candidates() {
-    let env = alike();
-    let run = env.run("show 5f3a");
-    assert!(
-        run.stderr.contains(ONE) && run.stderr.contains(OTHER),
-        "{run}"
-    );
-    insta::assert_snapshot!(run, @"
-    exit code 3
-    --- stdout
-    --- stderr
-    error: cannot show 5f3a on sqlite:ROOT/state/jobboard/board.db: 5f3a matches several jobs: 00000001-0000-0000-0000-000000000000 (resize), 00000002-0000-0000-0000-000000000000 (grow)
-    hint: give more digits of the uuid
-    ");
-}
-
-#[test]
-fn ambiguous_reference_changes_no_job() {
-    let env = alike();
-    env.claim("@1", "ada");
-    let before = env.everything();
-    for call in [
-        &["claim", "5f3a"][..],
-        &["extend", "5f3a", "--expiry", "1h"],
-        &["abandon", "5f3a", "--force", "--yes"],
-        &["consume", "5f3a", "--force", "--yes"],
-        &["trash", "5f3a", "--force", "--yes"],
-        &["wait", "5f3a"],
-        &["owner", "5f3a"],
-    ] {
-        let run = env
-            .jobboard(&[call, &["--json", "--who", "ada"]].concat())
-            .run();
-        run.failed(3);
-        assert_eq!(run.error()["kind"], "ambiguous");
-    }
-    assert_eq!(env.everything(), before);
-}
-
-#[test]
-fn ambiguous_reference_in_the_trash_is_refused() {
-    let env = alike();
-    env.trash("@1");
-    env.trash("@2");
-    let before = env.everything();
-    for verb in ["restore", "purge"] {
-        let run = env.run(format!("{verb} 5f3a --json"));
-        assert_ne!(run.code, 0, "{run}");
-    }
-    let run = env.run("purge 5f3a --yes --json");
-    assert_eq!(run.error()["kind"], "ambiguous");
-    assert_eq!(env.everything(), before);
-}
-
-#[test]
-fn references_are_read_from_standard_input() {
-    let env = Env::new();
-    let uuids = env.post_many(3);
-    let lines = format!("{}\n\n  @3  \n", uuids[0]);
-    let consume = ["consume", "-", "--force", "--yes"];
-    let run = env.jobboard(&consume).stdin(lines).run();
-    assert_eq!(run.succeeded().lines().count(), 2);
-    assert_eq!(env.names(), ["job-1"]);
-}
+use crate::support::{env::Env, scenes::play};
 
 #[test]
 fn one_command_can_feed_another() {
@@ -108,119 +15,90 @@ fn one_command_can_feed_another() {
 }
 
 #[test]
-fn empty_standard_input_selects_nothing() {
-    let env = Env::new();
-    env.post("resize");
-    let consume = env.jobboard(&["consume", "-", "--force", "--yes"]);
-    let run = consume.stdin("\n").run();
-    assert_eq!(env.names(), ["resize"]);
-    assert_eq!(run.succeeded(), "");
-}
+fn references_name_jobs_once() {
+    play(
+        r#"
+        # an ambiguous prefix lists the candidates and changes no job
+        0 post resize --uuid 5f3a0000-0000-4000-8000-000000000001
+        0 post grow --uuid 5f3a0000-0000-4000-8000-000000000002
+        3 show 5f3a => 5f3a matches several jobs: 5f3a0000-0000-4000-8000-000000000001 (resize), 5f3a0000-0000-4000-8000-000000000002 (grow)\nhint: give more digits of the uuid => cannot show 5f3a on sqlite:ROOT/state/jobboard/board.db:
+        0 claim @1 --who ada
+        3 claim 5f3a --json --who ada => {"error":{"code":3,"kind":"ambiguous"
+        3 extend 5f3a --expiry 1h --json --who ada => {"error":{"code":3,"kind":"ambiguous"
+        3 abandon 5f3a --force --yes --json --who ada => {"error":{"code":3,"kind":"ambiguous"
+        3 consume 5f3a --force --yes --json --who ada => {"error":{"code":3,"kind":"ambiguous"
+        3 trash 5f3a --force --yes --json --who ada => {"error":{"code":3,"kind":"ambiguous"
+        3 wait 5f3a --json --who ada => {"error":{"code":3,"kind":"ambiguous"
+        3 owner 5f3a --json --who ada => {"error":{"code":3,"kind":"ambiguous"
+        0 trash @1 @2 --force --yes
+        3 restore 5f3a --json
+        3 purge 5f3a --json
+        3 purge 5f3a --yes --json => {"error":{"code":3,"kind":"ambiguous"
 
-#[test]
-fn each_of_several_jobs_is_reported_and_possible_changes_happen() {
-    let env = Env::new();
-    env.post_many(3);
-    env.claim("@1", "ada");
-    env.claim("@2", "bob");
-    let run = env.run("consume @1 @2 @3 @99 --who ada");
-    assert_eq!(env.names(), ["job-1", "job-2"]);
-    insta::assert_snapshot!(run, @"
-    exit code 7
-    --- stdout
-    00000001-0000-0000-0000-000000000000	job-0	consumed
-    --- stderr
-    error: cannot consume @2 on sqlite:ROOT/state/jobboard/board.db: the job belongs to bob, not to ada
-    hint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, use `jobboard consume --force --yes @2`
-    error: cannot consume @3 on sqlite:ROOT/state/jobboard/board.db: the job is not claimed
-    hint: `jobboard consume --force --yes @3` also works on an unclaimed job
-    error: cannot consume @99 on sqlite:ROOT/state/jobboard/board.db: the job does not exist
-    hint: `jobboard list` shows the jobs on the board; add `--trash` or `--history` for jobs that have left it
-    error: failed for 3 of 4 jobs
-    ");
-}
+        # references are read from standard input
+        0 post --from - << {"name":"job-0"}\n{"name":"job-1"}\n{"name":"job-2"}
+        0 consume - --force --yes << @1\n\n  @3  \n == 00000001-0000-0000-0000-000000000000\tjob-0\tconsumed\n00000002-0000-0000-0000-000000000000\tjob-2\tconsumed
+        0 consume - --force --yes << \n == (nothing)
+        names job-1
 
-#[test]
-fn json_failures_are_separate_errors() {
-    let env = Env::new();
-    env.post_many(2);
-    env.claim("@1", "ada");
-    let run = env.run("consume @1 @2 @99 --who ada --json");
-    assert_eq!(run.code, 7);
-    assert_eq!(run.values().len(), 1);
-    let errors = serde_json::Deserializer::from_str(&run.stderr).into_iter();
-    let errors: Vec<serde_json::Value> = errors.collect::<Result<_, _>>().unwrap();
-    let kinds: Vec<_> = errors.iter().map(|error| &error["error"]["kind"]).collect();
-    assert_eq!(kinds, ["not-claimed", "not-found", "failed"]);
-    assert_eq!(errors[2]["error"]["code"], 7);
-}
+        # each of several jobs is reported, and the possible changes happen
+        0 post --from - << {"name":"job-0"}\n{"name":"job-1"}\n{"name":"job-2"}
+        0 claim @1 --who ada
+        0 claim @2 --who bob
+        7 consume @1 @2 @3 @99 --who ada == 00000001-0000-0000-0000-000000000000\tjob-0\tconsumed => error: cannot consume @2 on sqlite:ROOT/state/jobboard/board.db: the job belongs to bob, not to ada\nhint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, use `jobboard consume --force --yes @2`\nerror: cannot consume @3 => `jobboard consume --force --yes @3` also works on an unclaimed job\nerror: cannot consume @99 => the job does not exist\nhint: `jobboard list` shows the jobs on the board; add `--trash` or `--history` for jobs that have left it\nerror: failed for 3 of 4 jobs
+        names job-1 job-2
 
-#[test]
-fn partial_failure_exits_with_7_for_every_verb() {
-    for (verb, is_for_trash) in [
-        ("abandon", false),
-        ("consume", false),
-        ("trash", false),
-        ("restore", true),
-        ("retry", true),
-        ("purge", true),
-    ] {
-        let env = Env::new();
-        env.post("resize");
-        env.claim("@1", "ada");
-        if is_for_trash {
-            env.trash("@1");
-        }
-        let yes: &[&str] = if verb.starts_with("re") {
-            &[]
-        } else {
-            &["--yes"]
-        };
-        let words = [&[verb, "@1", "@99", "--who", "ada"], yes].concat();
-        let run = env.jobboard(&words).run();
-        assert_eq!(run.code, 7, "{run}");
-        assert_eq!(run.stdout.lines().count(), 1, "{run}");
-        assert!(run.stderr.contains("@99"), "{run}");
-    }
-}
+        # failures are separate JSON errors
+        0 post job-0
+        0 post job-1
+        0 claim @1 --who ada
+        7 consume @1 @2 @99 --who ada --json == {"uuid":"00000001-0000-0000-0000-000000000000","name":"job-0","done":"consumed"} => {"error":{"code":4,"kind":"not-claimed" => \n{"error":{"code":3,"kind":"not-found" => \n{"error":{"code":7,"kind":"failed"
 
-#[test]
-fn job_named_twice_is_changed_once() {
-    let env = Env::new();
-    env.post("resize");
-    let run = env.run("consume @1 @1 --force --yes");
-    assert_eq!(run.stdout.lines().count(), 1, "{run}");
-    assert!(env.names().is_empty());
-}
+        # a partial failure exits with 7 for every verb, and a job named twice is changed once
+        0 post resize
+        0 claim @1 --who ada
+        7 abandon @1 @99 --who ada --yes == 00000001-0000-0000-0000-000000000000\tresize\tabandoned => @99
+        0 claim @1 --who ada
+        7 trash @1 @99 --who ada --yes == 00000001-0000-0000-0000-000000000000\tresize\ttrashed => @99
+        7 restore @1 @99 --who ada == 00000001-0000-0000-0000-000000000000\tresize\trestored => @99
+        0 trash @1 --force --yes
+        7 retry @1 @99 --who ada == 00000001-0000-0000-0000-000000000000\tresize\tretried => @99
+        0 trash @1 --force --yes
+        7 purge @1 @99 --who ada --yes == 00000001-0000-0000-0000-000000000000\tresize\tpurged => @99
+        0 post resize
+        0 claim @2 --who ada
+        7 consume @2 @99 --who ada --yes == 00000001-0000-0000-0000-000000000000\tresize\tconsumed => @99
+        0 post resize
+        0 consume @3 @3 --force --yes == 00000001-0000-0000-0000-000000000000\tresize\tconsumed
+        names
 
-#[test]
-fn unique_key_is_a_reference() {
-    let env = Env::new();
-    env.post("resize");
-    let unique = ["post", "backup", "--unique", "nightly run"];
-    let uuid = env.jobboard(&unique).run().posted();
-    assert_eq!(env.show("unique:nightly run")["uuid"], uuid);
-    let claim = env.run("claim 'unique:nightly run' -o uuid");
-    assert_eq!(claim.succeeded(), format!("{uuid}\n"));
-    let run = env
-        .jobboard(&["consume", "-"])
-        .stdin("unique:nightly run\n")
-        .run();
-    run.succeeded();
-    assert_eq!(env.state("unique:nightly run"), "COMPLETE");
-}
+        # a unique key is a reference to its last run
+        0 post resize
+        0 post backup --unique 'nightly run'
+        0 show 'unique:nightly run' -> backup  UNCLAIMED
+        0 claim 'unique:nightly run' -o uuid
+        0 consume - << unique:nightly run\n
+        0 show 'unique:nightly run' -> backup  COMPLETE
+        0 post backup --unique night
+        0 trash --force --yes backup
+        0 post backup --unique night
+        0 consume --force --yes unique:night
+        0 show unique:night -> COMPLETE
+        0 explain unique:night -> omplete
 
-#[test]
-fn unique_key_means_the_last_run_even_if_an_earlier_one_is_in_the_trash() {
-    let env = Env::new();
-    let post = "post backup --unique night";
-    env.run(post).succeeded();
-    env.run("trash --force --yes backup").succeeded();
-    env.run(post).succeeded();
-    env.run("consume --force --yes unique:night").succeeded();
-    for command in ["show unique:night", "explain unique:night"] {
-        let run = env.run(command);
-        let answer = run.succeeded().to_lowercase();
-        assert!(answer.contains("complete"), "{run}");
-    }
+        # every form of reference finds the job
+        0 post resize --uuid 5f3a0000-0000-4000-8000-000000000001
+        0 post grow --uuid 5f3a0000-0000-4000-8000-000000000002
+        0 show 5f3a0000-0000-4000-8000-000000000001 --json -> "name":"resize"
+        0 show 5F3A0000-0000-4000-8000-000000000001 --json -> "name":"resize"
+        0 show @1 --json -> "name":"resize"
+        0 show key:5f3a0000-0000-4000-8000-000000000001 --json -> "name":"resize"
+        0 post other --uuid 1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b
+        0 show 1f0c --json -> "name":"other"
+        0 show 1f0c9a58 --json -> "name":"other"
+        0 show 1f0c9a58- --json -> "name":"other"
+        0 show 1f0c9a58-8f0e --json -> "name":"other"
+        0 show 1f0c9a58-8f0e-4d0a-8a43-6b0c3f --json -> "name":"other"
+        "#,
+    );
 }

@@ -8,8 +8,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use crate::{
-    conduct::{Stage, on_every_board},
-    support::env::{Env, Outcome},
+    conduct::{Stage, on_every_board, on_one_board},
+    support::{
+        env::{Env, Outcome, members, wait_until},
+        scenes::play,
+    },
 };
 
 on_every_board!(numbers_equal_those_of_other_commands);
@@ -120,10 +123,7 @@ fn sums_are_right(report: &Value) {
     assert!((1..=2).contains(&sum("course", "failed")));
     let failures = &report["failures"][0];
     assert_eq!(failures["signature"], "exit 3");
-    assert_eq!(
-        (&failures["failures"], &failures["jobs"]),
-        (&json!(2), &json!(2))
-    );
+    assert_eq!(members(&failures, "failures jobs"), "2 2");
     assert_eq!(failures["names"].as_array().unwrap().len(), 2);
 }
 
@@ -146,31 +146,6 @@ fn report_file_is_private_and_complete() {
     assert_eq!(fs::read_to_string(env.file("board.html")).unwrap(), page);
     let run = env.run("report nowhere/board.html");
     assert!(run.failed(1).contains("nowhere/board.html"), "{run}");
-}
-
-#[test]
-fn invalid_report_options_are_refused() {
-    let env = Env::new();
-    let run = env.run("report --at yesterday");
-    let message = "--at: invalid value `yesterday`: use a time such as 2026-11-20T18:00:00Z";
-    assert!(run.failed(2).contains(message), "{run}");
-    let run = env.run("report - -o table --json");
-    run.failed(2);
-    for words in [
-        &["report", "-", "--json"][..],
-        &["report", "figures.json", "--json"],
-        &["report", "-o", "uuid"],
-        &["report", "figures.json", "-o", "uuid"],
-    ] {
-        let run = env.jobboard(words).run();
-        let message = run.failed(2);
-        assert!(
-            message.contains("always HTML") || message.contains("no -o uuid output"),
-            "{run}"
-        );
-        assert!(message.contains("omit"), "{run}");
-    }
-    assert!(!env.file("figures.json").exists());
 }
 
 #[test]
@@ -234,10 +209,7 @@ fn terminal_and_pipe_get_the_same_text() {
         assert!(!text.contains("<html"), "{run}");
     }
     let piped = env.run("report");
-    assert!(
-        piped.succeeded().contains("Age of unclaimed jobs"),
-        "{piped}"
-    );
+    piped.prints("Age of unclaimed jobs");
 }
 
 #[test]
@@ -249,10 +221,22 @@ fn report_works_without_a_readable_history() {
         redis.call('SET', key, 'x')";
     server.run(&["EVAL", past, "0"]);
     let answer = report(&stage.env);
-    assert_eq!(
-        (&answer["unclaimed"], &answer["history"]),
-        (&json!(1), &json!(null))
-    );
+    assert_eq!(members(&answer, "unclaimed history"), "1 null");
     let unseen = answer["unseen"].to_string();
     assert!(unseen.contains("the history"), "{answer}");
+}
+
+#[test]
+fn invalid_report_options_are_refused() {
+    play(
+        r#"
+        # invalid options of reports
+        2 report --at yesterday => --at: invalid value `yesterday`: use a time such as 2026-11-20T18:00:00Z
+        2 report - -o table --json
+        2 report - --json => always HTML => omit
+        2 report figures.json --json => always HTML => omit
+        2 report -o uuid => no -o uuid output => omit
+        2 report figures.json -o uuid => omit
+        "#,
+    );
 }

@@ -7,7 +7,10 @@ use serde_json::Value;
 
 use crate::{
     conduct::{Stage, on_every_board, on_one_board},
-    support::env::{Env, Outcome, Running, wait_until},
+    support::{
+        env::{Outcome, Running, wait_until},
+        scenes::play,
+    },
 };
 
 on_every_board!(waiting_claim_wins_a_retried_job);
@@ -109,14 +112,8 @@ fn each_job_is_retried_or_has_a_reason(stage: &Stage) {
             format!("{spent}\tspent\tretried")
         ]
     );
-    assert!(
-        done.stderr.contains("the job is not backing off"),
-        "{done:?}"
-    );
-    assert!(
-        done.stderr.contains("the job is claimed by ada"),
-        "{done:?}"
-    );
+    done.warns("the job is not backing off");
+    done.warns("the job is claimed by ada");
     for job in [&held, &spent] {
         let job = stage.env.show(job);
         assert_eq!(job["state"], "UNCLAIMED");
@@ -152,12 +149,7 @@ fn filter_retries_many_jobs(stage: &Stage) {
         (run(stage, &retry), begun.elapsed().as_millis())
     };
     let (refused, _) = retry(&["--max", "3"]);
-    assert!(
-        refused
-            .failed(8)
-            .contains("4 jobs selected, but --max is 3"),
-        "{refused:?}"
-    );
+    refused.fails(8, "4 jobs selected, but --max is 3");
     let (first, _) = retry(&["--limit", "1"]);
     assert_eq!(first.succeeded(), format!("{}\ta-2\tretried\n", jobs[1]));
     let left = "skipped 1 of 5 jobs: claimed, not waiting for a retry, or perhaps still running";
@@ -247,10 +239,7 @@ fn canary_with_another_result_releases_the_others(stage: &Stage) {
 fn canary_without_a_conductor_is_refused_or_waits_until_the_timeout(stage: &Stage) {
     end(fail(stage));
     let refused = run(stage, &CANARY);
-    assert!(
-        refused.failed(8).contains("no conductor is running"),
-        "{refused:?}"
-    );
+    refused.fails(8, "no conductor is running");
     assert_eq!(trashed(stage), "4\n");
     let late = run(stage, &[&CANARY[..], &["--timeout", "3s"]].concat());
     assert_eq!(late.code, 124, "{late:?}");
@@ -323,12 +312,16 @@ fn interrupted_retry_prints_the_command_for_the_remaining_jobs(stage: &Stage) {
 
 #[test]
 fn missing_job_is_not_found_and_invalid_rate_is_refused() {
-    let env = Env::new();
-    env.post("resize");
-    env.fails(3, "retry @2");
-    env.fails(2, "retry");
-    for rate in ["5", "0/s", "x/s", "5/d"] {
-        let refused = env.jobboard(&["retry", "@1", "--rate", rate]).run();
-        assert!(refused.failed(2).contains("5/s or 100/m"), "{refused:?}");
-    }
+    play(
+        r#"
+        # a missing job and invalid rates
+        0 post resize
+        3 retry @2
+        2 retry
+        2 retry @1 --rate 5 => 5/s or 100/m
+        2 retry @1 --rate 0/s => 5/s or 100/m
+        2 retry @1 --rate x/s => 5/s or 100/m
+        2 retry @1 --rate 5/d => 5/s or 100/m
+        "#,
+    );
 }

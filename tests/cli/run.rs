@@ -13,6 +13,7 @@ use rustix::process::Signal;
 use crate::support::{
     env::{Env, Outcome, Running, wait_until},
     process::{Tag, guards, is_alive, no_echo, signal, watches},
+    scenes::play,
 };
 
 /// The longest time that a command may outlive its watchers.
@@ -34,130 +35,6 @@ fn start(env: &Env, tag: &Tag, words: &[&str]) -> Running {
 fn stubborn(tag: &Tag, when_asked: &str) -> String {
     let tag = tag.text();
     format!("trap '{when_asked}' TERM; while :; do sleep {tag}; done")
-}
-
-#[test]
-fn successful_command_consumes_the_job() {
-    let env = Env::new();
-    let run = run(&env, &["--", "sh", "-c", "echo out; echo err >&2"]);
-    assert!(env.names().is_empty());
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    out
-    --- stderr
-    err
-    ");
-}
-
-#[test]
-fn exit_code_is_passed_on() {
-    let env = Env::new();
-    for (script, code) in [("exit 7", 7), ("kill -9 $$", 137), ("kill -6 $$", 134)] {
-        assert_eq!(
-            run(&env, &["--", "sh", "-c", script]).code,
-            code,
-            "{script}"
-        );
-    }
-    assert_eq!(env.names().len(), 3);
-}
-
-#[test]
-fn failed_command_returns_the_job_to_the_board() {
-    let env = Env::new();
-    let run = run(&env, &["lb=1", "--", "sh", "-c", "exit 7"]);
-    let job = env.show("@1");
-    assert_eq!(job["state"], "UNCLAIMED");
-    assert_eq!(job["attempts"], 1);
-    assert_eq!(job["last_failure"]["exit_code"], 7);
-    assert_eq!(job["details"]["lb"], "1");
-    assert_eq!(
-        job["details"]["command"],
-        serde_json::json!(["sh", "-c", "exit 7"])
-    );
-    insta::assert_snapshot!(without_uuid(&run, &job), @"
-    exit code 7
-    --- stdout
-    --- stderr
-    resize is back on the board; retry in 1s: exit 7
-    resize is not retried until a conductor runs; to retry resize now: `jobboard retry 00000001-0000-0000-0000-000000000000`, then `jobboard conduct --drain --filter name=resize`
-    to remove resize: `jobboard trash --force 00000001-0000-0000-0000-000000000000`
-    ");
-    let uuid = job["uuid"].as_str().unwrap();
-    for words in [
-        &["retry", uuid][..],
-        &["conduct", "--drain", "--max-attempts", "2"],
-    ] {
-        let _ = env.jobboard(words).run();
-    }
-    assert_eq!(env.show(uuid)["state"], "TRASHED");
-    env.ok(format!("purge {uuid} --yes"));
-}
-
-fn without_uuid(run: &Outcome, job: &serde_json::Value) -> String {
-    run.to_string()
-        .replace(job["uuid"].as_str().unwrap(), "UUID")
-}
-
-#[test]
-fn quiet_run_prints_no_advice() {
-    let env = Env::new();
-    let run = run(&env, &["-q", "--", "false"]);
-    assert_eq!((run.code, run.stderr.as_str()), (1, ""), "{run}");
-}
-
-#[test]
-fn failed_job_can_be_trashed() {
-    let env = Env::new();
-    let run = run(
-        &env,
-        &["--on-failure", "trash", "--", "sh", "-c", "kill -9 $$"],
-    );
-    assert!(env.names().is_empty());
-    let job = env.show("@1");
-    assert_eq!(job["state"], "TRASHED");
-    assert_eq!(job["last_failure"]["signal"], 9);
-    insta::assert_snapshot!(without_uuid(&run, &job), @"
-    exit code 137
-    --- stdout
-    --- stderr
-    resize is in the trash: signal 9
-    resize is not retried until you restore it; to retry resize now: `jobboard retry 00000001-0000-0000-0000-000000000000`, then `jobboard conduct --drain --filter name=resize`
-    to remove resize: `jobboard purge 00000001-0000-0000-0000-000000000000`
-    ");
-}
-
-#[test]
-fn missing_program_posts_no_job() {
-    let env = Env::new();
-    let run = run(&env, &["--", "nosuch"]);
-    assert!(!env.board().exists());
-    insta::assert_snapshot!(run, @"
-    exit code 127
-    --- stdout
-    --- stderr
-    error: program nosuch not found
-    ");
-}
-
-#[test]
-fn non_program_costs_no_attempt() {
-    let env = Env::new();
-    let run = run(&env, &["--", "/etc/passwd"]);
-    let jobs = env.json("list --json");
-    for job in jobs.as_array().unwrap() {
-        assert_eq!(
-            (&job["state"], &job["attempts"]),
-            (&"UNCLAIMED".into(), &0.into())
-        );
-    }
-    insta::assert_snapshot!(run, @"
-    exit code 126
-    --- stdout
-    --- stderr
-    error: cannot execute /etc/passwd: permission denied
-    ");
 }
 
 #[test]
@@ -324,80 +201,6 @@ fn command_cannot_read_secrets_of_its_runner() {
 }
 
 #[test]
-fn job_of_an_earlier_run_is_retried() {
-    let env = Env::new();
-    let again = |command: &str| {
-        let words = [
-            "--unique",
-            "nightly",
-            "--retry-delay",
-            "0s",
-            "--",
-            "sh",
-            "-c",
-        ];
-        run(&env, &[&words[..], &[command]].concat())
-    };
-    assert_eq!(again("echo ran; exit 1").stdout, "ran\n");
-    let second = again("echo $JOBBOARD_ATTEMPT; exit 3");
-    insta::assert_snapshot!(without_uuid(&second, &env.show("@1")), @"
-    exit code 3
-    --- stdout
-    2
-    --- stderr
-    retrying resize, which an earlier run left on the board
-    warning: resize has a command of its own, which is ignored; `jobboard conduct` runs such commands
-    resize is back on the board: exit 3
-    resize is not retried until a conductor or the same `run --unique` command claims it; to retry resize now: repeat this command
-    to remove resize: `jobboard trash --force 00000001-0000-0000-0000-000000000000`
-    ");
-    let job = env.show("@1");
-    assert_eq!(job["attempts"], 2);
-    assert_eq!(again("true").code, 0);
-    assert_eq!(env.everything()[0], serde_json::json!([]));
-}
-
-#[test]
-fn job_of_an_earlier_run_is_retried_before_its_back_off_ends() {
-    let env = Env::new();
-    let again = |command| run(&env, &["--unique", "nightly", "--", "sh", "-c", command]);
-    assert_eq!(again("exit 1").code, 1);
-    let second = again("echo ran");
-    assert_eq!(second.succeeded(), "ran\n");
-    assert_eq!(env.everything()[0], serde_json::json!([]));
-}
-
-#[test]
-fn claimed_job_is_not_run_again() {
-    let env = Env::new();
-    env.ok("post resize --unique nightly");
-    env.ok("claim @1 --who ada");
-    let before = env.everything();
-    insta::assert_snapshot!(run(&env, &["--unique", "nightly", "--", "echo", "ran"]), @"
-    exit code 0
-    --- stdout
-    --- stderr
-    did not run resize, which is still on the board: the job is claimed by ada
-    ");
-    assert_eq!(env.everything(), before);
-}
-
-#[test]
-fn board_errors_have_a_separate_exit_code() {
-    let env = Env::new();
-    fs::write(env.file("file"), "").unwrap();
-    let command = ["--", "touch", "ran"];
-    let no_directory = [&["--board", "sqlite:file/board.db", "--json"], &command[..]].concat();
-    let no_directory = run(&env, &no_directory);
-    assert_eq!(no_directory.code, 125, "{no_directory:?}");
-    assert_eq!(no_directory.error()["kind"], "failed");
-    let read_only = run(&env, &[&["--read-only", "--json"], &command[..]].concat());
-    assert_eq!(read_only.code, 125, "{read_only:?}");
-    assert_eq!(read_only.error()["kind"], "refused");
-    assert!(!env.file("ran").exists());
-}
-
-#[test]
 fn background_processes_are_killed() {
     let env = Env::new();
     let tag = Tag::new();
@@ -420,9 +223,7 @@ fn ends_of_children_are_seen_although_a_parent_ignores_them() {
     let watch = ["watch", "--since", "1h", "--count", "2", "--", "sh", "-c"];
     let run = ignoring(&[&watch, &["cat > cat; sleep 0.1"][..]].concat());
     assert_eq!(run.code, 0, "{run}");
-    env.jobboard(&["post", "b", "--", "sleep", "0.1"])
-        .run()
-        .succeeded();
+    env.ok("post b -- sleep 0.1");
     ignoring(&["conduct", "--drain", "--allow-any"]).succeeded();
     // The reason is that of the program.
     let script = env.file("lost");
@@ -430,4 +231,65 @@ fn ends_of_children_are_seen_although_a_parent_ignores_them() {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let run = ignoring(&["run", "c", "--", script.to_str().unwrap()]);
     assert_eq!(run.code, 127, "{run}");
+}
+
+#[test]
+fn exit_codes_and_advice_of_commands() {
+    play(
+        r#"
+        # commands that cannot run
+        127 run resize -- nosuch => error: program nosuch not found
+        none
+        file file
+        125 run resize --board sqlite:file/board.db --json -- echo ran => {"error":{"code":125,"kind":"failed"
+        125 run resize --read-only --json -- echo ran => {"error":{"code":125,"kind":"refused"
+        none
+
+        # a successful command consumes the job
+        0 run resize -- sh -c 'echo out; echo err >&2' == out => err
+        names
+
+        # the exit code is passed on, without advice if quiet
+        11 run resize -- sh -c 'exit 11'
+        137 run resize -- sh -c 'kill -9 $$'
+        134 run resize -- sh -c 'kill -6 $$'
+        1 run resize -q -- false => (nothing)
+        names resize resize resize resize
+
+        # a failed command returns the job to the board
+        7 run resize lb=1 -- sh -c 'exit 7' => resize is back on the board; retry in 1s: exit 7\nresize is not retried until a conductor runs; to retry resize now: `jobboard retry 00000001-0000-0000-0000-000000000000`, then `jobboard conduct --drain --filter name=resize`\nto remove resize: `jobboard trash --force 00000001-0000-0000-0000-000000000000`
+        0 list --columns state,attempts == UNCLAIMED\t1
+        0 show @1 --json -> "exit_code":7 -> "lb":"1" -> "command":["sh","-c","exit 7"]
+        0 retry @1
+        7 conduct --drain --max-attempts 2
+        0 list --trash --columns name == resize
+        0 purge @1 --yes
+
+        # a failed job can be trashed
+        137 run resize --on-failure trash -- sh -c 'kill -9 $$' => resize is in the trash: signal 9\nresize is not retried until you restore it; to retry resize now: `jobboard retry 00000001-0000-0000-0000-000000000000`, then `jobboard conduct --drain --filter name=resize`\nto remove resize: `jobboard purge 00000001-0000-0000-0000-000000000000`
+        names
+        0 show @1 --json -> "state":"TRASHED" -> "signal":9
+
+        # a file that is no program costs no attempt
+        126 run resize -- /etc/passwd => error: cannot execute /etc/passwd: permission denied
+        0 list --count --filter attempts>0 == 0
+        0 list --count --state CLAIMED == 0
+
+        # the job of an earlier run is retried, also before its back-off ends
+        1 run resize --unique nightly --retry-delay 0s -- sh -c 'echo ran; exit 1' == ran
+        5 run resize --unique nightly --retry-delay 0s -- sh -c 'echo $JOBBOARD_ATTEMPT; exit 5' == 2 => retrying resize, which an earlier run left on the board\nwarning: resize has a command of its own, which is ignored; `jobboard conduct` runs such commands\nresize is back on the board: exit 5\nresize is not retried until a conductor or the same `run --unique` command claims it; to retry resize now: repeat this command\nto remove resize: `jobboard trash --force 00000001-0000-0000-0000-000000000000`
+        0 list --columns attempts == 2
+        0 run resize --unique nightly --retry-delay 0s -- true
+        names
+        1 run resize --unique daily -- sh -c 'exit 1'
+        0 run resize --unique daily -- sh -c 'echo ran' == ran
+        names
+
+        # a claimed job is not run again
+        0 post resize --unique nightly
+        0 claim @1 --who ada
+        0 run resize --unique nightly -- echo ran == (nothing) => did not run resize, which is still on the board: the job is claimed by ada
+        0 owner @1 == ada
+        "#,
+    );
 }

@@ -35,12 +35,7 @@ fn schemas_are_listed_and_printed_by_name_and_by_command() {
     let table = env.jobboard(&["schema"]).at_terminal(100).run();
     assert!(table.succeeded().contains("An event on a board"), "{table}");
     let unknown = env.run("schema jop");
-    assert!(
-        unknown
-            .failed(2)
-            .contains("`jobboard schema` lists the schemas"),
-        "{unknown}"
-    );
+    unknown.fails(2, "`jobboard schema` lists the schemas");
 }
 
 /// Returns outputs, each with its schema.

@@ -265,11 +265,7 @@ fn selftest_asks_first_and_names_its_place() {
         error.contains("run a 5s server test") && error.contains("--yes"),
         "{unasked}"
     );
-    let declined = env
-        .jobboard(&["selftest"])
-        .at_terminal(80)
-        .stdin("n\n")
-        .run();
+    let declined = env.jobboard("selftest").at_terminal(80).stdin("n\n").run();
     assert_eq!(declined.code, 8, "{declined}");
     let shown = env.json("selftest --dry-run --json");
     let place = shown["place"].as_str().unwrap();
@@ -318,7 +314,7 @@ fn selftest_prints_the_same_words_in_a_pipe_and_on_a_terminal() {
     assert!(verdict.starts_with("weak: "), "{run}");
     assert!(run.stdout.contains("one-winner"), "{run}");
     let run = env
-        .jobboard(&["selftest", "--yes", "--for", "6s"])
+        .jobboard("selftest --yes --for 6s")
         .at_terminal(80)
         .run();
     assert!(run.stdout.contains("one-winner"), "{run}");

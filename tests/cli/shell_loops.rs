@@ -9,7 +9,10 @@ use serde_json::{Value, json};
 
 use crate::{
     conduct::{Stage, on_one_board},
-    support::env::{Env, Outcome, wait_until},
+    support::{
+        env::{Env, Outcome, members, wait_until},
+        scenes::play,
+    },
 };
 
 on_one_board!(
@@ -60,10 +63,7 @@ fn all_is_done(stage: &Stage, good: usize) {
     assert_eq!(log, wanted);
     let [board, trash] = stage.env.everything();
     assert_eq!((board, trash[1].clone()), (json!([]), Value::Null));
-    assert_eq!(
-        (&trash[0]["name"], &trash[0]["attempts"]),
-        (&json!("poison"), &json!(5))
-    );
+    assert_eq!(members(&trash[0], "name attempts"), "poison 5");
     let reason = "exit 1";
     assert_eq!(trash[0]["last_failure"]["reason"], reason);
 }
@@ -100,12 +100,8 @@ fn postponing_command_costs_no_attempt(stage: &Stage) {
     assert!(run.stderr.starts_with(note), "{run:?}");
     let listed = stage.env.everything()[0][0].clone();
     assert_eq!(
-        (
-            &listed["state"],
-            &listed["attempts"],
-            &listed["last_failure"]
-        ),
-        (&json!("UNCLAIMED"), &json!(0), &Value::Null)
+        members(&listed, "state attempts last_failure"),
+        "UNCLAIMED 0 null"
     );
     assert!(listed["not_before"].is_string(), "{listed}");
     next(stage, &words, "echo ran >> log").failed(6);
@@ -150,19 +146,6 @@ fn job_can_set_its_retry_limit() {
 }
 
 #[test]
-fn failure_can_be_final() {
-    let stage = Stage::embedded().unwrap();
-    stage.env.post_many(2);
-    let of = |fate| next(&stage, &["--on-failure", fate], "exit 3");
-    let consumed = of("consume");
-    let note = "job-0 was removed and recorded as failed: exit 3\n";
-    assert_eq!((consumed.code, consumed.stderr.as_str()), (3, note));
-    assert_eq!(of("trash").code, 3);
-    let [board, trash] = stage.env.everything();
-    assert_eq!((board, &trash[0]["name"]), (json!([]), &json!("job-1")));
-}
-
-#[test]
 fn exhausted_unique_job_can_be_posted_again() {
     let stage = Stage::embedded().unwrap();
     let run = |script| {
@@ -191,53 +174,13 @@ fn interrupted_or_unexecutable_command_costs_no_attempt() {
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&garbage, executable).unwrap();
     let garbage = garbage.to_str().unwrap();
-    let claim = ["claim", "--next", "--max-attempts", "1", "--", garbage];
-    assert_eq!(stage.env.jobboard(&claim).run().code, 126);
+    let claim = format!("claim --next --max-attempts 1 -- {garbage}");
+    assert_eq!(stage.env.run(claim).code, 126);
     let job = stage.env.show(&job);
     assert_eq!(
-        (&job["state"], &job["attempts"], &job["not_before"]),
-        (&json!("UNCLAIMED"), &json!(0), &Value::Null)
+        members(&job, "state attempts not_before"),
+        "UNCLAIMED 0 null"
     );
-}
-
-#[test]
-fn if_none_sets_the_exit_code_without_a_job() {
-    let env = Env::new();
-    let claim = |words: &[&str]| env.jobboard(&[&["claim", "--next"], words].concat()).run();
-    insta::assert_snapshot!(claim(&["--if-none", "0", "--", "true"]), @r"
-    exit code 0
-    --- stdout
-    --- stderr
-    no job is claimable
-    ");
-    let quiet = claim(&["-q", "--json", "--if-none", "200"]);
-    assert_eq!((quiet.code, quiet.stderr.as_str()), (200, ""), "{quiet:?}");
-    let waited = claim(&["--if-none", "200", "--wait", "50ms", "--", "true"]);
-    assert_eq!(waited.code, 200, "{waited:?}");
-    env.post("a");
-    assert_eq!(claim(&["--if-none", "200", "--", "false"]).code, 1);
-    let away = claim(&[
-        "--if-none",
-        "0",
-        "--board",
-        "redis://127.0.0.1:1",
-        "--",
-        "true",
-    ]);
-    assert_eq!(away.code, 125, "{away:?}");
-}
-
-#[test]
-fn failure_options_need_a_command() {
-    let env = Env::new();
-    env.post("a");
-    for words in [["--max-attempts", "2"], ["--on-failure", "trash"]] {
-        let run = env.jobboard(&[&["claim", "@1"], &words[..]].concat()).run();
-        run.failed(2);
-    }
-    env.fails(2, "claim @1 --if-none 3");
-    env.fails(2, "claim @1 --hold --retry-max 3s");
-    assert_eq!(env.state("@1"), "UNCLAIMED");
 }
 
 #[test]
@@ -246,6 +189,33 @@ fn command_receives_any_possible_job_name() {
     env.post("a");
     let peer = "UPDATE job SET name = 'a' || char(0) || 'b'";
     env.database().execute(peer, []).unwrap();
-    let claim = ["claim", "--next", "--", "sh", "-c", "echo $JOBBOARD_NAME"];
-    assert_eq!(env.jobboard(&claim).run().succeeded(), "a b\n");
+    let claim = "claim --next -- sh -c 'echo $JOBBOARD_NAME'";
+    assert_eq!(env.run(claim).succeeded(), "a b\n");
+}
+
+#[test]
+fn exit_codes_and_final_failures() {
+    play(
+        r#"
+        # --if-none sets the exit code without a job, and failure options need a command
+        0 claim --next --if-none 0 -- true => no job is claimable
+        200 -q claim --next --json --if-none 200 => (nothing)
+        200 claim --next --if-none 200 --wait 50ms -- true
+        0 post a
+        1 claim --next --if-none 200 -- false
+        125 claim --next --if-none 0 --board redis://127.0.0.1:1 -- true
+        2 claim @1 --max-attempts 2
+        2 claim @1 --on-failure trash
+        2 claim @1 --if-none 3
+        2 claim @1 --hold --retry-max 3s
+
+        # a failure can be final
+        0 post job-0
+        0 post job-1
+        5 claim --next --on-failure consume -- sh -c 'exit 5' => job-0 was removed and recorded as failed: exit 5
+        5 claim --next --on-failure trash -- sh -c 'exit 5'
+        names
+        0 list --trash --columns name == job-1
+        "#,
+    );
 }

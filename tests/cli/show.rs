@@ -2,62 +2,12 @@
 
 use serde_json::json;
 
-use crate::support::env::Env;
-
-#[test]
-fn text_has_all_facts_even_in_a_pipe() {
-    let env = Env::new();
-    let book = "flows:00000000-0000-4000-8000-000000000001";
-    let posted = env
-        .jobboard(&["post", "resize", "lb=5f3a", "--book", book])
-        .run();
-    env.claim(&posted.posted(), "ada");
-    let run = env.run("show @1");
-    insta::assert_snapshot!(run, @r#"
-    exit code 0
-    --- stdout
-    resize  CLAIMED
-    uuid          00000001-0000-0000-0000-000000000000
-    priority      NORMAL
-    sequence      1
-    created       TIME
-    modified      TIME
-    owner         ada
-    claimed       TIME
-    expires       never
-    fence         1
-    book          flows 00000002-0000-0000-0000-000000000000
-    details
-      {
-        "lb": "5f3a"
-      }
-    --- stderr
-    "#);
-}
-
-#[test]
-fn trashed_job_is_found() {
-    let env = Env::new();
-    env.post("resize");
-    env.trash("@1");
-    assert_eq!(env.state("@1"), "TRASHED");
-    assert!(env.show("@1")["trashed_on"].is_string());
-}
-
-#[test]
-fn each_job_is_one_json_line() {
-    let env = Env::new();
-    env.post_many(2);
-    assert_eq!(env.show("@1")["name"], "job-0");
-    let both = env.run("show @2 @1 --json").values();
-    let names: Vec<_> = both.iter().map(|job| &job["name"]).collect();
-    assert_eq!(names, ["job-1", "job-0"]);
-}
+use crate::support::{env::Env, scenes::play};
 
 /// Posts a job, runs it once, and leaves it in the trash.
 fn fail(env: &Env, script: &str) {
-    let post = ["post", "resize", "--", "sh", "-c", script];
-    env.jobboard(&post).run().succeeded();
+    let post = format!("post resize -- sh -c '{script}'");
+    env.ok(post);
     assert_eq!(env.run("conduct --drain --max-attempts 1").code, 7);
 }
 
@@ -98,49 +48,12 @@ fn output_of_failed_attempts_is_printed_with_secrets_masked() {
 }
 
 #[test]
-fn empty_reference_is_a_usage_error() {
-    let env = Env::new();
-    env.post("resize");
-    for command in ["show", "explain"] {
-        let run = env.jobboard(&[command, ""]).run();
-        assert!(run.failed(2).contains("is not a job reference"), "{run}");
-    }
-}
-
-#[test]
-fn failure_reads_the_same_in_all_listings() {
-    let env = Env::new();
-    let script = "echo disk full >&2; exit 3";
-    fail(&env, script);
-    for words in [
-        &["list", "--trash"][..],
-        &["list", "--trash", "-o", "table", "--filter", "reason~disk"],
-        &["list", "--failed"],
-        &["show", "@1"],
-        &["explain", "@1"],
-        &["report"],
-    ] {
-        let run = env.jobboard(words).run();
-        assert!(run.stdout.contains("exit 3: disk full"), "{run}");
-        assert!(!run.stdout.contains("ended with code"), "{run}");
-    }
-    assert_eq!(env.ok("list --failed --count"), "1\n");
-    let waited = env.run("wait @1");
-    assert!(
-        waited.stderr.contains("last failure: exit 3: disk full"),
-        "{waited}"
-    );
-}
-
-#[test]
 fn secrets_are_shown_only_on_request() {
     let env = Env::new();
     let details = json!({"user": "ada", "tls": {"private_key": "hunter2"}, "db_password": "hunter2",
         "chain": "-----BEGIN CERTIFICATE-----\nhunter2", "list": [{"api_token": "hunter2"}]});
     let details = details.to_string();
-    let posted = env
-        .jobboard(&["post", "resize", "--details", &details])
-        .run();
+    let posted = env.run(format!("post resize --details '{details}'"));
     posted.succeeded();
     let shown = |more: &[&str]| {
         let arguments = [&["show", "@1", "-o", "table"], more].concat();
@@ -153,15 +66,46 @@ fn secrets_are_shown_only_on_request() {
 }
 
 #[test]
-fn missing_job_is_not_found() {
+fn references_that_show_no_job() {
+    play(
+        r#"
+        # references that show no job
+        0 post job-0
+        2 show '' => is not a job reference
+        2 explain '' => is not a job reference
+        3 show @99 => cannot show @99 on sqlite:ROOT/state/jobboard/board.db: the job does not exist\nhint: `jobboard list` shows the jobs on the board; add `--trash` or `--history` for jobs that have left it
+
+        # a trashed job is found
+        0 post resize
+        0 trash @1 --force --yes
+        0 show @1 --json -> "state":"TRASHED" !> "trashed_on":null
+
+        # the text has all facts, even in a pipe
+        0 post resize lb=5f3a --book flows:00000000-0000-4000-8000-000000000001
+        0 claim @1 --who ada
+        0 show @1 == resize  CLAIMED\nuuid          00000001-0000-0000-0000-000000000000\npriority      NORMAL\nsequence      1\ncreated       TIME\nmodified      TIME\nowner         ada\nclaimed       TIME\nexpires       never\nfence         1\nbook          flows 00000002-0000-0000-0000-000000000000\ndetails\n  {\n    "lb": "5f3a"\n  }
+
+        # a failure reads the same in all listings
+        0 post resize -- sh -c 'echo disk full >&2; exit 3'
+        7 conduct --drain --max-attempts 1
+        0 list --trash -> exit 3: disk full !> ended with code
+        0 list --trash -o table --filter reason~disk -> exit 3: disk full !> ended with code
+        0 list --failed -> exit 3: disk full !> ended with code
+        0 show @1 -> exit 3: disk full !> ended with code
+        4 explain @1 -> exit 3: disk full !> ended with code
+        0 report -> exit 3: disk full !> ended with code
+        0 list --failed --count == 1
+        9 wait @1 -> trashed => last failure: exit 3: disk full
+        "#,
+    );
+}
+
+#[test]
+fn each_job_is_one_json_line() {
     let env = Env::new();
-    env.post("resize");
-    let run = env.run("show @99");
-    insta::assert_snapshot!(run, @"
-    exit code 3
-    --- stdout
-    --- stderr
-    error: cannot show @99 on sqlite:ROOT/state/jobboard/board.db: the job does not exist
-    hint: `jobboard list` shows the jobs on the board; add `--trash` or `--history` for jobs that have left it
-    ");
+    env.post_many(2);
+    assert_eq!(env.show("@1")["name"], "job-0");
+    let both = env.run("show @2 @1 --json").values();
+    let names: Vec<_> = both.iter().map(|job| &job["name"]).collect();
+    assert_eq!(names, ["job-1", "job-0"]);
 }

@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 
 use crate::{
     conduct::{Stage, on_every_board, on_one_board},
-    support::env::{Env, Outcome, wait_until},
+    support::{
+        env::{Env, Outcome, members, wait_until},
+        scenes::play,
+    },
 };
 
 on_every_board!(
@@ -129,55 +132,6 @@ fn claims_of_a_live_conductor_are_distinguished(stage: &Stage) {
 }
 
 #[test]
-fn missing_board_is_empty_with_a_note() {
-    let env = Env::new();
-    let run = env.run("status -o table");
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    sqlite:ROOT/state/jobboard/board.db
-    unclaimed     0
-    claimed       0
-    in the trash  0
-    last 1d       no job consumed or purged
-    conductors    none
-    --- stderr
-    no job was ever posted on sqlite:ROOT/state/jobboard/board.db
-    ");
-    assert!(!env.board().exists());
-    env.post("resize");
-    env.ok("consume @1 --force --yes");
-    let run = env.run("status -o table");
-    assert_eq!(run.stderr, "");
-    assert!(run.stdout.contains("1 consumed"), "{run}");
-    env.post("resize");
-    env.ok("trash @2 --force --yes");
-    let run = env.run("status -o table");
-    let trashed = "in the trash  1 (1 new in the last day)";
-    assert!(run.stdout.contains(trashed), "{run}");
-}
-
-#[test]
-fn unreadable_jobs_are_counted_and_foreign_text_is_escaped() {
-    let env = Env::new();
-    env.post_many(3);
-    let change = "PRAGMA ignore_check_constraints = on;
-        UPDATE job SET details = 'nonsense' WHERE sequence = 1;
-        UPDATE job SET name = char(27) || '[2Jred' WHERE sequence = 2;
-        UPDATE job SET owner = x'1bff' WHERE sequence = 3";
-    env.database().execute_batch(change).unwrap();
-    let report = status(&env);
-    let problems = &report["jobs_with_problem"];
-    assert_eq!(problems["unreadable-record"], 1, "{report}");
-    for form in ["table", "tsv"] {
-        let run = env.jobboard(&["status", "-o", form]).run();
-        assert!(!run.succeeded().contains('\u{1b}'), "{run}");
-        assert!(run.stdout.contains("\\u{1b}[2Jred"), "{run}");
-        assert!(run.stdout.contains("unreadable-record"), "{run}");
-    }
-}
-
-#[test]
 fn suggested_commands_use_the_same_board() {
     let env = Env::new();
     env.post("resize");
@@ -210,10 +164,7 @@ fn status_works_without_a_readable_history() {
     server.run(&["EVAL", past, "0"]);
     let run = stage.env.run("status --json");
     let report = run.json();
-    assert_eq!(
-        (&report["unclaimed"], &report["history"]),
-        (&json!(1), &json!(null))
-    );
+    assert_eq!(members(&report, "unclaimed history"), "1 null");
     assert!(report["history_problem"].is_string(), "{report}");
     assert!(run.stderr.contains("warning: ca"), "{run}");
 }
@@ -225,4 +176,28 @@ fn unreachable_server_is_an_error() {
     stage.stop_server();
     let run = stage.env.run("status");
     assert!(run.failed(5).contains("cannot read the board"), "{run}");
+}
+
+#[test]
+fn missing_board_is_empty_with_a_note() {
+    play(
+        r#"
+        # a missing board is empty, with a note
+        0 status -o table == sqlite:ROOT/state/jobboard/board.db\nunclaimed     0\nclaimed       0\nin the trash  0\nlast 1d       no job consumed or purged\nconductors    none => no job was ever posted on sqlite:ROOT/state/jobboard/board.db
+        none
+        0 post resize
+        0 consume @1 --force --yes
+        0 status -o table -> 1 consumed => (nothing)
+        0 post resize
+        0 trash @2 --force --yes
+        0 status -o table -> in the trash  1 (1 new in the last day)
+
+        # unreadable jobs are counted, and foreign text is escaped
+        0 post --from - << {"name":"job-0"}\n{"name":"job-1"}\n{"name":"job-2"}
+        sql PRAGMA ignore_check_constraints = on; UPDATE job SET details = 'nonsense' WHERE sequence = 1; UPDATE job SET name = char(27) || '[2Jred' WHERE sequence = 2; UPDATE job SET owner = x'1bff' WHERE sequence = 3
+        0 status --json -> "unreadable-record":1
+        0 status -o table -> \u{1b}[2Jred -> unreadable-record !> \e
+        0 status -o tsv -> \u{1b}[2Jred -> unreadable-record !> \e
+        "#,
+    );
 }

@@ -5,7 +5,7 @@ use std::{fs, time::Duration};
 use rustix::process::{Pid, Signal};
 
 use crate::support::{
-    env::{Env, stays, wait_until},
+    env::{Env, members, stays, wait_until},
     process::{Stat, Tag, signal, stat},
     tmux::Pane,
 };
@@ -49,10 +49,7 @@ fn control_c_ends_the_command_and_releases_the_job() {
     tag.is_reaped(command);
     assert_eq!(env.names(), ["sleep"]);
     let job = env.show("@1");
-    assert_eq!(
-        (&job["state"], &job["attempts"]),
-        (&"UNCLAIMED".into(), &0.into())
-    );
+    assert_eq!(members(&job, "state attempts"), "UNCLAIMED 0");
 }
 
 #[test]
@@ -60,8 +57,8 @@ fn conductor_logs_sentences_on_a_terminal() {
     let env = Env::new();
     need!(pane = Pane::open(&env, &[]));
     let script = "echo disk full >&2; exit 3";
-    let post = ["post", "three", "--", "sh", "-c", script];
-    let job = env.jobboard(&post).run().posted();
+    let post = format!("post three -- sh -c '{script}'");
+    let job = env.run(post).posted();
     pane.line("jobboard conduct --drain --max-attempts 2 --output discard");
     let (time, id) = (r"^\d\d:\d\d:\d\dZ ", &job[..8]);
     let failed = format!(r"{time}three failed \(exit 3: disk full\)");

@@ -1,140 +1,77 @@
 //! `jobboard trash`.
 
-use crate::support::env::Env;
+use crate::support::{env::Env, scenes::play};
 
 #[test]
-fn job_named_twice_is_trashed_once() {
-    let env = Env::new();
-    let uuid = env.post("resize");
-    let trash = ["trash", &uuid, "@1", &uuid[..8], "--force", "--yes"];
-    let outcome = env.jobboard(&trash).run();
-    assert_eq!(outcome.succeeded().lines().count(), 1, "{outcome}");
-    env.ok(format!("restore {uuid} {uuid}"));
-    env.fails(4, format!("trash {uuid} {uuid}"));
-}
+fn trashed_jobs_and_refusals() {
+    play(
+        r#"
+        # the owner trashes a job, other users need force
+        0 post resize
+        4 trash @1 --json => {"error":{"code":4,"kind":"not-claimed"
+        0 claim @1 --who ada
+        0 trash @1 --who ada == 00000001-0000-0000-0000-000000000000\tresize\ttrashed
+        names
+        0 list --trash --columns name == resize
+        0 post other
+        0 trash @2 --force --yes
+        0 list --trash --count == 2
 
-#[test]
-fn owner_trashes_a_job() {
-    let env = Env::new();
-    env.post("resize");
-    env.claim("@1", "ada");
-    let run = env.run("trash @1 --who ada");
-    assert_eq!(env.state("@1"), "TRASHED");
-    assert!(env.names().is_empty());
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    00000001-0000-0000-0000-000000000000	resize	trashed
-    --- stderr
-    ");
-}
+        # an unreadable record is trashed by force only
+        0 post resize --uuid 5f3a0000-0000-4000-8000-000000000001
+        sql PRAGMA ignore_check_constraints = on; UPDATE job SET details = 'nonsense'
+        4 trash key:5f3a0000-0000-4000-8000-000000000001 --json => "kind":"malformed"
+        0 trash key:5f3a0000-0000-4000-8000-000000000001 --force --yes
+        names
 
-#[test]
-fn job_that_its_worker_gives_up_counts_as_failed() {
-    let env = Env::new();
-    for (name, reason, cause) in [
-        ("a", &["--reason", "no disk"][..], "no disk"),
-        ("b", &[], "marked as failed by hand"),
-    ] {
-        let job = env.post(name);
-        env.claim(&job, "ada");
-        let trash = ["trash", "--failed", "--who", "ada", &job];
-        env.jobboard(&[&trash[..], reason].concat())
-            .run()
-            .succeeded();
-        let listed = env.ok("list --failed -o uuid");
-        assert!(listed.contains(&job), "{listed}");
-        assert!(env.run("doctor").stdout.contains(cause), "{cause}");
-        env.ok(format!("retry --yes --problem 'failed={cause}'"));
-        assert_eq!(env.state(&job), "UNCLAIMED");
-    }
-    // Without --failed, trashing is a decision and no failure.
-    let job = env.post("c");
-    env.claim(&job, "ada");
-    env.ok(format!("trash {job} --who ada --reason unwanted"));
-    assert!(!env.ok("list --failed -o uuid").contains(&job));
-}
+        # the same uuid in the trash is replaced
+        0 post resize --uuid 5f3a0000-0000-4000-8000-000000000001
+        0 trash @1 --force --yes
+        0 post again --uuid 5f3a0000-0000-4000-8000-000000000001
+        0 trash 5f3a0000 --force --yes -o table == trashed 5f3a0000 again =>   5f3a0000 again\nreplaced a job with the same uuid in the trash
+        0 list --trash --columns name == again
 
-#[test]
-fn other_users_need_force() {
-    let env = Env::new();
-    env.post("resize");
-    let run = env.run("trash @1 --json");
-    assert_eq!(run.code, 4);
-    assert_eq!(run.error()["kind"], "not-claimed");
-    assert_eq!(env.state("@1"), "UNCLAIMED");
-    env.trash("@1");
-    assert_eq!(env.state("@1"), "TRASHED");
-}
+        # a job named twice is trashed once
+        0 post resize --uuid 5f3a0000-0000-4000-8000-000000000001
+        0 trash 5f3a0000-0000-4000-8000-000000000001 @1 5f3a0000 --force --yes == 5f3a0000-0000-4000-8000-000000000001\tresize\ttrashed
+        0 restore @1 5f3a0000
+        4 trash @1 5f3a0000
 
-#[test]
-fn same_uuid_in_the_trash_is_replaced() {
-    let env = Env::new();
-    let uuid = env.post("resize");
-    env.trash("@1");
-    env.ok(format!("post again --uuid {uuid}"));
-    let run = env.run(format!("trash {uuid} --force --yes -o table"));
-    assert_eq!(env.show(&uuid)["name"], "again");
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    trashed 00000001 again
-    --- stderr
-      00000001 again
-    replaced a job with the same uuid in the trash
-    ");
-}
+        # jobs are selected by name, state and limit
+        0 post --from - << {"name":"backup-a"}\n{"name":"grow"}\n{"name":"backup-b"}\n{"name":"backup-c"}\n{"name":"none"}
+        0 claim @3 --who ada
+        0 trash --force --yes --name backup-* --limit 2 == 00000001-0000-0000-0000-000000000000\tbackup-a\ttrashed\n00000002-0000-0000-0000-000000000000\tbackup-b\ttrashed => skipped (--limit): 1 job\n  00000001 backup-a\n  00000002 backup-b (claimed by ada)
+        names grow backup-c none
+        0 claim @2 --who ada
+        0 trash --force --yes --state claimed
+        names backup-c none
+        0 trash --force --yes --name none
+        names backup-c
+        0 restore --name backup-* --limit 1 --yes
+        names backup-a backup-c
+        2 trash --limit 1
+        2 trash @1 --limit 1
 
-#[test]
-fn unreadable_record_is_trashed_by_force_only() {
-    let env = Env::new();
-    let uuid = env.post("resize");
-    let broken = "PRAGMA ignore_check_constraints = on; UPDATE job SET details = 'nonsense'";
-    env.database().execute_batch(broken).unwrap();
-    let key = format!("key:{uuid}");
-    let refused = env.run(format!("trash {key} --json"));
-    assert_eq!(refused.error()["kind"], "malformed");
-    env.ok(format!("trash {key} --force --yes"));
-    assert!(env.names().is_empty());
-}
-
-#[test]
-fn jobs_are_selected_by_name_state_and_limit() {
-    let env = Env::new();
-    for name in ["backup-a", "grow", "backup-b", "backup-c", "none"] {
-        env.post(name);
-    }
-    env.claim("@3", "ada");
-    let trash = |words: &[&str]| {
-        let always = ["trash", "--force", "--yes"];
-        env.jobboard(&[&always, words].concat()).run()
-    };
-    let run = trash(&["--name", "backup-*", "--limit", "2"]);
-    assert_eq!(env.names(), ["grow", "backup-c", "none"]);
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    00000001-0000-0000-0000-000000000000	backup-a	trashed
-    00000002-0000-0000-0000-000000000000	backup-b	trashed
-    --- stderr
-    skipped (--limit): 1 job
-      00000001 backup-a
-      00000002 backup-b (claimed by ada)
-    ");
-    env.claim("@2", "ada");
-    trash(&["--state", "claimed"]).succeeded();
-    assert_eq!(env.names(), ["backup-c", "none"]);
-    // In `--name`, `none` is an ordinary name.
-    trash(&["--name", "none"]).succeeded();
-    assert_eq!(env.names(), ["backup-c"]);
-    env.ok("restore --name backup-* --limit 1 --yes");
-    assert_eq!(env.names(), ["backup-a", "backup-c"]);
-    for words in [
-        &["trash", "--limit", "1"][..],
-        &["trash", "@1", "--limit", "1"],
-    ] {
-        assert_eq!(env.jobboard(words).run().code, 2, "{words:?}");
-    }
+        # a job that its worker gives up counts as failed
+        0 post a
+        0 claim @1 --who ada
+        0 trash --failed --who ada @1 --reason 'no disk'
+        0 list --failed --count == 1
+        7 doctor -> no disk
+        0 retry --yes --problem 'failed=no disk'
+        0 list --columns name,state == a\tUNCLAIMED
+        0 claim @1 --who ada
+        0 trash --failed --who ada @1
+        0 list --failed --count == 1
+        7 doctor -> marked as failed by hand
+        0 retry --yes --problem 'failed=marked as failed by hand'
+        0 list --columns name,state == a\tUNCLAIMED
+        0 post carol
+        0 claim @2 --who ada
+        0 trash @2 --who ada --reason unwanted
+        0 list --failed !> carol
+        "#,
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::support::{
     env::{Env, Outcome, Running, wait_until},
+    scenes::play,
     servers::{Host as _, Server, ZooKeeper},
 };
 
@@ -83,84 +84,6 @@ fn trashed_job_has_its_own_exit_code() {
 }
 
 #[test]
-fn previously_trashed_job_counts() {
-    let env = Env::new();
-    env.post("resize");
-    env.trash("@1");
-    assert_eq!(env.run("wait @1").code, 9);
-}
-
-#[test]
-fn unknown_uuid_is_complete_only_on_request() {
-    let env = Env::new();
-    env.post("resize");
-    let gone = "00000000-0000-4000-8000-000000000001";
-    env.fails(3, "wait 00000000");
-    let run = env.run(format!("wait {gone}"));
-    insta::assert_snapshot!(run, @"
-    exit code 3
-    --- stdout
-    --- stderr
-    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job is unknown: it was never posted here, or it ended before this board's history began
-    hint: check the reference and the board (`jobboard config`); `jobboard list --history` lists the jobs that have ended, and --gone-ok treats an unknown job as complete
-    ");
-    let run = env.run(format!("wait {gone} --gone-ok"));
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    00000001-0000-0000-0000-000000000000		complete
-    --- stderr
-    no record of 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db; counting the job as complete
-    ");
-    let json = env.json(format!("wait {gone} --gone-ok --json"));
-    assert_eq!(json["name"], serde_json::Value::Null);
-}
-
-#[test]
-fn missing_board_is_mentioned() {
-    let env = Env::new();
-    let run = env.run("wait unique:nightly");
-    assert_eq!(run.code, 3, "{run}");
-    for message in ["the job is unknown", "no job was ever posted on"] {
-        assert!(run.stderr.contains(message), "{run}");
-    }
-    assert!(!env.board().exists());
-}
-
-#[test]
-fn reason_of_a_trashed_job_is_printed() {
-    let env = Env::new();
-    let script = "echo boom; echo password=hunter$((1+1)); exit 3";
-    env.jobboard(&["post", "resize", "--", "sh", "-c", script])
-        .run()
-        .succeeded();
-    assert_eq!(env.run("conduct --drain --max-attempts 1").code, 7);
-    let run = env.run("wait @1");
-    insta::assert_snapshot!(run, @"
-    exit code 9
-    --- stdout
-    00000001-0000-0000-0000-000000000000	resize	trashed
-    --- stderr
-    last lines of resize on stdout:
-      boom
-      password=********
-    error: resize ended in the trash; last failure: exit 3: password=********
-    hint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows the reason and the fix
-    ");
-    let json = env.run("wait @1 --json -q");
-    assert_eq!(json.values()[0]["last_failure"]["exit_code"], 3);
-    let message = json.error()["message"].as_str().unwrap().to_owned();
-    assert!(
-        message.ends_with("last failure: exit 3: password=********"),
-        "{message}"
-    );
-    let shown = env.run("show @1 -o table");
-    assert!(!shown.succeeded().contains("hunter2"), "{shown}");
-    let revealed = env.run("show @1 -o table --reveal");
-    assert!(revealed.succeeded().contains("hunter2"), "{revealed}");
-}
-
-#[test]
 fn wait_for_an_empty_board() {
     let env = Env::new();
     let wait = ["wait", "--empty", "--json"];
@@ -173,20 +96,6 @@ fn wait_for_an_empty_board() {
 }
 
 #[test]
-fn claimable_job_is_printed_and_not_claimed() {
-    let env = Env::new();
-    env.post("resize");
-    let run = env.run("wait --any");
-    assert_eq!(env.state("@1"), "UNCLAIMED");
-    insta::assert_snapshot!(run, @"
-    exit code 0
-    --- stdout
-    00000001-0000-0000-0000-000000000000	resize	claimable
-    --- stderr
-    ");
-}
-
-#[test]
 fn wait_for_a_job_that_matches_the_filters() {
     let env = Env::new();
     env.post("resize");
@@ -196,20 +105,6 @@ fn wait_for_a_job_that_matches_the_filters() {
     env.post("shrink");
     let uuid = env.post("grow");
     assert!(waiting.ended().succeeded().starts_with(&uuid));
-}
-
-#[test]
-fn timeout_ends_the_wait() {
-    let env = Env::new();
-    env.post("resize");
-    let run = env.run("wait @1 --timeout 50ms");
-    insta::assert_snapshot!(run, @"
-    exit code 124
-    --- stdout
-    --- stderr
-    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job did not end within 50ms
-    hint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows its state and the reason
-    ");
 }
 
 #[test]
@@ -239,14 +134,6 @@ fn signal_ends_the_wait_with_its_code() {
 }
 
 #[test]
-fn wait_requires_exactly_one_target() {
-    let env = Env::new();
-    assert_eq!(env.run("wait").code, 2);
-    assert_eq!(env.run("wait @1 --empty").code, 2);
-    assert_eq!(env.run("wait --any --empty").code, 2);
-}
-
-#[test]
 fn trashed_job_of_the_same_uuid_is_not_the_awaited_one() {
     let env = Env::new();
     let nightly = ["post", "nightly", "--unique", "nightly"];
@@ -263,19 +150,11 @@ fn trashed_job_of_the_same_uuid_is_not_the_awaited_one() {
 fn last_end_of_a_uuid_counts() {
     let env = Env::new();
     let nightly = |command: &str| {
-        let words = [
-            "post",
-            "a",
-            "max_attempts:=1",
-            "--unique",
-            "n",
-            "--",
-            command,
-        ];
-        let uuid = env.jobboard(&words).run().posted();
-        let conduct = ["-q", "conduct", "--allow-any", "--drain"];
-        let _ended = env.jobboard(&conduct).run();
-        env.jobboard(&["wait", &uuid]).run()
+        let words = format!("post a max_attempts:=1 --unique n -- {command}");
+        let uuid = env.run(words).posted();
+        let conduct = "-q conduct --allow-any --drain";
+        let _ended = env.run(conduct);
+        env.run(format!("wait {uuid}"))
     };
     assert_eq!(nightly("false").code, 9);
     nightly("true").succeeded();
@@ -284,14 +163,14 @@ fn last_end_of_a_uuid_counts() {
 #[test]
 fn new_job_of_the_same_uuid_is_not_the_awaited_one() {
     let env = Env::new();
-    let nightly = ["post", "nightly", "--unique", "nightly"];
-    let uuid = env.jobboard(&nightly).run().posted();
+    let nightly = "post nightly --unique nightly";
+    let uuid = env.run(nightly).posted();
     env.post("other");
     let mut waiting = env.jobboard(&["wait", &uuid, "@2"]).spawn();
     waiting.listens();
     env.claim("@1", "ada");
     env.ok("consume @1 --who ada");
-    env.jobboard(&nightly).run().succeeded();
+    env.ok(nightly);
     env.claim("@2", "ada");
     env.ok("consume @2 --who ada");
     waiting.ended().succeeded();
@@ -305,36 +184,6 @@ fn wait_ends_once_one_job_cannot_complete() {
     waiting.listens();
     env.trash("@1");
     assert_eq!(waiting.ended().code, 9);
-}
-
-#[test]
-fn reason_of_trashing_is_printed_to_waiters() {
-    let env = Env::new();
-    let job = env.post("resize");
-    env.ok(format!("trash {job} --force --yes --reason 'bad data'"));
-    let waited = env.run(format!("wait {job}"));
-    assert_eq!(waited.code, 9);
-    let (start, end) = ("error: resize ended in the trash, by ", ": bad data\n");
-    let expected = waited.stderr.lines().next().unwrap().to_owned() + "\n";
-    assert!(
-        expected.starts_with(start) && expected.ends_with(end),
-        "{expected}"
-    );
-}
-
-#[test]
-fn suggested_way_to_give_a_job_up_works() {
-    let env = Env::new();
-    let job = env.post("resize");
-    let refused = env.run(format!("consume --failed {job}"));
-    refused.failed(4);
-    assert!(
-        refused
-            .stderr
-            .contains(&format!("consume --failed --force --yes {job}")),
-        "{}",
-        refused.stderr
-    );
 }
 
 #[test]
@@ -500,4 +349,45 @@ fn job_lost_by_zookeeper_is_not_complete() {
     server.process().start_empty();
     let run = waiting.ended();
     assert_eq!(run.code, 9, "{run}");
+}
+
+#[test]
+fn waits_and_refusals() {
+    play(
+        r#"
+        # a previously trashed job counts
+        0 post resize
+        2 wait
+        2 wait @1 --empty
+        2 wait --any --empty
+        0 wait --any == 00000001-0000-0000-0000-000000000000\tresize\tclaimable
+        6 owner @1
+        124 wait @1 --timeout 50ms => error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job did not end within 50ms\nhint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows its state and the reason
+        4 consume --failed @1 => consume --failed --force --yes @1
+        0 trash @1 --force --yes
+        9 wait @1 -> trashed
+
+        # an unknown uuid is complete only on request, and a missing board is mentioned
+        3 wait unique:nightly => the job is unknown => no job was ever posted on
+        none
+        0 post resize
+        3 wait 00000000
+        3 wait 00000000-0000-4000-8000-000000000001 => cannot wait for 00000000-0000-4000-8000-000000000001 on sqlite:ROOT/state/jobboard/board.db: the job is unknown: it was never posted here, or it ended before this board's history began\nhint: check the reference and the board (`jobboard config`); `jobboard list --history` lists the jobs that have ended, and --gone-ok treats an unknown job as complete
+        0 wait 00000000-0000-4000-8000-000000000001 --gone-ok == 00000000-0000-4000-8000-000000000001\t\tcomplete => no record of 00000000-0000-4000-8000-000000000001 on sqlite:ROOT/state/jobboard/board.db; counting the job as complete
+        0 wait 00000000-0000-4000-8000-000000000001 --gone-ok --json -> "name":null
+
+        # the reason of a trashed job is printed, without its secrets
+        0 post resize -- sh -c 'echo boom; echo password=hunter$((1+1)); exit 3'
+        7 conduct --drain --max-attempts 1 -> boom
+        9 wait @1 == 00000001-0000-0000-0000-000000000000\tresize\ttrashed => last lines of resize on stdout:\n  boom\n  password=********\nerror: resize ended in the trash; last failure: exit 3: password=********\nhint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows the reason and the fix
+        9 wait @1 --json -q -> "exit_code":3 => last failure: exit 3: password=********"
+        0 show @1 -o table !> hunter2
+        0 show @1 -o table --reveal -> hunter2
+
+        # the reason of trashing is printed to waiters
+        0 post resize
+        0 trash @1 --force --yes --reason 'bad data'
+        9 wait @1 -> trashed => error: resize ended in the trash, by user@host: bad data\n
+        "#,
+    );
 }

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::{
-    env::{Env, Running, wait_until},
+    env::{Env, Running, members, wait_until},
     servers::Server,
 };
 
@@ -62,16 +62,10 @@ fn json_events_are_printed_immediately() {
     assert_eq!(posted["event"], "posted");
     assert_eq!(posted["uuid"], uuid.as_str());
     assert_eq!(posted["key"], uuid.as_str());
-    assert_eq!(
-        (&posted["owner"], &posted["fence"]),
-        (&Value::Null, &Value::Null)
-    );
+    assert_eq!(members(&posted, "owner fence"), "null null");
     env.claim(&uuid, "ada");
     let claimed: Value = serde_json::from_str(&watching.prints(2)[1]).unwrap();
-    assert_eq!(
-        (&claimed["owner"], &claimed["fence"]),
-        (&"ada".into(), &"1".into())
-    );
+    assert_eq!(members(&claimed, "owner fence"), "ada 1");
 }
 
 #[test]
@@ -260,10 +254,7 @@ fn watch_ends_when_its_reader_closes() {
     let env = Env::new();
     env.post("resize");
     // The board does not change meanwhile.
-    let run = env
-        .jobboard(&["watch"])
-        .in_shell("\"$@\" 2> err | true")
-        .run();
+    let run = env.jobboard("watch").in_shell("\"$@\" 2> err | true").run();
     run.succeeded();
     let errors = fs::read_to_string(env.file("err")).unwrap_or_default();
     assert!(!errors.contains("error"), "{errors}");

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Stage, on_every_board, on_one_board};
 use crate::support::{
-    env::wait_until,
+    env::{members, wait_until},
     process::{Tag, no_echo},
 };
 
@@ -56,10 +56,7 @@ fn unfinished_jobs_are_released_uncounted_after_the_grace_period(stage: &Stage) 
     );
     tag.is_gone_by(Instant::now());
     let job = stage.env.show(&job);
-    assert_eq!(
-        (&job["state"], &job["attempts"]),
-        (&json!("UNCLAIMED"), &json!(0))
-    );
+    assert_eq!(members(&job, "state attempts"), "UNCLAIMED 0");
     assert_eq!(job["last_failure"], json!(null));
 }
 
@@ -185,10 +182,10 @@ fn repaired_record_is_not_reported_as_refused() {
 #[test]
 fn quiet_conductor_names_the_failed_jobs() {
     let stage = Stage::embedded().unwrap();
-    let once = ["-q", "conduct", "--drain", "--max-attempts", "1"];
+    let once = "-q conduct --drain --max-attempts 1";
     let job = stage.env.ok("post bad -- false");
     stage.env.ok("post good -- true");
-    let run = stage.env.jobboard(&once).run();
+    let run = stage.env.run(once);
     let (job, short) = (job.trim(), &job[..8]);
     let message = format!(
         "error: 1 job failed: bad {short}\n\
@@ -197,7 +194,7 @@ fn quiet_conductor_names_the_failed_jobs() {
     assert_eq!((run.code, run.stderr), (7, message));
     stage.env.ok("post worse -- false");
     stage.env.ok("post worst -- false");
-    let run = stage.env.jobboard(&once).run();
+    let run = stage.env.run(once);
     let message = run.failed(7);
     assert!(message.contains("2 jobs failed: "), "{message}");
     assert!(

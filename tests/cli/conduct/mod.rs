@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
+use crate::support::env::members;
+
 pub(crate) use self::stage::{Kind, Stage, on_every_board, on_one_board, set_mode};
 
 on_every_board!(
@@ -178,10 +180,7 @@ fn each_skip_reason_is_reported_and_counted(stage: &Stage) {
             assert_eq!((reason, jobs), (expected.0, &json!(expected.1)));
             assert_eq!(summary["reasons"][reason], expected.1, "{summary}");
         }
-        assert_eq!(
-            (&summary["skipped"], &summary["consumed"]),
-            (&json!(5), &json!(1))
-        );
+        assert_eq!(members(summary, "skipped consumed"), "5 1");
     }
 }
 

@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use serde_json::{Value, json};
 
 use super::{Stage, stage::set_mode};
-use crate::support::env::wait_until;
+use crate::support::env::{members, wait_until};
 
 fn post(stage: &Stage, name: &str, details: &Value) {
     stage.env.load(name, details);
@@ -76,8 +76,8 @@ fn only_allowed_programs_run() {
     let pattern = format!("{}/*", stage.env.root().display());
     is_left_alone(&stage, &["--allow", &pattern]);
     let pattern = format!("{}/*/trapp?d", stage.env.root().display());
-    let conduct = ["conduct", "--drain", "--allow", &pattern];
-    stage.env.jobboard(&conduct).run().succeeded();
+    let conduct = format!("conduct --drain --allow {pattern}");
+    stage.env.ok(conduct);
     assert_eq!(stage.log(), ["ran"]);
 }
 
@@ -99,11 +99,11 @@ fn handlers_run_by_job_name_only() {
     }
     is_left_alone(&stage, &["--handlers", "handlers"]);
     post(&stage, "resize", &json!({"size": 4, "command": ["false"]}));
-    let conduct = ["conduct", "--drain", "--handlers", "handlers"];
-    assert_eq!(stage.env.jobboard(&conduct).run().code, 7);
+    let conduct = "conduct --drain --handlers handlers";
+    assert_eq!(stage.env.run(conduct).code, 7);
     assert_eq!(stage.log(), ["{\"size\":4,\"command\":[\"false\"]}"]);
     set_mode(&directory, 0o777);
-    let run = stage.env.jobboard(&conduct).run();
+    let run = stage.env.run(conduct);
     assert!(run.failed(8).contains("is writable by other users"));
 }
 
@@ -124,10 +124,7 @@ fn timeout_and_max_attempts_of_a_job_apply_to_its_handler() {
     let conduct = ["--drain", "--handlers", "handlers", "--retry-delay", "10ms"];
     assert_eq!(stage.conduct(&conduct).run().code, 7);
     let job = stage.env.show(&job);
-    assert_eq!(
-        (&job["state"], &job["attempts"]),
-        (&json!("TRASHED"), &json!(2))
-    );
+    assert_eq!(members(&job, "state attempts"), "TRASHED 2");
     let reason = &job["last_failure"]["reason"];
     assert_eq!(*reason, json!("the command took longer than 50ms"));
     assert_eq!(stage.log(), ["same"; 2]);
@@ -189,8 +186,8 @@ fn handler_directory_must_be_protected() {
     }
     fs::write(parent.join("file"), "").unwrap();
     for mistyped in ["nowhere", "parent/file"] {
-        let conduct = ["conduct", "--drain", "--handlers", mistyped];
-        let run = stage.env.jobboard(&conduct).run();
+        let conduct = format!("conduct --drain --handlers {mistyped}");
+        let run = stage.env.run(conduct);
         assert!(run.failed(2).contains("no directory "), "{run}");
     }
     // Nothing starts once other users can change the path, even under a running conductor.
@@ -276,8 +273,8 @@ fn own_command_runs_for_each_job_with_its_details() {
     let absent = stage.env.run("conduct --drain -- ./nowhere");
     let message = absent.failed(2);
     assert!(message.contains("nowhere not found"), "{message}");
-    let both = ["conduct", "--allow-any", "--", "true"];
-    stage.env.jobboard(&both).run().failed(2);
+    let both = "conduct --allow-any -- true";
+    stage.env.run(both).failed(2);
     assert_eq!(stage.env.names(), ["other"]);
 }
 

@@ -38,8 +38,8 @@ fn conductor_runs_nothing_from_a_writable_replacement() {
     need!(stage = Stage::embedded());
     let other = stage.env.file("other.db");
     let url = format!("sqlite:{}", other.display());
-    let post = ["post", "a", "--board", &url, "--", "touch", "ran"];
-    stage.env.jobboard(&post).run().succeeded();
+    let post = format!("post a --board {url} -- touch ran");
+    stage.env.ok(post);
     let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
     let database = rusqlite::Connection::open(&other).unwrap();
     let ends = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
@@ -54,10 +54,7 @@ fn conductor_runs_nothing_from_a_writable_replacement() {
     fs::rename(&other, stage.env.board()).unwrap();
     wait_until("it has ended", || conductor.has_ended());
     let run = conductor.ended();
-    assert!(
-        run.failed(5).contains("that other users can write to"),
-        "{run}"
-    );
+    run.fails(5, "that other users can write to");
     assert!(!stage.env.file("ran").exists());
 }
 

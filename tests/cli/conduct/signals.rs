@@ -117,10 +117,7 @@ fn jobs_continue_during_a_reload(stage: &Stage) {
 /// Prepares a conductor that reads its policy from the configuration.
 fn configured(stage: &Stage, table: &str) -> Invocation {
     configure(stage, table);
-    stage
-        .env
-        .jobboard(&["conduct", "--name", "w1"])
-        .in_session()
+    stage.env.jobboard("conduct --name w1").in_session()
 }
 
 fn configure(stage: &Stage, table: &str) {
@@ -226,10 +223,7 @@ fn new_handler_runs_after_a_reload() {
     );
     // The command line overrides the configuration.
     let refused = stage.env.run("conduct --allow-env A");
-    assert!(
-        refused.failed(8).contains("set an execution policy"),
-        "{refused}"
-    );
+    refused.fails(8, "set an execution policy");
     conductor.signal(Signal::TERM);
     conductor.ended().succeeded();
 }

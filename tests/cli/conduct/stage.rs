@@ -232,11 +232,7 @@ impl Stage {
     pub(crate) fn post_many(&self, count: usize, script: &str) -> Vec<String> {
         let line = json!({"name": "many", "details": {"command": ["sh", "-c", script]}});
         let lines = format!("{line}\n").repeat(count);
-        let posted = self
-            .env
-            .jobboard(&["post", "--from", "-"])
-            .stdin(lines)
-            .run();
+        let posted = self.env.jobboard("post --from -").stdin(lines).run();
         posted.succeeded().lines().map(str::to_owned).collect()
     }
 

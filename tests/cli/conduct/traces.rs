@@ -100,9 +100,7 @@ fn missing_or_invalid_trace_is_not_stored() {
     conduct.run().succeeded();
     assert_eq!(stage.log(), ["<>"]);
     let line = "{\"name\":\"many\",\"details\":{\"traceparent\":\"own\"}}\n{\"name\":\"other\"}\n";
-    let post = env
-        .jobboard(&["post", "--trace", "--from", "-"])
-        .stdin(line);
+    let post = env.jobboard("post --trace --from -").stdin(line);
     let posted = post.env("TRACEPARENT", parent()).run();
     let uuids: Vec<_> = posted.succeeded().lines().collect();
     let kept = |uuid| env.show(uuid)["details"]["traceparent"].clone();

@@ -42,15 +42,15 @@ fn job_with_a_child_node_is_reported_and_ends_no_drain() {
     assert_eq!(stage.log(), ["stuck", "fine"]);
     assert_eq!(stage.env.names(), ["stuck"]);
 
-    let trash = ["trash", &job, "--force", "--yes"];
-    let refused = stage.env.jobboard(&trash).run();
+    let trash = format!("trash {job} --force --yes");
+    let refused = stage.env.run(&trash);
     let message = refused.failed(1);
     assert!(message.contains("(a child)"), "{message}");
     let command = message
         .split('`')
         .find(|part| part.starts_with("zkCli.sh "));
     ZooKeeper::cli(command.unwrap().strip_prefix("zkCli.sh ").unwrap());
-    stage.env.jobboard(&trash).run().succeeded();
+    stage.env.ok(&trash);
 }
 
 #[test]

@@ -41,12 +41,7 @@ fn reach(errors: &mut Errors) -> Option<()> {
     let mut error = errors.of(&env, Some("redis://127.0.0.1:1/0"));
     error.expect("unreachable", "list");
     error.expect("unreachable", "list --board a");
-    let run = env.jobboard(&[
-        "list",
-        "--json",
-        "--board",
-        "redis://u:hunter2@127.0.0.1:1/0",
-    ]);
+    let run = env.jobboard("list --json --board redis://u:hunter2@127.0.0.1:1/0");
     let mut error = errors.of(&env, Some("redis://u@127.0.0.1:1/0"));
     let printed = error.expect_run(
         "unreachable",
@@ -90,9 +85,7 @@ fn states(errors: &mut Errors) -> Option<()> {
     let env = Env::new();
     let board = server.url("/0");
     let on = |board: &str, command: &str| format!("--board {board} {command}");
-    env.jobboard(&["post", "a", "--board", &board])
-        .run()
-        .succeeded();
+    env.ok(format!("post a --board {board}"));
     server.run_with(&["HSET", "taskflow:listings", "bad"], b"\xc1");
     let mut error = errors.of(&env, Some(&board));
     error.expect("malformed", &on(&board, "claim key:bad"));
@@ -183,9 +176,7 @@ fn zookeeper(errors: &mut Errors) -> Option<()> {
     let env = Env::new();
     let board = server.board();
     let on = |command: &str| format!("--board {board} {command}");
-    env.jobboard(&["post", "a", "--board", &board])
-        .run()
-        .succeeded();
+    env.ok(format!("post a --board {board}"));
     server.create(&mut peer, "job0000000009", "text");
     let mut error = errors.of(&env, Some(&board));
     error.expect("unsupported", &on("claim @0 --expiry 1m"));

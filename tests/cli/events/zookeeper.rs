@@ -29,8 +29,8 @@ fn unclaimable_job_is_not_waited_for() {
     watched.env.fails(6, "claim --next");
     // A job that cannot be claimed does not block the next one.
     let next = watched.post("next");
-    let claim = ["claim", "--next", "-o", "uuid"];
-    assert_eq!(watched.env.jobboard(&claim).run().posted(), next);
+    let claim = "claim --next -o uuid";
+    assert_eq!(watched.env.run(claim).posted(), next);
     watched.next(2);
     let waiting = watched.env.jobboard(&["wait", "--any"]).spawn();
     watched.env.ok(format!("abandon {uuid} --force --yes"));

@@ -150,8 +150,8 @@ fn denied_facts_are_named_and_visible_ones_explained() {
     server.run(&user);
     let board = format!("redis://eve@{}", server.host());
     let explanation = |job: &str| {
-        let words = ["explain", job, "--json", "--board", &board];
-        let run = stage.env.jobboard(&words).run();
+        let words = format!("explain {job} --json --board {board}");
+        let run = stage.env.run(words);
         let explanation: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
         assert!(
             explanation["unseen"].to_string().contains("the conductors"),

@@ -213,8 +213,8 @@ fn invalid_command_differs_from_a_refused_one(stage: &Stage) {
     }
     crate::conduct::set_mode(&directory, 0o755);
     let post = |name: &str, details: &str| {
-        let words = ["post", name, "--details", details];
-        stage.env.jobboard(&words).run().posted()
+        let words = format!("post {name} --details '{details}'");
+        stage.env.run(words).posted()
     };
     let wrong = stage.env.load("wrong", &json!({"command": ["./x"]}));
     is(stage, &wrong, "invalid-command", 4);
@@ -271,15 +271,15 @@ fn dead_owner_loses_the_job_soon(stage: &Stage) {
 
 fn ended_job_is_found_in_trash_or_history(stage: &Stage) {
     let (given_up, done) = (stage.post("a", "true"), stage.post("b", "true"));
-    let trash = ["trash", &given_up, "--force", "--yes", "--reason", "no use"];
-    stage.env.jobboard(&trash).run().succeeded();
+    let trash = format!("trash {given_up} --force --yes --reason 'no use'");
+    stage.env.ok(trash);
     let explanation = is(stage, &given_up, "trashed", 4);
     assert!(explanation.text().contains("no use"), "{}", explanation.run);
     stage.env.ok(format!("consume {done} --force --yes"));
     is(stage, &done, "ended", 0);
     let failed = stage.post("c", "true");
-    let consume = ["consume", &failed, "--failed", "--force", "--yes"];
-    stage.env.jobboard(&consume).run().succeeded();
+    let consume = format!("consume {failed} --failed --force --yes");
+    stage.env.ok(consume);
     assert_eq!(is(stage, &failed, "ended", 4).value["will_run"], false);
     is(
         stage,

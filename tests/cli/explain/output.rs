@@ -1,6 +1,6 @@
 //! The text and JSON of an explanation.
 
-use crate::support::env::Env;
+use crate::support::{env::Env, scenes::play};
 
 #[test]
 fn table_output_begins_with_the_verdict() {
@@ -30,15 +30,14 @@ fn table_output_begins_with_the_verdict() {
 
 #[test]
 fn foreign_names_are_escaped_and_several_jobs_are_separated() {
-    let env = Env::new();
-    let job = env.post("resize");
-    let evil = "UPDATE job SET name = 'evil' || char(27) || '[31m'";
-    env.database().execute(evil, []).unwrap();
-    let unknown = "00000000-0000-4000-8000-000000000000";
-    let run = env.run(format!("explain {job} {unknown} -o table"));
-    assert_eq!(run.code, 4, "{run}");
-    assert!(!run.stdout.contains('\u{1b}'), "{run}");
-    assert!(run.stdout.contains("unknown-job"), "{run}");
+    play(
+        r#"
+        # foreign names are escaped, and several jobs are separated
+        0 post resize
+        sql UPDATE job SET name = 'evil' || char(27) || '[31m'
+        4 explain @1 00000000-0000-4000-8000-000000000000 -o table -> unknown-job !> \e
+        "#,
+    );
 }
 
 #[test]

@@ -194,12 +194,7 @@ fn stopped_conductor_loses_its_jobs_before_another_runs_them(stage: &Stage) {
     assert!(!first.has_ended());
     first.signal(Signal::TERM);
     let first = first.ended();
-    assert!(
-        first
-            .stderr
-            .contains("consumed=0 abandoned=0 trashed=0 lost=1"),
-        "{first:?}"
-    );
+    first.warns("consumed=0 abandoned=0 trashed=0 lost=1");
     let runs = runs(stage);
     assert_eq!((runs[&job].starts, runs[&job].ends), (2, 1));
     eprintln!(

@@ -94,9 +94,9 @@ fn faults_no_command_survives_the_kill_of_its_run() {
 fn free(env: &Env) -> usize {
     is_intact(env);
     let jobs = env.names().len();
-    let claim = ["claim", "--next", "--wait", "20s"];
+    let claim = "claim --next --wait 20s";
     for _ in 0..jobs {
-        env.jobboard(&claim).run().succeeded();
+        env.ok(claim);
     }
     jobs
 }

@@ -34,14 +34,12 @@ fn work(env: &Env, url: &str, peer: Option<Peer>, stop: &AtomicBool) -> Vec<Stri
                 ran.extend(consumed.map(|uuid| uuid.as_str().unwrap().to_owned()));
             }
             None => {
-                let claim = [
-                    "--board", url, "claim", "--next", "-o", "uuid", "--who", "worker",
-                ];
-                let claimed = env.jobboard(&claim).run();
+                let claim = format!("--board {url} claim --next -o uuid --who worker");
+                let claimed = env.run(claim);
                 if claimed.code == 0 {
                     let job = claimed.posted();
-                    let consume = ["--board", url, "consume", &job, "--who", "worker"];
-                    env.jobboard(&consume).run().succeeded();
+                    let consume = format!("--board {url} consume {job} --who worker");
+                    env.ok(consume);
                     ran.push(job);
                     continue;
                 }

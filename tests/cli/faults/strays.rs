@@ -203,8 +203,8 @@ fn leftovers_end_when_the_uuid_is_posted_again() {
     });
     stage.env.ok(format!("consume {job} --who ada"));
     fs::write(stage.env.file("may-end"), "").unwrap();
-    let again = ["post", "again", "--uuid", &job, "--", "sh", "-c", &script];
-    stage.env.jobboard(&again).run().succeeded();
+    let again = format!("post again --uuid {job} -- sh -c '{script}'");
+    stage.env.ok(again);
     works(&stage, 2);
     next.kill();
 }
@@ -349,9 +349,7 @@ fn ended_orphans_are_reaped() {
         "for i in 1 2 3 4 5; do (sleep 0.01 &); done; sleep {}",
         tag.text()
     );
-    let run = env
-        .jobboard(&["run", "a", "--", "sh", "-c", &script])
-        .spawn();
+    let run = env.jobboard(&format!("run a -- sh -c '{script}'")).spawn();
     let performer = || tag.performer().as_raw_nonzero().get();
     let of_performer = |pid: Pid| {
         crate::support::process::stat(pid)

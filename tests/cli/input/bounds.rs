@@ -114,6 +114,6 @@ fn configuration_raises_the_limit_on_details() {
 fn deeply_nested_facts_are_refused() {
     let env = Env::new();
     let deep = format!("a:={}{}", "[".repeat(127), "]".repeat(127));
-    is_refused(&env, &["post", "deep", &deep], &["nested too deeply"]);
+    (env.jobboard(&["post", "deep", &deep]).run()).fails(2, "nested too deeply");
     assert!(env.names().is_empty());
 }

@@ -53,14 +53,7 @@ fn lines_of_many_values_use_little_memory() {
         }
         let run = env.jobboard(&["post", "a", "--details", "@lines"]);
         weighs_little(&format!("--details of {mebibytes} MiB of {value}"), run);
-        let run = env.jobboard(&[
-            "purge",
-            "--trash",
-            "--yes",
-            "--force",
-            "--state",
-            "UNCLAIMED",
-        ]);
+        let run = env.jobboard("purge --trash --yes --force --state UNCLAIMED");
         let _ = run.run();
         let _ = env.run("trash --force --yes --state UNCLAIMED");
     }

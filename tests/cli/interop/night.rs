@@ -195,11 +195,7 @@ fn mend(env: &Env, timed: &[String]) {
 fn many_problems_are_diagnosed_and_repaired_in_two_commands_each() {
     need!(mut shared = Server::start().and_then(Shared::on));
     let lines = format!("{}\n", json!({"name": "backup"})).repeat(SOUND);
-    let posted = shared
-        .env
-        .jobboard(&["post", "--from", "-"])
-        .stdin(lines)
-        .run();
+    let posted = shared.env.jobboard("post --from -").stdin(lines).run();
     let healthy: Vec<_> = posted.succeeded().lines().map(str::to_owned).collect();
     let conductor = start_conductor(&shared.env);
     let kinds = plant(&mut shared);

@@ -107,7 +107,7 @@ fn nothing_secret_leaves<S: Driver>(cloud: &Cloud<S>) {
     let other = format!("sqlite:{}", cloud.env.file("other.db").display());
     let loaded = cloud
         .env
-        .jobboard(&["load", "-", "--board", &other])
+        .jobboard(&format!("load - --board {other}"))
         .stdin(covered)
         .run();
     assert_eq!(loaded.code, 7, "{loaded}");
@@ -159,10 +159,7 @@ fn is_explained<S: Driver>(mut cloud: Cloud<S>) {
     );
     let balancer = text(&posted, "loadbalancer");
     let explained = cloud.run(&["explain", "--lb", balancer, "-o", "table"]);
-    assert!(
-        explained.succeeded().contains("the flow is at "),
-        "{explained}"
-    );
+    explained.prints("the flow is at ");
     // Its build fails, and it pauses while reverting.
     cloud
         .octavia

@@ -1,6 +1,7 @@
 //! Runs that end before their commands, or are asked to.
 
 use super::*;
+use crate::support::env::members;
 
 #[test]
 fn term_is_forwarded_to_the_command() {
@@ -19,10 +20,7 @@ fn term_is_forwarded_to_the_command() {
     tag.is_reaped(command);
     wait_until("the guard has ended", || !is_alive(guards[0]));
     let job = env.show("@1");
-    assert_eq!(
-        (&job["state"], &job["attempts"]),
-        (&"UNCLAIMED".into(), &0.into())
-    );
+    assert_eq!(members(&job, "state attempts"), "UNCLAIMED 0");
 }
 
 #[test]

@@ -85,8 +85,8 @@ fn existing_directories_stay_and_new_ones_are_removed() {
 fn user_board_is_kept_whatever_its_name() {
     for mut scene in Scene::each() {
         let url = scene.alike();
-        let post = ["post", "mine", "--board", &url];
-        scene.env().jobboard(&post).run().succeeded();
+        let post = format!("post mine --board {url}");
+        scene.env().ok(post);
         let stored = scene.stored();
         let shown = selftest(scene.env(), &["--dry-run"]).json();
         assert_eq!(shown["left"], json!([]), "{shown}");
@@ -120,8 +120,8 @@ fn too_long_name_for_a_test_board_is_an_error() {
     let env = Env::new();
     let file = env.file(&"x".repeat(240));
     let url = format!("sqlite:{}", file.display());
-    let post = ["post", "resize", "--board", &url];
-    env.jobboard(&post).run().succeeded();
+    let post = format!("post resize --board {url}");
+    env.ok(post);
     for words in [&[][..], &["--dry-run"]] {
         let run = selftest(&env, &[words, &["--board", &url]].concat());
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run}");

@@ -305,10 +305,7 @@ fn swallowed_replies_are_reported_and_leftovers_can_be_removed() {
         assert!(run.stderr.contains(&words.join(" ")), "{run}");
         proxy.set(ProxyMode::PassOn);
         let run = env.jobboard(&words[1..]).run();
-        assert!(
-            run.succeeded().contains("\nremoved       selftest-"),
-            "{run}"
-        );
+        run.prints("\nremoved       selftest-");
         is_clean(&server);
     }
 }

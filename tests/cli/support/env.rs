@@ -35,14 +35,6 @@ impl Env {
         Self { root }
     }
 
-    /// Returns a board with a job that ada has claimed by hand, and its uuid.
-    pub(crate) fn with_claimed_job() -> (Self, String) {
-        let env = Self::new();
-        let uuid = env.post("resize");
-        env.claim("@1", "ada");
-        (env, uuid)
-    }
-
     pub(crate) fn root(&self) -> &Path {
         self.root.path()
     }
@@ -78,8 +70,9 @@ impl Env {
         path
     }
 
-    pub(crate) fn jobboard(&self, arguments: &[&str]) -> Invocation {
-        self.program(Path::new(env!("CARGO_BIN_EXE_jobboard")), arguments)
+    /// Prepares a run of the program; a line of words is separated like those of `run`.
+    pub(crate) fn jobboard(&self, words: &(impl Words + ?Sized)) -> Invocation {
+        self.program(Path::new(env!("CARGO_BIN_EXE_jobboard")), &words.words())
     }
 
     /// Prepares a run of any program in the same environment.
@@ -110,7 +103,7 @@ impl Env {
 
     /// Runs the program with words that are separated by spaces; single quotes keep spaces.
     pub(crate) fn run(&self, words: impl AsRef<str>) -> Outcome {
-        self.jobboard(&self::words(words.as_ref())).run()
+        self.jobboard(words.as_ref()).run()
     }
 
     /// Requires success, and returns standard output.
@@ -192,6 +185,47 @@ impl Env {
     }
 }
 
+/// The arguments of a command, in one line or as a list.
+pub(crate) trait Words {
+    fn words(&self) -> Vec<&str>;
+}
+
+impl Words for str {
+    fn words(&self) -> Vec<&str> {
+        words(self)
+    }
+}
+
+impl Words for String {
+    fn words(&self) -> Vec<&str> {
+        words(self)
+    }
+}
+
+impl Words for [&str] {
+    fn words(&self) -> Vec<&str> {
+        self.to_vec()
+    }
+}
+
+impl<const COUNT: usize> Words for [&str; COUNT] {
+    fn words(&self) -> Vec<&str> {
+        self.to_vec()
+    }
+}
+
+impl Words for Vec<&str> {
+    fn words(&self) -> Vec<&str> {
+        self.clone()
+    }
+}
+
+impl<T: Words + ?Sized> Words for &T {
+    fn words(&self) -> Vec<&str> {
+        (**self).words()
+    }
+}
+
 /// Returns the words of a command line; single quotes keep spaces.
 pub(crate) fn words(line: &str) -> Vec<&str> {
     let mut plain_and_quoted = line.split('\'');
@@ -201,6 +235,15 @@ pub(crate) fn words(line: &str) -> Vec<&str> {
         words.extend(plain_and_quoted.next());
     }
     words
+}
+
+/// Returns members of a JSON object as text, separated by spaces.
+pub(crate) fn members(object: &Value, names: &str) -> String {
+    let text = |name| match &object[name] {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    names.split(' ').map(text).collect::<Vec<_>>().join(" ")
 }
 
 pub(crate) fn names(listing: &Outcome) -> Vec<String> {

@@ -12,6 +12,7 @@ pub(crate) mod needs;
 pub(crate) mod octavia;
 pub(crate) mod process;
 pub(crate) mod proxy;
+pub(crate) mod scenes;
 pub(crate) mod schema;
 pub(crate) mod servers;
 pub(crate) mod tmux;

@@ -22,9 +22,7 @@ struct Held {
 fn hold(shared: &mut Shared<ZooKeeper>, lease: &str) -> Held {
     let job = shared.post(Side::TaskFlow, "resize", "NORMAL", &json!({}));
     let node = node_of(shared, &job);
-    let words = [
-        "claim", &job, "--hold", "--who", "ada", "--lease", lease, "--json",
-    ];
+    let words = format!("claim {job} --hold --who ada --lease {lease} --json");
     let mut holder = shared.env.jobboard(&words).spawn();
     wait_until("the claim is printed", || {
         assert!(!holder.has_ended());

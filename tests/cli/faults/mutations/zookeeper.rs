@@ -65,9 +65,7 @@ fn faults_corrupted_nodes_on_zookeeper_cause_no_hang_and_no_load() {
     env.configure(&format!("default = \"zk\"\n[board.zk]\nurl = \"{url}\"\n"));
     // These create all parent nodes.
     for number in 0..10 {
-        env.jobboard(&["post", &format!("sound-{number}"), "--", "true"])
-            .run()
-            .succeeded();
+        env.ok(format!("post sound-{number} -- true"));
     }
     env.ok("run first -- true");
     let mut chance = Chance::new();

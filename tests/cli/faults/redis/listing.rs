@@ -154,10 +154,7 @@ fn long_server_pause_is_an_error() {
     let words = [WAYS[1], &["--op-timeout", "300ms"]].concat();
     let (ended, listed) = list_through(&env, &words, || nap = Some(Nap::begin(&server, "2")));
     assert_eq!(ended.code, 5, "{ended}");
-    assert!(
-        ended.stderr.contains("did not reply within 300ms"),
-        "{ended}"
-    );
+    ended.warns("did not reply within 300ms");
     assert!(listed.len() < COUNT);
 }
 

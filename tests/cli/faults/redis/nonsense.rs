@@ -38,8 +38,8 @@ fn post_ends_despite_any_reply() {
         b":1\r\n",
     ] {
         let url = answering(answer);
-        let words = ["--board", &url, "post", "a", "--op-timeout", "2s"];
-        let run = env.jobboard(&words).run();
+        let words = format!("--board {url} post a --op-timeout 2s");
+        let run = env.run(words);
         assert_ne!(run.code, 0, "{answer:?}: {run:?}");
     }
 }

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use super::open_behind_proxy;
 use crate::support::{
-    env::{Env, Running, wait_until},
+    env::{Env, Running, members, wait_until},
     proxy::{Proxy, ProxyMode},
     servers::Server,
 };
@@ -91,11 +91,7 @@ fn claim_in_progress_at_a_signal_is_released() {
         let run = running.ended();
         assert_eq!(run.code, code, "{run}");
         let job = stage.direct.show(&job);
-        assert_eq!(
-            (&job["state"], &job["attempts"]),
-            (&"UNCLAIMED".into(), &0.into()),
-            "{run}"
-        );
+        assert_eq!(members(&job, "state attempts"), "UNCLAIMED 0");
         assert!(!stage.env.file("ran").exists());
         let uuid = job["uuid"].as_str().unwrap();
         stage.direct.ok(format!("consume {uuid} --force --yes"));

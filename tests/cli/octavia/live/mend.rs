@@ -158,8 +158,8 @@ fn claim_of_a_dead_worker_is_released<S: Driver>(tables: &dyn Tables) {
     // Through its own address the board is not protected.
     let status = cloud.run(&["status", "--json"]).json();
     let board = text(&status, "board");
-    let claim = ["claim", &job, "--who", &owner, "--board", board];
-    cloud.env.jobboard(&claim).run().succeeded();
+    let claim = format!("claim {job} --who {owner} --board {board}");
+    cloud.env.ok(claim);
     let look = cloud.look(&posted);
     assert_eq!(text(&look, "verdict"), "worker-dead", "{look}");
     assert_eq!(steps(&look), ["release", "wait"], "{look}");
@@ -339,10 +339,7 @@ fn load_balancer_without_a_trace_is_failed_over<S: Driver>(tables: &dyn Tables) 
     let unclear = cloud.look(&posted);
     assert_eq!(text(&unclear, "verdict"), "unclear", "{unclear}");
     let refused = cloud.apply(&posted, &[]);
-    assert!(
-        refused.failed(8).contains("logbooks cannot be read"),
-        "{refused}"
-    );
+    refused.fails(8, "logbooks cannot be read");
     tables.show_logbooks(&cloud.env);
     let listed = cloud.run(&["mend", "--json"]).json();
     assert_eq!(listed[0]["id"], posted["loadbalancer"], "{listed}");

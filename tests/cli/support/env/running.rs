@@ -207,6 +207,30 @@ impl Outcome {
         &self.stderr
     }
 
+    /// Requires an exit code, no standard output, and a text on standard error.
+    #[track_caller]
+    pub(crate) fn fails(&self, code: i32, text: impl AsRef<str>) {
+        assert!(self.failed(code).contains(text.as_ref()), "{self}");
+    }
+
+    /// Requires success and a text on standard output.
+    #[track_caller]
+    pub(crate) fn prints(&self, text: impl AsRef<str>) {
+        assert!(self.succeeded().contains(text.as_ref()), "{self}");
+    }
+
+    /// Requires a text on standard output, with any exit code.
+    #[track_caller]
+    pub(crate) fn shows(&self, text: impl AsRef<str>) {
+        assert!(self.stdout.contains(text.as_ref()), "{self}");
+    }
+
+    /// Requires a text on standard error, with any exit code.
+    #[track_caller]
+    pub(crate) fn warns(&self, text: impl AsRef<str>) {
+        assert!(self.stderr.contains(text.as_ref()), "{self}");
+    }
+
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(self.succeeded()).unwrap_or_else(|error| panic!("{error}: {self:?}"))
