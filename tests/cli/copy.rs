@@ -186,7 +186,7 @@ fn board_is_not_moved_to_itself_under_another_name() {
 
 #[test]
 fn killed_move_can_be_repeated_without_loss_or_duplicates() {
-    const JOBS: usize = 900;
+    const JOBS: usize = 450;
     let boards = Boards::new();
     for kind in boards.kinds() {
         let (one, other) = (boards.another(kind), boards.another("embedded"));
