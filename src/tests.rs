@@ -10,6 +10,16 @@ use clap::CommandFactory as _;
 
 use crate::commands::Cli;
 
+/// Returns the rows of a table, one in each line. ` => ` separates the cells, in which `\n` is a newline.
+pub(crate) fn rows<const CELLS: usize>(table: &str) -> Vec<[&'static str; CELLS]> {
+    let cells = |row: &str| {
+        let row: &str = Box::leak(row.trim().replace("\\n", "\n").into());
+        let cells: Vec<_> = row.split(" => ").collect();
+        cells.try_into().unwrap_or_else(|_| panic!("{row}"))
+    };
+    table.trim().lines().map(cells).collect()
+}
+
 const SRC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 
 /// From the ground up: a module may import only modules before it. `lib.rs` alone imports all.

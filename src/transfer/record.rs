@@ -282,6 +282,7 @@ mod tests {
     use crate::{
         board::testing::misread,
         output::JobView,
+        tests::rows,
         transfer::dump::DumpLine,
         untrusted::{Answer, Bounds, Corpus, refused, same},
     };
@@ -344,35 +345,19 @@ mod tests {
 
     #[test]
     fn member_of_a_wrong_type_is_named_in_plain_words() {
-        for (member, words) in [
-            (r#""name":3"#, "`name` must be a string"),
-            (r#""raw":[1]"#, "`raw` must be a string"),
-            (
-                r#""priority":"URGENT""#,
-                "`priority` must be one of VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW",
-            ),
-            (
-                r#""sequence":9223372036854775808"#,
-                "`sequence` must be a whole number below 9223372036854775808",
-            ),
-            (
-                r#""attempts":-1"#,
-                "`attempts` must be a whole number from 0 to 4294967295",
-            ),
-            (r#""waited":"long""#, "`waited` must be a number"),
-            (
-                r#""created_on":"today""#,
-                "`created_on` must be a time such as \"2026-01-31T12:00:00Z\"",
-            ),
-            (
-                r#""book":{"name":"n"}"#,
-                "`book` must be an object with the strings `name` and `uuid`",
-            ),
-            (
-                r#""failures":[{"reason":3}]"#,
-                "`failures` must be an array of failures, as written by `jobboard dump`",
-            ),
-        ] {
+        for [member, words] in rows(
+            r#"
+            "name":3 => `name` must be a string
+            "raw":[1] => `raw` must be a string
+            "priority":"URGENT" => `priority` must be one of VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW
+            "sequence":9223372036854775808 => `sequence` must be a whole number below 9223372036854775808
+            "attempts":-1 => `attempts` must be a whole number from 0 to 4294967295
+            "waited":"long" => `waited` must be a number
+            "created_on":"today" => `created_on` must be a time such as "2026-01-31T12:00:00Z"
+            "book":{"name":"n"} => `book` must be an object with the strings `name` and `uuid`
+            "failures":[{"reason":3}] => `failures` must be an array of failures, as written by `jobboard dump`
+            "#,
+        ) {
             let line = format!(r#"{{"state":"UNCLAIMED",{member}}}"#);
             assert_eq!(read(line.as_bytes(), FROM_LISTING).unwrap_err(), words);
         }

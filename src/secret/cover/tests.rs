@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::tests::rows;
 
 #[test]
 fn secrets_are_masked_at_any_depth() {
@@ -73,110 +74,53 @@ fn words_of_a_command_are_masked_by_the_words_before_them() {
     assert_eq!(covered(&script)[2], shown);
 }
 
-const COVERED: &[(&str, &str)] = &[
-    ("no such file: x\n", "no such file: x\n"),
-    ("--db-password=x y", "--db-password=******** y"),
-    ("Password: x\nz: y\n", "Password: ********\nz: y\n"),
-    ("token:\nx", "token:\nx"),
-    (
-        "> Authorization: Bearer abcdefghijklmnop12345 (x)",
-        "> Authorization: Bearer ******** (x)",
-    ),
-    (
-        "authorization: basic YWRhOng=",
-        "authorization: basic ********",
-    ),
-    ("the bearer of it", "the bearer of it"),
-    (
-        "Zm9v\nYmFy\n-----END RSA PRIVATE KEY-----\ndone\n",
-        "********\ndone\n",
-    ),
-    (
-        "curl -sS -u ada:x http://h",
-        "curl -sS -u ada:******** http://h",
-    ),
-    ("sudo -u ada id", "sudo -u ada id"),
-    (
-        "DB_PASS=x MYSQL_PWD=y PWD=/",
-        "DB_PASS=******** MYSQL_PWD=******** PWD=/",
-    ),
-    ("curl -b sid=x h; tar -b x", "curl -b ******** h; tar -b x"),
-    ("redis-cli -a x PING", "redis-cli -a ******** PING"),
-    ("http://h/?sig=x&b=1", "http://h/?sig=********&b=1"),
-    ("-passin pass:x y", "-passin pass:******** y"),
-    ("X-Auth-Key: x", "X-Auth-Key: ********"),
-    (r#"{"client_key":"x"}"#, r#"{"client_key":********}"#),
-    ("the primary key: 7", "the primary key: 7"),
-    (
-        "--user=ada:x --user ada:x",
-        "--user=ada:******** --user ada:********",
-    ),
-    ("curl -u 'ada:x y z' h", "curl -u 'ada:********' h"),
-    (
-        "Command '['curl', '-u', 'ada:x', '--password', 'y']' failed",
-        "Command '['curl', '-u', 'ada:********', '--password', ********]' failed",
-    ),
-    (
-        "> Cookie: sid=x; t=y\nhttp://h?a=b",
-        "> Cookie: ********\nhttp://h?a=b",
-    ),
-    (
-        "-H 'Set-Cookie: sid=x; Path=/' h",
-        "-H 'Set-Cookie: ********' h",
-    ),
-    ("curl --cookie sid=x h", "curl --cookie ******** h"),
-    ("curl --cookie='sid=x; t=y' h", "curl --cookie=******** h"),
-    (
-        "sshpass -p x ssh -p 22 h",
-        "sshpass -p ******** ssh -p 22 h",
-    ),
-    (
-        "/usr/bin/sshpass -v -px ssh h",
-        "/usr/bin/sshpass -v -p******** ssh h",
-    ),
-    (
-        "['sshpass', '-p', 'x', 'ssh']",
-        "['sshpass', '-p', ********, 'ssh']",
-    ),
-    (
-        "mysql --password x --host h",
-        "mysql --password ******** --host h",
-    ),
-    ("mysql -uroot -px h", "mysql -uroot -p******** h"),
-    (
-        "cat: /etc/passwd: Permission denied",
-        "cat: /etc/passwd: Permission denied",
-    ),
-    ("db_passwd: x", "db_passwd: ********"),
-    ("mysql --password 'x y' h", "mysql --password ******** h"),
-    (
-        r#"{"password": "x y", "a": 1}"#,
-        r#"{"password": ********, "a": 1}"#,
-    ),
-    ("--db-password", "--db-password"),
-    (
-        "Your new password is now hunter2. The token was 'x y'.",
-        "Your new password is now ******** The token was ********.",
-    ),
-    ("the password is wrong", "the password is wrong"),
-    (
-        "got eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl, not eyJ.a",
-        "got ********, not eyJ.a",
-    ),
-    ("eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ. x", "******** x"),
-    (
-        "at redis://a:x@h:1/0 now",
-        "at redis://a:********@h:1/0 now",
-    ),
-    (
-        "a\n-----BEGIN KEY-----\nx\n-----END KEY-----\nb",
-        "a\n********\nb",
-    ),
-];
+const COVERED: &str = r#"
+    no such file: x\n => no such file: x\n
+    --db-password=x y => --db-password=******** y
+    Password: x\nz: y\n => Password: ********\nz: y\n
+    token:\nx => token:\nx
+    > Authorization: Bearer abcdefghijklmnop12345 (x) => > Authorization: Bearer ******** (x)
+    authorization: basic YWRhOng= => authorization: basic ********
+    the bearer of it => the bearer of it
+    Zm9v\nYmFy\n-----END RSA PRIVATE KEY-----\ndone\n => ********\ndone\n
+    curl -sS -u ada:x http://h => curl -sS -u ada:******** http://h
+    sudo -u ada id => sudo -u ada id
+    DB_PASS=x MYSQL_PWD=y PWD=/ => DB_PASS=******** MYSQL_PWD=******** PWD=/
+    curl -b sid=x h; tar -b x => curl -b ******** h; tar -b x
+    redis-cli -a x PING => redis-cli -a ******** PING
+    http://h/?sig=x&b=1 => http://h/?sig=********&b=1
+    -passin pass:x y => -passin pass:******** y
+    X-Auth-Key: x => X-Auth-Key: ********
+    {"client_key":"x"} => {"client_key":********}
+    the primary key: 7 => the primary key: 7
+    --user=ada:x --user ada:x => --user=ada:******** --user ada:********
+    curl -u 'ada:x y z' h => curl -u 'ada:********' h
+    Command '['curl', '-u', 'ada:x', '--password', 'y']' failed => Command '['curl', '-u', 'ada:********', '--password', ********]' failed
+    > Cookie: sid=x; t=y\nhttp://h?a=b => > Cookie: ********\nhttp://h?a=b
+    -H 'Set-Cookie: sid=x; Path=/' h => -H 'Set-Cookie: ********' h
+    curl --cookie sid=x h => curl --cookie ******** h
+    curl --cookie='sid=x; t=y' h => curl --cookie=******** h
+    sshpass -p x ssh -p 22 h => sshpass -p ******** ssh -p 22 h
+    /usr/bin/sshpass -v -px ssh h => /usr/bin/sshpass -v -p******** ssh h
+    ['sshpass', '-p', 'x', 'ssh'] => ['sshpass', '-p', ********, 'ssh']
+    mysql --password x --host h => mysql --password ******** --host h
+    mysql -uroot -px h => mysql -uroot -p******** h
+    cat: /etc/passwd: Permission denied => cat: /etc/passwd: Permission denied
+    db_passwd: x => db_passwd: ********
+    mysql --password 'x y' h => mysql --password ******** h
+    {"password": "x y", "a": 1} => {"password": ********, "a": 1}
+    --db-password => --db-password
+    Your new password is now hunter2. The token was 'x y'. => Your new password is now ******** The token was ********.
+    the password is wrong => the password is wrong
+    got eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl, not eyJ.a => got ********, not eyJ.a
+    eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ. x => ******** x
+    at redis://a:x@h:1/0 now => at redis://a:********@h:1/0 now
+    a\n-----BEGIN KEY-----\nx\n-----END KEY-----\nb => a\n********\nb
+"#;
 
 #[test]
 fn secrets_are_masked_in_command_output() {
-    for (text, safe) in COVERED {
-        assert_eq!(covered_text(text), *safe);
+    for [text, safe] in rows(COVERED) {
+        assert_eq!(covered_text(text), safe);
     }
 }

@@ -1,6 +1,7 @@
 //! Parsing expressions: `and`, quotes and surplus text.
 
 use super::*;
+use crate::tests::rows;
 
 #[test]
 fn and_requires_both_conditions() {
@@ -86,34 +87,16 @@ fn trailing_text_is_refused() {
 
 #[test]
 fn refusal_shows_the_correct_form() {
-    for (text, message) in [
-        (
-            "name=a, owner=none",
-            "unexpected `, owner=none` after `name=a`; join two conditions with `and`, or write \
-             name=\"a, owner=none\" if it belongs to the value",
-        ),
-        (
-            "owner=none and name=say \"x\"",
-            "unexpected `\"x\"` after `name=say`; join two conditions with `and`, or write \
-             name=\"say \"\"x\"\"\" if it belongs to the value",
-        ),
-        (
-            "name='a' b",
-            "unexpected `b` after `name='a'`; join two conditions with `and`",
-        ),
-        (
-            "name=a and",
-            "the condition after the last `and` is missing",
-        ),
-        (
-            "name=\"a",
-            "`\"a` has no closing quote; double a quote to include it in the value",
-        ),
-        (
-            "name=a and resize",
-            "the operator and the value are missing",
-        ),
-    ] {
+    for [text, message] in rows(
+        r#"
+        name=a, owner=none => unexpected `, owner=none` after `name=a`; join two conditions with `and`, or write name="a, owner=none" if it belongs to the value
+        owner=none and name=say "x" => unexpected `"x"` after `name=say`; join two conditions with `and`, or write name="say ""x""" if it belongs to the value
+        name='a' b => unexpected `b` after `name='a'`; join two conditions with `and`
+        name=a and => the condition after the last `and` is missing
+        name="a => `"a` has no closing quote; double a quote to include it in the value
+        name=a and resize => the operator and the value are missing
+        "#,
+    ) {
         let refusal = text.parse::<Filter>().unwrap_err().to_string();
         assert!(refusal.contains(message), "{refusal}");
     }

@@ -1,6 +1,7 @@
 //! Invalid filters and their messages.
 
 use super::*;
+use crate::tests::rows;
 
 fn refusal(expression: &str) -> String {
     expression.parse::<Filter>().unwrap_err().to_string()
@@ -104,20 +105,16 @@ fn unsuitable_operator_lists_the_suitable_ones() {
         "invalid filter `age~5m`: `~` does not work with age; use < <= > >=, or = and != with \
          `none`"
     );
-    for (text, part) in [
-        ("held=5m", "`=` does not work with held; use < <= > >="),
-        ("expires!~5m", "`!~` does not work with expires"),
-        (
-            "state>CLAIMED",
-            "`>` does not work with state; use = != ~ !~",
-        ),
-        (
-            "priority~HIGH",
-            "`~` does not work with priority; use = != < <= > >=",
-        ),
-        ("sequence~1", "`~` does not work with sequence"),
-        ("size!~1", "`!~` does not work with size"),
-    ] {
+    for [text, part] in rows(
+        r#"
+        held=5m => `=` does not work with held; use < <= > >=
+        expires!~5m => `!~` does not work with expires
+        state>CLAIMED => `>` does not work with state; use = != ~ !~
+        priority~HIGH => `~` does not work with priority; use = != < <= > >=
+        sequence~1 => `~` does not work with sequence
+        size!~1 => `!~` does not work with size
+        "#,
+    ) {
         let refusal = refusal(text);
         assert!(refusal.contains(part), "{refusal}");
     }
@@ -145,34 +142,24 @@ fn only_text_values_may_be_empty() {
 
 #[test]
 fn value_of_the_wrong_type_shows_the_expected_type() {
-    for (text, part) in [
-        (
-            "held>10",
-            "`10` has no unit; write `10s` or `10m`, for example",
-        ),
-        ("age>soon", "`soon` is not a duration"),
-        ("sequence=x", "`x` is not a whole number"),
-        ("attempts>1.5", "`1.5` is not a whole number"),
-        ("sequence<none", "`none` is not a whole number"),
-        (
-            "size>5k",
-            "`5k` is not a size; use a whole number of bytes, kB, MB",
-        ),
-        ("size>1.5MiB", "`1.5MiB` is not a size"),
-        ("size>-1", "`-1` is not a size"),
-        ("size>MB", "`MB` is not a size"),
-        (
-            "state=claim",
-            "unknown state `claim` (valid: UNCLAIMED, CLAIMED",
-        ),
-        ("state=CLAIMED,TRASHED", "unexpected `,TRASHED`"),
-        ("state=none", "unknown state `none`"),
-        (
-            "priority>=URGENT",
-            "unknown priority `URGENT` (valid: VERY_HIGH",
-        ),
-        ("priority=*HIGH", "unknown priority `*HIGH`"),
-    ] {
+    for [text, part] in rows(
+        r#"
+        held>10 => `10` has no unit; write `10s` or `10m`, for example
+        age>soon => `soon` is not a duration
+        sequence=x => `x` is not a whole number
+        attempts>1.5 => `1.5` is not a whole number
+        sequence<none => `none` is not a whole number
+        size>5k => `5k` is not a size; use a whole number of bytes, kB, MB
+        size>1.5MiB => `1.5MiB` is not a size
+        size>-1 => `-1` is not a size
+        size>MB => `MB` is not a size
+        state=claim => unknown state `claim` (valid: UNCLAIMED, CLAIMED
+        state=CLAIMED,TRASHED => unexpected `,TRASHED`
+        state=none => unknown state `none`
+        priority>=URGENT => unknown priority `URGENT` (valid: VERY_HIGH
+        priority=*HIGH => unknown priority `*HIGH`
+        "#,
+    ) {
         let refusal = refusal(text);
         assert!(refusal.contains(part), "{refusal}");
     }
@@ -180,24 +167,17 @@ fn value_of_the_wrong_type_shows_the_expected_type() {
 
 #[test]
 fn invalid_pattern_shows_the_reason() {
-    for (text, part) in [
-        ("name~(", "invalid regular expression: unclosed group"),
-        (
-            "state~[z-a]",
-            "invalid regular expression: invalid character class range",
-        ),
-        (
-            "name~(?:x{1000}){1000}{1000}",
-            "invalid regular expression: Compiled regex exceeds",
-        ),
-        (
-            "name=a[",
-            "invalid glob: `[` has no matching `]`; write `[[]` for a literal `[`",
-        ),
-        ("name=[]", "`[` has no matching `]`"),
-        ("name=[!]", "`[` has no matching `]`"),
-        ("owner=[z-a]*", "the range `z-a` is in reverse order"),
-    ] {
+    for [text, part] in rows(
+        r#"
+        name~( => invalid regular expression: unclosed group
+        state~[z-a] => invalid regular expression: invalid character class range
+        name~(?:x{1000}){1000}{1000} => invalid regular expression: Compiled regex exceeds
+        name=a[ => invalid glob: `[` has no matching `]`; write `[[]` for a literal `[`
+        name=[] => `[` has no matching `]`
+        name=[!] => `[` has no matching `]`
+        owner=[z-a]* => the range `z-a` is in reverse order
+        "#,
+    ) {
         let refusal = refusal(text);
         assert!(refusal.contains(part), "{refusal}");
         assert!(!refusal.contains('\n'), "{refusal}");

@@ -10,6 +10,7 @@ use super::{
     zookeeper::Acl,
     *,
 };
+use crate::tests::rows;
 
 fn parse(text: &str) -> BoardUrl {
     text.parse()
@@ -87,19 +88,20 @@ fn a_file_is_an_embedded_board() {
 
 #[test]
 fn invalid_file_urls_are_refused() {
-    refused(&[
-        ("sqlite:", "use sqlite:PATH"),
-        ("sqlite:?sync=full", "use sqlite:PATH"),
-        ("sqlite::memory:", "in memory"),
-        ("sqlite:///srv/jobs.db", "for example sqlite:/srv/jobs.db"),
-        ("sqlite:~/jobs.db", "does not expand `~`"),
-        (
-            "sqlite:x?sync=off",
-            "`sync=off` is invalid; use full or normal",
-        ),
-        ("sqlite:x?mode=ro", "unknown parameter `mode` (valid: sync)"),
-        ("sqlite:x?ca=y", "`ca` needs TLS"),
-    ]);
+    for [url, refusal] in rows(
+        r#"
+        sqlite: => use sqlite:PATH
+        sqlite:?sync=full => use sqlite:PATH
+        sqlite::memory: => in memory
+        sqlite:///srv/jobs.db => for example sqlite:/srv/jobs.db
+        sqlite:~/jobs.db => does not expand `~`
+        sqlite:x?sync=off => `sync=off` is invalid; use full or normal
+        sqlite:x?mode=ro => unknown parameter `mode` (valid: sync)
+        sqlite:x?ca=y => `ca` needs TLS
+        "#,
+    ) {
+        refused(&[(url, refusal)]);
+    }
 }
 
 #[test]
@@ -152,16 +154,15 @@ fn printed_url_parses_to_itself() {
 
 #[test]
 fn password_is_never_displayed() {
-    for (text, shown) in [
-        ("redis://ada:hunter2@h", "redis://ada@h:6379/0"),
-        ("rediss://:hunter2@h", "rediss://h:6379/0"),
-        ("redis+unix://:hunter2@/s", "redis+unix:///s"),
-        (
-            "redis-sentinel://:hunter2@h/m",
-            "redis-sentinel://h:26379/m/0",
-        ),
-        ("zk://ada:hunter2@h", "zk://ada@h:2181/taskflow/jobs"),
-    ] {
+    for [text, shown] in rows(
+        r#"
+        redis://ada:hunter2@h => redis://ada@h:6379/0
+        rediss://:hunter2@h => rediss://h:6379/0
+        redis+unix://:hunter2@/s => redis+unix:///s
+        redis-sentinel://:hunter2@h/m => redis-sentinel://h:26379/m/0
+        zk://ada:hunter2@h => zk://ada@h:2181/taskflow/jobs
+        "#,
+    ) {
         let url = parse(text);
         assert_eq!(url.to_string(), shown);
         assert!(!format!("{url:?}").contains("hunter2"), "{url:?}");
@@ -207,21 +208,17 @@ fn error_repeats_no_password() {
 
 #[test]
 fn relative_paths_resolve_against_a_directory() {
-    for (text, there) in [
-        ("sqlite:jobs.db", "sqlite:/etc/x/jobs.db"),
-        ("sqlite:/jobs.db?sync=full", "sqlite:/jobs.db?sync=full"),
-        (
-            "rediss://h:1/0?ca=a&cert=/b&key=c",
-            "rediss://h:1/0?ca=/etc/x/a&cert=/b&key=/etc/x/c",
-        ),
-        ("redis+unix:///run/s", "redis+unix:///run/s"),
-        (
-            "rediss-sentinel://h:1/m/0?sentinel_password_file=p&ca=a",
-            "rediss-sentinel://h:1/m/0?sentinel_password_file=/etc/x/p&ca=/etc/x/a",
-        ),
-        ("zks://h:1/j?ca=a", "zks://h:1/j?ca=/etc/x/a"),
-        ("zk://h:1/j", "zk://h:1/j"),
-    ] {
+    for [text, there] in rows(
+        r#"
+        sqlite:jobs.db => sqlite:/etc/x/jobs.db
+        sqlite:/jobs.db?sync=full => sqlite:/jobs.db?sync=full
+        rediss://h:1/0?ca=a&cert=/b&key=c => rediss://h:1/0?ca=/etc/x/a&cert=/b&key=/etc/x/c
+        redis+unix:///run/s => redis+unix:///run/s
+        rediss-sentinel://h:1/m/0?sentinel_password_file=p&ca=a => rediss-sentinel://h:1/m/0?sentinel_password_file=/etc/x/p&ca=/etc/x/a
+        zks://h:1/j?ca=a => zks://h:1/j?ca=/etc/x/a
+        zk://h:1/j => zk://h:1/j
+        "#,
+    ) {
         let url = parse(text).relative_to(Path::new("/etc/x"));
         assert_eq!(url.to_string(), there);
     }
@@ -231,23 +228,16 @@ fn relative_paths_resolve_against_a_directory() {
 
 #[test]
 fn sibling_board_has_the_same_access() {
-    for (url, companions) in [
-        (
-            "sqlite:jobs.db?sync=full",
-            "sqlite:jobs.db.x-1a2b?sync=full",
-        ),
-        ("redis://h", "redis://h:6379/0?namespace=taskflow:x-1a2b"),
-        (
-            "redis://ada@h/1?namespace=a:b",
-            "redis://ada@h:6379/1?namespace=a:b:x-1a2b",
-        ),
-        ("redis://h?bare=true", "redis://h:6379/0?namespace=x-1a2b"),
-        ("zk://h", "zk://h:2181/taskflow/.x-1a2b/of-1a2b"),
-        (
-            "zk://h/jobs?chroot=/c",
-            "zk://h:2181/.x-1a2b/of-1a2b?chroot=/c",
-        ),
-    ] {
+    for [url, companions] in rows(
+        r#"
+        sqlite:jobs.db?sync=full => sqlite:jobs.db.x-1a2b?sync=full
+        redis://h => redis://h:6379/0?namespace=taskflow:x-1a2b
+        redis://ada@h/1?namespace=a:b => redis://ada@h:6379/1?namespace=a:b:x-1a2b
+        redis://h?bare=true => redis://h:6379/0?namespace=x-1a2b
+        zk://h => zk://h:2181/taskflow/.x-1a2b/of-1a2b
+        zk://h/jobs?chroot=/c => zk://h:2181/.x-1a2b/of-1a2b?chroot=/c
+        "#,
+    ) {
         let sibling = parse(url).sibling("x-1a2b");
         assert_eq!(sibling, parse(companions), "{sibling}");
     }

@@ -1,6 +1,7 @@
 //! URLs of boards on Redis.
 
 use super::*;
+use crate::tests::rows;
 
 #[test]
 fn host_alone_is_a_complete_redis_url() {
@@ -49,75 +50,47 @@ fn namespace_may_be_empty_or_absent() {
     assert_eq!(namespace("bare=true"), None);
     assert_eq!(namespace("bare=false"), Some("taskflow".to_owned()));
     assert_eq!(namespace("bare=false&namespace=x"), Some("x".to_owned()));
-    refused(&[
-        (
-            "redis://host?bare=true&namespace=x",
-            "cannot be used together",
-        ),
-        (
-            "redis://host?namespace=&bare=true",
-            "cannot be used together",
-        ),
-        (
-            "redis://host?bare=yes",
-            "`bare=yes` is invalid; use true or false",
-        ),
-        ("redis://host?bare", "the key `bare` has no value"),
-    ]);
+    for [url, refusal] in rows(
+        r#"
+        redis://host?bare=true&namespace=x => cannot be used together
+        redis://host?namespace=&bare=true => cannot be used together
+        redis://host?bare=yes => `bare=yes` is invalid; use true or false
+        redis://host?bare => the key `bare` has no value
+        "#,
+    ) {
+        refused(&[(url, refusal)]);
+    }
 }
 
 #[test]
 fn invalid_redis_urls_are_refused() {
-    refused(&[
-        (
-            "redis:host",
-            "the address after `redis:` is invalid; write //HOST:PORT/DB",
-        ),
-        ("redis://", "the host is missing"),
-        ("redis:///0", "the host is missing"),
-        ("redis://:6379", "the host is missing"),
-        (
-            "redis://host/notanumber",
-            "`notanumber` is not a database number",
-        ),
-        ("redis://host/+1", "`+1` is not a database number"),
-        ("redis://host/-1", "`-1` is not a database number"),
-        ("redis://host/1/", "`1/` is not a database number"),
-        ("redis://host//1", "`/1` is not a database number"),
-        (
-            "redis://host/4294967296",
-            "`4294967296` is not a database number",
-        ),
-        ("redis://a,b/0", "a `redis` board takes one host"),
-        ("rediss://a,b/0", "a `rediss` board takes one host"),
-        (
-            "redis://ho st",
-            "`ho st` is neither a host name nor an address",
-        ),
-        (
-            "redis://h%6fst",
-            "`h%6fst` is neither a host name nor an address",
-        ),
-        (
-            "redis://host?db=1",
-            "unknown parameter `db` (valid: namespace, bare",
-        ),
-        (
-            "redis://host?namespace=a&namespace=b",
-            "the parameter `namespace` is given twice",
-        ),
-        (
-            "redis://host?namespace=%zz",
-            "a value after the `?` contains an invalid `%` escape",
-        ),
-        (
-            "redis://host?namespace=%ff",
-            "contains an invalid `%` escape",
-        ),
-        ("redis://%4@host", "the user contains an invalid `%` escape"),
-        ("redis://host#x", "no fragment"),
-        ("redis://host?Namespace=x", "unknown parameter `Namespace`"),
-    ]);
+    for [url, refusal] in rows(
+        r#"
+        redis:host => the address after `redis:` is invalid; write //HOST:PORT/DB
+        redis:// => the host is missing
+        redis:///0 => the host is missing
+        redis://:6379 => the host is missing
+        redis://host/notanumber => `notanumber` is not a database number
+        redis://host/+1 => `+1` is not a database number
+        redis://host/-1 => `-1` is not a database number
+        redis://host/1/ => `1/` is not a database number
+        redis://host//1 => `/1` is not a database number
+        redis://host/4294967296 => `4294967296` is not a database number
+        redis://a,b/0 => a `redis` board takes one host
+        rediss://a,b/0 => a `rediss` board takes one host
+        redis://ho st => `ho st` is neither a host name nor an address
+        redis://h%6fst => `h%6fst` is neither a host name nor an address
+        redis://host?db=1 => unknown parameter `db` (valid: namespace, bare
+        redis://host?namespace=a&namespace=b => the parameter `namespace` is given twice
+        redis://host?namespace=%zz => a value after the `?` contains an invalid `%` escape
+        redis://host?namespace=%ff => contains an invalid `%` escape
+        redis://%4@host => the user contains an invalid `%` escape
+        redis://host#x => no fragment
+        redis://host?Namespace=x => unknown parameter `Namespace`
+        "#,
+    ) {
+        refused(&[(url, refusal)]);
+    }
 }
 
 #[test]
@@ -230,24 +203,19 @@ fn sentinels_have_their_own_tls() {
 
 #[test]
 fn sentinel_url_without_a_master_is_refused() {
-    refused(&[
-        (
-            "redis-sentinel://s1,s2",
-            "the name of the master is missing",
-        ),
-        ("redis-sentinel://s1/", "the name of the master is missing"),
-        (
-            "redis-sentinel://s1//0",
-            "the name of the master is missing",
-        ),
-        ("redis-sentinel:///m", "the host is missing"),
-        ("redis-sentinel://s1,,s2/m", "the host is missing"),
-        ("redis-sentinel://s1/m/x", "`x` is not a database number"),
-        ("redis-sentinel://s1/m/0/", "`0/` is not a database number"),
-        ("redis-sentinel://s1/m?sentinel_tls=1", "use true or false"),
-        (
-            "redis-sentinel://s1/m?x=1",
-            "valid: namespace, bare, sentinel_user",
-        ),
-    ]);
+    for [url, refusal] in rows(
+        r#"
+        redis-sentinel://s1,s2 => the name of the master is missing
+        redis-sentinel://s1/ => the name of the master is missing
+        redis-sentinel://s1//0 => the name of the master is missing
+        redis-sentinel:///m => the host is missing
+        redis-sentinel://s1,,s2/m => the host is missing
+        redis-sentinel://s1/m/x => `x` is not a database number
+        redis-sentinel://s1/m/0/ => `0/` is not a database number
+        redis-sentinel://s1/m?sentinel_tls=1 => use true or false
+        redis-sentinel://s1/m?x=1 => valid: namespace, bare, sentinel_user
+        "#,
+    ) {
+        refused(&[(url, refusal)]);
+    }
 }

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     board::url::redis::Address,
+    tests::rows,
     untrusted::{Answer, Bounds, Corpus, refused},
 };
 
@@ -173,75 +174,35 @@ fn unsupported_or_suspicious_options_are_reported() {
     assert_eq!(Expiry::default().duration(), Duration::from_secs(30));
 }
 
-const MISTAKES: &[(&str, &str)] = &[
-    (
-        "jobboard_enabled = True",
-        "octavia.conf:1: the option comes before any [GROUP]",
-    ),
-    (
-        "[task_flow\n",
-        "octavia.conf:1: a group has the form [GROUP]",
-    ),
-    (
-        "[task_flow]\nhunter2\n",
-        "octavia.conf:2: an option has the form KEY = VALUE",
-    ),
-    (
-        "[task_flow]\n hunter2\n",
-        "octavia.conf:2: the continuation line follows no option",
-    ),
-    (
-        "[task_flow]\n= hunter2\n",
-        "octavia.conf:2: the key before `=` is missing",
-    ),
-    (
-        "[task_flow]\njobboard_backend_port = hunter2",
-        "jobboard_backend_port is not a valid number",
-    ),
-    (
-        "[task_flow]\njobboard_backend_port = 65536",
-        "jobboard_backend_port is not a valid number",
-    ),
-    ("[task_flow]\njobboard_backend_hosts = ,", "lists no host"),
-    (
-        "[task_flow]\njobboard_backend_hosts = ,a",
-        "octavia.conf:2: jobboard_backend_hosts lists no host, or an empty name",
-    ),
-    (
-        "\u{feff}[task_flow]\n",
-        "octavia.conf:1: the file begins with a byte order mark",
-    ),
-    (
-        "[task_flow]\njobboard_backend_password = a$hunter2",
-        "write `$$` for a literal `$`",
-    ),
-    (
-        "[task_flow]\njobboard_backend_namespace = $jobboard_backend_namespace",
-        "the value refers to itself",
-    ),
-    (
-        "[task_flow]\njobboard_enabled = hunter2",
-        "neither True nor False",
-    ),
-    (
-        "[task_flow]\njobboard_backend_driver = etcd_taskflow_driver",
-        "on etcd",
-    ),
-    (
-        "[task_flow]\njobboard_redis_backend_ssl_options = ssl",
-        "KEY:VALUE",
-    ),
-];
+const MISTAKES: &str = r#"
+    jobboard_enabled = True => octavia.conf:1: the option comes before any [GROUP]
+    [task_flow\n => octavia.conf:1: a group has the form [GROUP]
+    [task_flow]\nhunter2\n => octavia.conf:2: an option has the form KEY = VALUE
+    [task_flow]\n hunter2\n => octavia.conf:2: the continuation line follows no option
+    [task_flow]\n= hunter2\n => octavia.conf:2: the key before `=` is missing
+    [task_flow]\njobboard_backend_port = hunter2 => jobboard_backend_port is not a valid number
+    [task_flow]\njobboard_backend_port = 65536 => jobboard_backend_port is not a valid number
+    [task_flow]\njobboard_backend_hosts = , => lists no host
+    [task_flow]\njobboard_backend_hosts = ,a => octavia.conf:2: jobboard_backend_hosts lists no host, or an empty name
+    [task_flow]\njobboard_backend_password = a$hunter2 => write `$$` for a literal `$`
+    [task_flow]\njobboard_backend_namespace = $jobboard_backend_namespace => the value refers to itself
+    [task_flow]\njobboard_enabled = hunter2 => neither True nor False
+    [task_flow]\njobboard_backend_driver = etcd_taskflow_driver => on etcd
+    [task_flow]\njobboard_redis_backend_ssl_options = ssl => KEY:VALUE
+"#;
 
 #[test]
 fn errors_have_a_position_but_no_value() {
-    for (text, message) in MISTAKES {
+    for [text, message] in rows(MISTAKES) {
         let error = of(text).unwrap_err();
         assert!(
             error.contains(message) && !error.contains(PASSWORD),
             "{text}: {error}"
         );
     }
+    let error = of("\u{feff}[task_flow]\n").unwrap_err();
+    let mark = "octavia.conf:1: the file begins with a byte order mark";
+    assert!(error.contains(mark), "{error}");
     let machine = Machine::new(&[]);
     let error = machine.try_read("", &[]).unwrap_err();
     assert!(
