@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Returns an event as our clients announce it.
-fn event(kind: EventKind, owner: Option<&str>) -> Event {
+/// Returns an event as our clients announce it; without an owner if the name is empty.
+fn event(kind: EventKind, owner: &str) -> Event {
     let subject = Subject {
         key: key(),
         uuid: KEY.to_owned(),
@@ -14,7 +14,7 @@ fn event(kind: EventKind, owner: Option<&str>) -> Event {
     };
     Event {
         subject: Some(subject),
-        owner: owner.map(|owner| Owner::new(owner).unwrap()),
+        owner: Owner::new(owner).ok(),
         ..Event::now(kind)
     }
 }
@@ -29,30 +29,15 @@ fn heard(before: JobPlaces, event: Event) -> Vec<(EventKind, Option<String>)> {
 fn announced_change_is_not_reported_again_when_observed() {
     let mut picture = BoardPicture::default();
     let steps = [
-        (event(Posted, None), place(Some(FREE), None)),
-        (
-            event(Claimed, Some("ada")),
-            place(Some(held("ada", 1)), None),
-        ),
-        (
-            event(Extended, Some("ada")),
-            place(Some(for_a_while(60)), None),
-        ),
-        (
-            event(Abandoned, Some("ada")),
-            place(Some(released(2)), None),
-        ),
-        (
-            event(Claimed, Some("bob")),
-            place(Some(held("bob", 3)), None),
-        ),
-        (event(Trashed, Some("bob")), place(None, Some(FREE))),
-        (event(Restored, None), place(Some(released(4)), None)),
-        (
-            event(Claimed, Some("ada")),
-            place(Some(held("ada", 5)), None),
-        ),
-        (event(Consumed, Some("ada")), place(None, None)),
+        (event(Posted, ""), free()),
+        (event(Claimed, "ada"), ada()),
+        (event(Extended, "ada"), on(for_a_while(60))),
+        (event(Abandoned, "ada"), on(released(2))),
+        (event(Claimed, "bob"), on(held("bob", 3))),
+        (event(Trashed, "bob"), trashed()),
+        (event(Restored, ""), on(released(4))),
+        (event(Claimed, "ada"), on(held("ada", 5))),
+        (event(Consumed, "ada"), gone()),
     ];
     for (event, seen) in steps {
         let kind = event.kind;
@@ -63,44 +48,26 @@ fn announced_change_is_not_reported_again_when_observed() {
 
 #[test]
 fn changes_implied_by_an_event_are_reported_before_it() {
-    let gone = || place(None, None);
-    for (before, event, expected) in [
+    let ends = [(Abandoned, "ada"), (Claimed, "bob"), (Consumed, "bob")];
+    let steps: [(JobPlaces, Event, &[(EventKind, &str)]); 6] = [
         (
             gone(),
-            event(Claimed, Some("ada")),
-            vec![of(Posted), by(Claimed, "ada")],
+            event(Claimed, "ada"),
+            &[(Posted, ""), (Claimed, "ada")],
         ),
+        (ada(), event(Claimed, "bob"), &ends[..2]),
         (
-            place(Some(held("ada", 1)), None),
-            event(Claimed, Some("bob")),
-            vec![by(Abandoned, "ada"), by(Claimed, "bob")],
-        ),
-        (
-            place(Some(FREE), None),
-            event(Consumed, Some("ada")),
-            vec![by(Claimed, "ada"), by(Consumed, "ada")],
+            free(),
+            event(Consumed, "ada"),
+            &[(Claimed, "ada"), (Consumed, "ada")],
         ),
         // An operator forced it, though the job was unclaimed.
-        (
-            place(Some(FREE), None),
-            event(Trashed, None),
-            vec![of(Trashed)],
-        ),
-        (
-            place(Some(held("ada", 1)), None),
-            event(Consumed, Some("bob")),
-            vec![
-                by(Abandoned, "ada"),
-                by(Claimed, "bob"),
-                by(Consumed, "bob"),
-            ],
-        ),
-        (
-            place(Some(FREE), None),
-            event(Posted, None),
-            vec![of(Resync), of(Posted)],
-        ),
-    ] {
+        (free(), event(Trashed, ""), &[(Trashed, "")]),
+        (ada(), event(Consumed, "bob"), &ends),
+        (free(), event(Posted, ""), &[(Resync, ""), (Posted, "")]),
+    ];
+    for (before, event, expected) in steps {
+        let expected = owned(expected);
         assert_eq!(heard(before.clone(), event), expected, "{before:?}");
     }
 }
@@ -109,7 +76,7 @@ fn changes_implied_by_an_event_are_reported_before_it() {
 fn event_without_a_name_uses_the_known_one() {
     let mut picture = BoardPicture::default();
     picture.put(Location::Board, &key(), known(held("ada", 1)));
-    let mut consumed = event(Consumed, Some("ada"));
+    let mut consumed = event(Consumed, "ada");
     consumed.subject.as_mut().unwrap().name = String::new();
     let subject = picture.apply(consumed).pop().unwrap().subject.unwrap();
     assert_eq!(

@@ -126,155 +126,121 @@ fn of(kind: EventKind) -> (EventKind, Option<String>) {
     (kind, None)
 }
 
-#[test]
-fn single_step_is_reported_exactly() {
-    let gone = || place(None, None);
-    for (before, after, expected) in [
-        (gone(), place(Some(FREE), None), vec![of(Posted)]),
-        (
-            place(Some(FREE), None),
-            place(Some(held("ada", 1)), None),
-            vec![by(Claimed, "ada")],
-        ),
-        (
-            place(Some(held("ada", 1)), None),
-            place(Some(released(2)), None),
-            vec![by(Abandoned, "ada")],
-        ),
-        (
-            place(Some(held("ada", 1)), None),
-            place(Some(released(1)), None),
-            vec![by(Expired, "ada")],
-        ),
-        (
-            place(Some(held("ada", 1)), None),
-            gone(),
-            vec![by(Consumed, "ada")],
-        ),
-        (
-            place(Some(held("ada", 1)), None),
-            place(None, Some(FREE)),
-            vec![by(Trashed, "ada")],
-        ),
-        (
-            place(None, Some(FREE)),
-            place(Some(released(3)), None),
-            vec![of(Restored)],
-        ),
-        (place(None, Some(FREE)), gone(), vec![of(Purged)]),
-    ] {
-        let seen = between(before.clone(), after.clone(), CLAIM);
-        assert_eq!(seen, expected, "{before:?} {after:?}");
+fn on(now: Now) -> JobPlaces {
+    place(Some(now), None)
+}
+
+fn ada() -> JobPlaces {
+    on(held("ada", 1))
+}
+
+fn free() -> JobPlaces {
+    on(FREE)
+}
+
+fn trashed() -> JobPlaces {
+    place(None, Some(FREE))
+}
+
+fn gone() -> JobPlaces {
+    place(None, None)
+}
+
+/// Returns events whose empty names stand for no owner.
+fn owned(events: &[(EventKind, &str)]) -> Vec<(EventKind, Option<String>)> {
+    let owner = |owner: &str| (!owner.is_empty()).then(|| owner.to_owned());
+    events.iter().map(|it| (it.0, owner(it.1))).collect()
+}
+
+/// The places of a job before and after a step, and the events with their owners.
+type Step<'a> = (JobPlaces, JobPlaces, &'a [(EventKind, &'a str)]);
+
+/// Requires the events of each step, given the traces of a claim.
+fn are_reported<const STEPS: usize>(traces: Traces, steps: [Step<'_>; STEPS]) {
+    for (before, after, expected) in steps {
+        let seen = between(before.clone(), after.clone(), traces);
+        assert_eq!(seen, owned(expected), "{before:?} {after:?}");
     }
 }
 
 #[test]
+fn single_step_is_reported_exactly() {
+    let steps: [Step<'_>; 8] = [
+        (gone(), free(), &[(Posted, "")]),
+        (free(), ada(), &[(Claimed, "ada")]),
+        (ada(), on(released(2)), &[(Abandoned, "ada")]),
+        (ada(), on(released(1)), &[(Expired, "ada")]),
+        (ada(), gone(), &[(Consumed, "ada")]),
+        (ada(), trashed(), &[(Trashed, "ada")]),
+        (trashed(), on(released(3)), &[(Restored, "")]),
+        (trashed(), gone(), &[(Purged, "")]),
+    ];
+    are_reported(CLAIM, steps);
+}
+
+#[test]
 fn unchanged_state_emits_no_event() {
-    for same in [
-        place(None, None),
-        place(Some(FREE), None),
-        place(
-            Some(released(1)),
-            Some(Now {
-                sequence: 7,
-                ..FREE
-            }),
-        ),
-        place(Some(held("ada", 1)), None),
-        place(None, Some(FREE)),
-    ] {
+    let namesake = Now {
+        sequence: 7,
+        ..FREE
+    };
+    let beside = place(Some(released(1)), Some(namesake));
+    for same in [gone(), free(), beside, ada(), trashed()] {
         assert_eq!(between(same.clone(), same, CLAIM), []);
     }
 }
 
 #[test]
 fn observed_difference_is_reported_in_the_only_possible_order() {
-    let gone = || place(None, None);
     let posted_again = Now {
         sequence: 2,
         ..held("bob", 5)
     };
-    for (before, after, expected) in [
+    let bob = || on(held("bob", 2));
+    let (again, beside) = (on(posted_again), place(Some(posted_again), Some(FREE)));
+    let steps: [Step<'_>; 8] = [
+        (gone(), ada(), &[(Posted, ""), (Claimed, "ada")]),
+        (free(), gone(), &[(Claimed, ""), (Consumed, "")]),
+        (free(), trashed(), &[(Claimed, ""), (Trashed, "")]),
         (
             gone(),
-            place(Some(held("ada", 1)), None),
-            vec![of(Posted), by(Claimed, "ada")],
+            trashed(),
+            &[(Posted, ""), (Claimed, ""), (Trashed, "")],
+        ),
+        (ada(), bob(), &[(Abandoned, "ada"), (Claimed, "bob")]),
+        (trashed(), bob(), &[(Restored, ""), (Claimed, "bob")]),
+        (
+            ada(),
+            again,
+            &[(Consumed, "ada"), (Posted, ""), (Claimed, "bob")],
         ),
         (
-            place(Some(FREE), None),
-            gone(),
-            vec![of(Claimed), of(Consumed)],
+            ada(),
+            beside,
+            &[(Trashed, "ada"), (Posted, ""), (Claimed, "bob")],
         ),
-        (
-            place(Some(FREE), None),
-            place(None, Some(FREE)),
-            vec![of(Claimed), of(Trashed)],
-        ),
-        (
-            gone(),
-            place(None, Some(FREE)),
-            vec![of(Posted), of(Claimed), of(Trashed)],
-        ),
-        (
-            place(Some(held("ada", 1)), None),
-            place(Some(held("bob", 2)), None),
-            vec![by(Abandoned, "ada"), by(Claimed, "bob")],
-        ),
-        (
-            place(None, Some(FREE)),
-            place(Some(held("bob", 2)), None),
-            vec![of(Restored), by(Claimed, "bob")],
-        ),
-        (
-            place(Some(held("ada", 1)), None),
-            place(Some(posted_again), None),
-            vec![by(Consumed, "ada"), of(Posted), by(Claimed, "bob")],
-        ),
-        (
-            place(Some(held("ada", 1)), None),
-            place(Some(posted_again), Some(FREE)),
-            vec![by(Trashed, "ada"), of(Posted), by(Claimed, "bob")],
-        ),
-    ] {
-        let seen = between(before.clone(), after.clone(), CLAIM);
-        assert_eq!(seen, expected, "{before:?} {after:?}");
-    }
+    ];
+    are_reported(CLAIM, steps);
 }
 
 #[test]
 fn ambiguous_difference_is_a_resync() {
-    let gone = || place(None, None);
-    for (before, after, traces, expected) in [
-        // Claimed and released by an unknown client.
-        (
-            place(Some(FREE), None),
-            place(Some(released(1)), None),
-            CLAIM,
-            vec![of(Resync)],
-        ),
-        (
-            gone(),
-            place(Some(released(1)), None),
-            CLAIM,
-            vec![of(Posted), of(Resync)],
-        ),
-        // Removed without a touched claim.
-        (
-            place(Some(FREE), None),
-            gone(),
-            Traces::default(),
-            vec![of(Consumed), of(Resync)],
-        ),
+    // Claimed and released by an unknown client.
+    let claimed: [Step<'_>; 2] = [
+        (free(), on(released(1)), &[(Resync, "")]),
+        (gone(), on(released(1)), &[(Posted, ""), (Resync, "")]),
+    ];
+    are_reported(CLAIM, claimed);
+    // Removed without a touched claim.
+    let removed: [Step<'_>; 2] = [
+        (free(), gone(), &[(Consumed, ""), (Resync, "")]),
         (
             gone(),
-            place(None, Some(FREE)),
-            Traces::default(),
-            vec![of(Posted), of(Trashed), of(Resync)],
+            trashed(),
+            &[(Posted, ""), (Trashed, ""), (Resync, "")],
         ),
-    ] {
-        let seen = between(before.clone(), after.clone(), traces);
-        assert_eq!(seen, expected, "{before:?} {after:?}");
-    }
+    ];
+    are_reported(Traces::default(), removed);
 }
 
 #[test]
