@@ -1,6 +1,6 @@
 //! Tests of the embedded board alone.
 
-use std::{os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, TryStreamExt};
 use rusqlite::Connection;
@@ -8,17 +8,16 @@ use rusqlite::Connection;
 use super::{Embedded, FileOptions};
 use crate::{
     board::{
-        BoardError, BoardExt, EventKind,
+        BoardError, EventKind,
         conformance::{
-            ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, claim_one, claimant, ended,
-            histories, keeps_its_promises, on_board, owner, post_claimed, post_one, registry,
-            settled,
+            ATTEMPT, LONG, Subject, WHOLE_BOARD, ada, claim_one, claimant, ended, histories,
+            keeps_its_promises, on_board, owner, post_claimed, post_one, registry, settled,
             stored::{Record, SPOILED, Storage},
         },
         error::OPEN,
         wire::posting::Limit,
     },
-    job::{Aftermath, Authority, Decision, Entry, ExpectedState, HISTORY, Location, Term},
+    job::{Authority, Decision, Entry, HISTORY, Term},
 };
 
 fn board_in(directory: &tempfile::TempDir) -> Subject {
@@ -220,35 +219,6 @@ async fn old_history_entries_are_deleted() {
 }
 
 #[tokio::test]
-async fn reading_creates_no_file() {
-    let (board, directory) = open();
-    assert!(
-        board
-            .entries(WHOLE_BOARD)
-            .try_next()
-            .await
-            .unwrap()
-            .is_none()
-    );
-    assert!(board.conductors().await.unwrap().is_empty());
-    let gone = claim_one(&board, &crate::job::JobKey::new("x"), &ada()).await;
-    assert!(matches!(gone, Err(BoardError::NoSuchJob)));
-    board.close().await;
-    assert_eq!(directory.path().read_dir().unwrap().count(), 0);
-}
-
-#[tokio::test]
-async fn created_files_are_readable_by_the_owner_alone() {
-    let (board, directory) = open();
-    post_one(&board, "resize").await;
-    for file in directory.path().read_dir().unwrap() {
-        let file = file.unwrap();
-        let mode = file.metadata().unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode, 0o600, "{:?}", file.path());
-    }
-}
-
-#[tokio::test]
 async fn row_with_odd_values_does_not_block_its_batch() {
     for odd in [
         "attempts = 9223372036854775807",
@@ -348,65 +318,6 @@ async fn other_layout_is_refused_unchanged() {
 }
 
 #[tokio::test]
-async fn database_of_another_program_is_refused() {
-    let (board, directory) = open();
-    sqlite(&directory)
-        .execute_batch("CREATE TABLE song (title)")
-        .unwrap();
-    let refused = board.post(&[], None).await;
-    assert_matches!(refused, Err(BoardError::Failed { doing: OPEN, .. }));
-    let tables: i64 = sqlite(&directory)
-        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-        .unwrap();
-    assert_eq!(tables, 1);
-}
-
-#[tokio::test]
-async fn locked_file_is_waited_for_up_to_the_timeout() {
-    let directory = tempfile::tempdir().unwrap();
-    let board: Subject = Arc::new(Embedded::new(FileOptions {
-        patience: Duration::from_millis(100),
-        ..options(&directory)
-    }));
-    let key = post_one(&board, "resize").await;
-    let other = sqlite(&directory);
-    other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let refused = claim_one(&board, &key, &ada()).await;
-    assert_matches!(refused, Err(BoardError::Unreachable { .. }));
-    other.execute_batch("COMMIT").unwrap();
-    claim_one(&board, &key, &ada()).await.unwrap();
-}
-
-#[tokio::test]
-async fn unreadable_row_can_be_trashed_by_force_and_affects_no_other() {
-    let (board, directory) = open();
-    let bad = post_one(&board, "bad").await;
-    let good = post_one(&board, "good").await;
-    sqlite(&directory)
-        .execute_batch(
-            "PRAGMA ignore_check_constraints = 1;
-             UPDATE job SET details = '{\"half\": ' WHERE name = 'bad'",
-        )
-        .unwrap();
-    let entries: Vec<_> = board.entries(WHOLE_BOARD).try_collect().await.unwrap();
-    let [Entry::Malformed(record), Entry::Job(job)] = entries.as_slice() else {
-        panic!("{entries:?}");
-    };
-    assert_eq!(
-        (&record.key, record.raw.as_slice()),
-        (&bad, &b"{\"half\": "[..])
-    );
-    assert_eq!(job.key, good);
-    let refused = claim_one(&board, &bad, &ada()).await;
-    assert_matches!(refused, Err(BoardError::Malformed { .. }));
-    let right = Authority::Override(ExpectedState::Unclaimed);
-    settled(&board, &bad, Decision::Trash(Aftermath::None), right).await;
-    let wanted = crate::board::JobRef::Key(bad.clone());
-    let trashed = board.resolve_one(Location::Trash, &wanted).await.unwrap();
-    assert!(matches!(trashed, Entry::Malformed(_)));
-}
-
-#[tokio::test]
 async fn claim_keeps_its_deadline_after_a_reboot() {
     let (board, directory) = open();
     let key = post_one(&board, "resize").await;
@@ -490,19 +401,4 @@ async fn slow_watcher_gets_a_resync() {
     post_one(&board, "next").await;
     let event = events.try_next().await.unwrap().unwrap();
     assert_eq!(event.kind, EventKind::Posted);
-}
-
-#[tokio::test]
-async fn watcher_sees_posts_of_another_process() {
-    let (board, directory) = open();
-    let mut events = board.events().await.unwrap().stream;
-    let other = board_in(&directory);
-    let key = post_one(&other, "resize").await;
-    other.claim_one(&key, &ada(), BY_HAND).await.unwrap();
-    let mut kinds = Vec::new();
-    while kinds.len() < 2 {
-        let event = tokio::time::timeout(Duration::from_secs(10), events.try_next()).await;
-        kinds.push(event.unwrap().unwrap().unwrap().kind);
-    }
-    assert_eq!(kinds, [EventKind::Posted, EventKind::Claimed]);
 }
