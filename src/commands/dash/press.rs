@@ -37,7 +37,7 @@ pub(super) fn press(state: &mut DashState, mut key: KeyEvent) -> Vec<DashEffect>
     let is_acting = matches!(&state.overlay, Overlay::Dialog(it) if it.stage == TaskStage::Acting);
     if let (Some(action @ (KeyAction::Quit | KeyAction::Suspend | KeyAction::Redraw)), true) =
         (wanted, key.modifiers.contains(KeyModifiers::CONTROL))
-        // A running action is completed.
+        // While an action runs, Ctrl-C does not quit.
         && !(is_acting && action == KeyAction::Quit)
     {
         return perform(state, action);
@@ -50,8 +50,8 @@ pub(super) fn press(state: &mut DashState, mut key: KeyEvent) -> Vec<DashEffect>
                 return Vec::new();
             }
         },
-        Overlay::Filter(_) => return typed(state, key),
-        Overlay::Dialog(_) => return answer(state, key),
+        Overlay::Input(_) => return edit_input(state, key),
+        Overlay::Dialog(_) => return answer_dialog(state, key),
         Overlay::None | Overlay::Job | Overlay::Line => {}
     }
     wanted.map_or_else(Vec::new, |action| perform(state, action))
@@ -77,7 +77,7 @@ fn perform(state: &mut DashState, action: KeyAction) -> Vec<DashEffect> {
         KeyAction::Open => return open(state),
         KeyAction::Back => return back(state),
         KeyAction::Filter => {
-            state.overlay = Overlay::Filter(Field {
+            state.overlay = Overlay::Input(Field {
                 text: state.picture.filters.to_string(),
                 is_filter: true,
                 names: FieldPath::names().into_iter().map(Into::into).collect(),
@@ -87,7 +87,7 @@ fn perform(state: &mut DashState, action: KeyAction) -> Vec<DashEffect> {
         }
         KeyAction::Command => {
             let names = named(state.may_act).into_iter().map(|(name, _)| name);
-            state.overlay = Overlay::Filter(Field {
+            state.overlay = Overlay::Input(Field {
                 names: names.collect(),
                 ..Field::default()
             });
@@ -96,7 +96,7 @@ fn perform(state: &mut DashState, action: KeyAction) -> Vec<DashEffect> {
         KeyAction::Fold => return fold(state),
         KeyAction::Mark => {
             let Some(Anchor::Job(place)) = state.anchor(at).filter(|_| !state.is_page()) else {
-                return refuse(state, NO_JOB);
+                return warn(state, NO_JOB);
             };
             if !state.marks.remove(&place) {
                 state.marks.insert(place);
@@ -111,8 +111,8 @@ fn perform(state: &mut DashState, action: KeyAction) -> Vec<DashEffect> {
 }
 
 /// Takes a key of the input line. A filter narrows the view as it is typed, unless that would take too long.
-fn typed(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
-    let Overlay::Filter(field) = &mut state.overlay else {
+fn edit_input(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
+    let Overlay::Input(field) = &mut state.overlay else {
         return Vec::new();
     };
     if key.code == KeyCode::Esc {
@@ -146,7 +146,7 @@ fn typed(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
 
 fn fold(state: &mut DashState) -> Vec<DashEffect> {
     if !matches!(state.view, View::Trash | View::History) {
-        return refuse(state, "only Trash and History are folded by reason");
+        return warn(state, "only Trash and History are folded by reason");
     }
     state.is_folded = state.within.take().is_some() || !state.is_folded;
     *state.cursor_mut() = Cursor::default();
@@ -154,7 +154,7 @@ fn fold(state: &mut DashState) -> Vec<DashEffect> {
     Vec::new()
 }
 
-fn refuse(state: &mut DashState, why: &'static str) -> Vec<DashEffect> {
+fn warn(state: &mut DashState, why: &'static str) -> Vec<DashEffect> {
     state.say(Tone::Warning, why);
     Vec::new()
 }
@@ -198,7 +198,7 @@ fn open(state: &mut DashState) -> Vec<DashEffect> {
             state.list();
         }
         None => {
-            // The page follows its line.
+            // Keeps the cursor on this line when the lines change.
             state.step(0);
             state.open(Overlay::Line);
         }
@@ -301,11 +301,11 @@ fn fix(state: &mut DashState) -> Vec<DashEffect> {
         _ => None,
     };
     let Some(problem) = problem else {
-        return refuse(state, "select a problem in 1 Problems");
+        return warn(state, "select a problem in 1 Problems");
     };
     let repair = problem.fix.as_ref().and_then(|fix| fix.repair);
     let (Some(repair), Some(selector)) = (repair, selector(problem)) else {
-        return refuse(state, "no command repairs all these jobs; Enter shows them");
+        return warn(state, "no command repairs all these jobs; Enter shows them");
     };
     let rows = state.picture.rows();
     let rows = rows.filter(|(_, row)| row.causes.iter().any(|it| selector.fits(it)));
@@ -343,10 +343,10 @@ fn begin(state: &mut DashState, operation: Operation, places: Vec<RowPlace>) -> 
         false => "the marked jobs are not in this view; Esc clears the marks",
     };
     let problem = unfit.first().and_then(problem).unwrap_or(none);
-    refuse(state, problem)
+    warn(state, problem)
 }
 
-fn answer(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
+fn answer_dialog(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
     let Overlay::Dialog(dialog) = &mut state.overlay else {
         return Vec::new();
     };
@@ -375,5 +375,5 @@ fn answer(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
         _ => None,
     };
     state.overlay = Overlay::None;
-    problem.map_or_else(Vec::new, |problem| refuse(state, problem))
+    problem.map_or_else(Vec::new, |problem| warn(state, problem))
 }

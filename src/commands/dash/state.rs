@@ -51,7 +51,8 @@ pub(super) enum Overlay {
     #[default]
     None,
     Help,
-    Filter(Field),
+    /// The line for a filter or a command.
+    Input(Field),
     Job,
     /// The selected problem or conductor.
     Line,

@@ -223,7 +223,7 @@ fn invalid_filter_is_reported_and_the_last_one_stays() {
     let effects = press(&mut state, "\n");
     assert!(matches!(effects[..], [DashEffect::ReadNow]), "{effects:?}");
     press(&mut state, "/ and nonsense\n");
-    let Overlay::Filter(field) = &state.overlay else {
+    let Overlay::Input(field) = &state.overlay else {
         panic!("{:?}", state.overlay);
     };
     assert!(
@@ -396,7 +396,7 @@ fn filter_narrows_while_it_is_typed_and_escape_restores() {
     assert!(state.picture.filters.is_empty());
     press(&mut state, "/expi");
     update(&mut state, DashInput::Key(KeyCode::Tab.into()), now());
-    let Overlay::Filter(field) = &state.overlay else {
+    let Overlay::Input(field) = &state.overlay else {
         panic!("{:?}", state.overlay);
     };
     assert_eq!(field.text, "expires");
@@ -410,7 +410,7 @@ fn view_opens_by_name() {
     press(&mut state, ":keys\n");
     assert!(matches!(state.overlay, Overlay::Help));
     press(&mut state, "q:nonsense\n");
-    let Overlay::Filter(field) = &state.overlay else {
+    let Overlay::Input(field) = &state.overlay else {
         panic!("{:?}", state.overlay);
     };
     assert_eq!(field.error.as_deref(), Some("no such view or command"));
@@ -493,7 +493,7 @@ fn filter_length_is_limited_and_unjudged_jobs_are_hidden() {
     let mut state = state(View::Jobs, vec![job("a", 9), job("b", 5)]);
     press(&mut state, "/");
     update(&mut state, DashInput::Paste("x".repeat(1_000_000)), now());
-    let Overlay::Filter(field) = &state.overlay else {
+    let Overlay::Input(field) = &state.overlay else {
         panic!("{:?}", state.overlay);
     };
     assert!(field.text.len() < 10_000 && field.error.is_some());

@@ -78,7 +78,7 @@ fn taken(state: &mut DashState, input: DashInput) -> Vec<DashEffect> {
     match input {
         DashInput::Key(key) => return press(state, key),
         DashInput::Paste(text) => {
-            if let Overlay::Filter(field) = &mut state.overlay {
+            if let Overlay::Input(field) = &mut state.overlay {
                 field.add(text.chars().filter(|char| !char.is_control()));
             }
         }

@@ -55,7 +55,7 @@ pub(super) fn fit(state: &mut DashState) {
 
 fn body(state: &DashState) -> Range<u16> {
     let below = match &state.overlay {
-        Overlay::Filter(field) => 1 + overlay::under(state, field).len() as u16,
+        Overlay::Input(field) => 1 + overlay::under(state, field).len() as u16,
         _ => u16::from(!state.is_once),
     };
     let top = header::height(state);
@@ -131,7 +131,7 @@ pub(super) fn left_width(state: &DashState) -> u16 {
 
 fn footer(state: &DashState, canvas: &mut Canvas<'_>) {
     let (columns, rows) = state.size;
-    if state.is_once || matches!(state.overlay, Overlay::Filter(_)) {
+    if state.is_once || matches!(state.overlay, Overlay::Input(_)) {
         return;
     }
     let room = usize::from(columns) - 2;

@@ -20,7 +20,7 @@ const SAMPLE: (usize, usize) = (5, 8);
 pub(super) fn draw(state: &DashState, canvas: &mut Canvas<'_>) {
     match &state.overlay {
         Overlay::Help => window(state, "keys", keys(state), canvas),
-        Overlay::Filter(field) => filter(state, field, canvas),
+        Overlay::Input(field) => filter(state, field, canvas),
         Overlay::Dialog(dialog) => {
             let lines = dialog_lines(state, dialog);
             window(state, dialog.operation.words().0, lines, canvas);

@@ -117,7 +117,7 @@ pub(super) fn page(state: &DashState) -> Vec<Pieces> {
             opened.map_or_else(Vec::new, |it| job(state, it, room))
         }
         Overlay::Line => selected(state, room),
-        Overlay::None | Overlay::Help | Overlay::Filter(_) | Overlay::Dialog(_) => Vec::new(),
+        Overlay::None | Overlay::Help | Overlay::Input(_) | Overlay::Dialog(_) => Vec::new(),
     }
 }
 
