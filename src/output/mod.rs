@@ -47,7 +47,7 @@ pub(crate) use self::{
     chart::{shares, sparkline},
     console::{Console, Side},
     html::{Attribute, Html, element, list, tag},
-    job::{ColumnChange, JobColumns, JobView, count_jobs, rfc3339, short, titled},
+    job::{ColumnChange, JobColumns, JobView, count_jobs, grouped, rfc3339, short, titled},
     json::line as json_line,
     page::Page,
     pager::is_program,

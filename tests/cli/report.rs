@@ -5,12 +5,12 @@ mod browser;
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
-    conduct::{Stage, on_every_board, on_one_board},
+    conduct::{Stage, on_every_board},
     support::{
-        env::{Env, Outcome, members, wait_until},
+        env::{Env, Outcome, members},
         scenes::play,
     },
 };
@@ -116,11 +116,11 @@ fn sums_are_right(report: &Value) {
         let each = report[list].as_array().unwrap().iter();
         each.map(|it| it[key].as_u64().unwrap()).sum()
     };
-    assert_eq!(report["history"]["consumed"], sum("course", "finished"));
+    assert_eq!(report["history"]["consumed"], sum("intervals", "finished"));
     // The chart begins in the minute of the first end.
-    assert!(sum("course", "posted") <= 41);
+    assert!(sum("intervals", "posted") <= 41);
     // Including the trashed job, unless it was earlier.
-    assert!((1..=2).contains(&sum("course", "failed")));
+    assert!((1..=2).contains(&sum("intervals", "failed")));
     let failures = &report["failures"][0];
     assert_eq!(failures["signature"], "exit 3");
     assert_eq!(members(&failures, "failures jobs"), "2 2");

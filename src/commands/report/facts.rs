@@ -6,14 +6,15 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::{
-    guard::mask,
+    masking::mask,
     measure::{Interval, KINDS, Percentiles},
-    words::{Remainder, jobs as jobs_in_words},
+    words::Remainder,
 };
 use crate::{
     commands::parts::problems::unchecked,
     diagnosis::{ByName, ByOwner, Departures, FailureGroup, Figures},
     job::{AuditEntry, Pause},
+    output::count_jobs,
     problem::{Code, Evidence, Problem},
 };
 
@@ -30,11 +31,14 @@ pub(super) struct ReportFacts {
     pub(super) server: String,
     pub(super) version: &'static str,
     pub(super) at: DateTime<Utc>,
+    /// Whether no problem is worse than a note.
     pub(super) sound: bool,
     pub(super) problems: Vec<Problem>,
     pub(super) more_problems: Remainder,
+    /// The number of problems that are worse than a note.
     #[serde(skip)]
     pub(super) wrong: usize,
+    /// The parts that could not be read, and why.
     pub(super) unseen: Vec<String>,
     #[serde(flatten)]
     pub(super) figures: Figures,
@@ -42,10 +46,11 @@ pub(super) struct ReportFacts {
     /// The running conductors; `None` if unreadable.
     pub(super) conductors: Option<usize>,
     pub(super) silent: u64,
-    /// The same conductors by `gone`, `stopped` and `silent`.
+    /// Absent conductors by state: `gone`, `stopped` or `silent`.
     pub(super) absent: BTreeMap<&'static str, u64>,
     pub(super) pauses: Vec<Pause>,
     pub(super) more_pauses: Remainder,
+    /// The jobs that left the board in the last day; `None` if unreadable.
     pub(super) history: Option<Departures>,
     pub(super) names: Vec<ByName>,
     pub(super) more_names: Remainder,
@@ -56,7 +61,6 @@ pub(super) struct ReportFacts {
     /// The jobs posted, finished and failed in each of the last sixty minutes.
     #[serde(skip)]
     pub(super) hour: [Vec<u64>; KINDS.len()],
-    #[serde(rename = "course")]
     pub(super) intervals: Vec<Interval>,
     pub(super) waited: Option<Percentiles>,
     pub(super) took: Option<Percentiles>,
@@ -78,11 +82,11 @@ impl ReportFacts {
             }
         }
         codes.truncate(MOST_CODES);
-        // The numbers add up to the number of problems.
+        // So that the counts add up to the number of problems.
         let more = self.wrong - codes.iter().map(|(_, problems, _)| problems).sum::<usize>();
         let codes = codes.into_iter().map(|(code, problems, jobs)| {
             let causes = (problems > 1).then(|| format!("{problems} causes"));
-            let jobs = (jobs > 0).then(|| jobs_in_words(jobs));
+            let jobs = (jobs > 0).then(|| count_jobs(jobs));
             let counts: Vec<_> = causes.into_iter().chain(jobs).collect();
             match counts.is_empty() {
                 true => code.to_string(),
@@ -107,7 +111,7 @@ impl ReportFacts {
         self.problems.iter().filter(move |it| !is_failure(it))
     }
 
-    pub(super) fn guarded(mut self) -> Self {
+    pub(super) fn masked(mut self) -> Self {
         for pause in &mut self.pauses {
             let AuditEntry {
                 by, action, reason, ..
@@ -118,7 +122,7 @@ impl ReportFacts {
                 .chain(reason);
             texts.for_each(mask);
         }
-        self.problems.iter_mut().for_each(guarded);
+        self.problems.iter_mut().for_each(masked);
         self.unseen.iter_mut().for_each(mask);
         self
     }
@@ -128,7 +132,7 @@ fn is_of_failures(problem: &Problem) -> bool {
     matches!(problem.code, Code::Failed | Code::RetriesExhausted)
 }
 
-fn guarded(problem: &mut Problem) {
+fn masked(problem: &mut Problem) {
     let more = Remainder::than(&mut problem.evidence, MOST_EVIDENCE, false);
     if more.count > 0 {
         problem.evidence.push(Evidence {

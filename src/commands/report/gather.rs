@@ -8,7 +8,7 @@ use futures_util::TryStreamExt;
 
 use super::{
     facts::ReportFacts,
-    guard,
+    masking,
     measure::{CountedEvent, EventIntervals, Quantiles},
     words::Remainder,
 };
@@ -110,7 +110,7 @@ impl ReportData {
     async fn add_history(&mut self, board: &dyn Board, history: u32) -> Result<(), BoardError> {
         let mut entries = board.entries(Query::all(Location::History, Detail::Brief));
         while let Some(entry) = entries.try_next().await? {
-            self.add_left(&guarded(entry, TimeDelta::zero()));
+            self.add_left(&masked(entry, TimeDelta::zero()));
         }
         if self.all_are_late {
             self.lately.end(history);
@@ -142,9 +142,9 @@ impl ReportData {
 }
 
 /// Masks the names in a record, and shortens its claim by `later`.
-pub(super) fn guarded(mut entry: Entry, later: TimeDelta) -> Entry {
+pub(super) fn masked(mut entry: Entry, later: TimeDelta) -> Entry {
     if let Entry::Job(job) = &mut entry {
-        guard::job(job);
+        masking::job(job);
         let holding = job.holding.iter_mut();
         let left = holding.filter_map(|it| it.expires_in.as_mut());
         left.for_each(|left| *left = lengthened(*left, -later));
@@ -163,7 +163,7 @@ fn as_of(mut snapshot: Snapshot, at: DateTime<Utc>) -> Snapshot {
     let later = at - snapshot.now;
     let mut conductors: Vec<_> = snapshot.conductors().cloned().collect();
     for it in &mut conductors {
-        guard::conductor(it);
+        masking::conductor(it);
         it.silence = it.silence.map(|silence| lengthened(silence, later));
     }
     snapshot.now = at;
@@ -193,7 +193,7 @@ pub(super) async fn gather(
         .progress("reading", Some(health.jobs + health.trashed));
     let trash = surveyor.read(board, TRASH, |entry| {
         read.add(1);
-        let entry = guarded(entry, TimeDelta::zero());
+        let entry = masked(entry, TimeDelta::zero());
         match &entry {
             Entry::Job(job) => gathered.add(job),
             Entry::Malformed(_) => gathered.unreadable[1] += 1,
@@ -204,7 +204,7 @@ pub(super) async fn gather(
     unseen.extend(gathered.unread());
     let jobs = surveyor.read(board, BOARD, |entry| {
         read.add(1);
-        let entry = guarded(entry, at - now);
+        let entry = masked(entry, at - now);
         if let Entry::Job(job) = &entry {
             gathered.add(job);
         }
@@ -233,7 +233,7 @@ pub(super) async fn gather(
     let problems = problems.into_iter().map(|it| it.on(&program));
     let mut problems: Vec<_> = problems.collect();
     omit_refused(ctx, &mut problems);
-    Ok(facts.diagnosed(checkup, problems).guarded())
+    Ok(facts.diagnosed(checkup, problems).masked())
 }
 
 impl ReportFacts {

@@ -2,8 +2,8 @@
 
 mod facts;
 mod gather;
-mod guard;
 mod html;
+mod masking;
 mod measure;
 mod svg;
 mod tables;

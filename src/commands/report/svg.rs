@@ -5,9 +5,8 @@ use chrono::{DateTime, Utc};
 use super::{
     measure::{Interval, KINDS},
     tables::BarPart,
-    words,
 };
-use crate::output::{Attribute, Html, element, tag};
+use crate::output::{Attribute, Html, element, grouped, tag};
 
 /// The height of the bars in one row of the time line, and the room for its labels.
 const ROW: f64 = 40.0;
@@ -142,7 +141,7 @@ pub(super) fn intervals(id: &'static str, title: &'static str, intervals: &[Inte
         floor += ROW + 20.0;
         let counts: Vec<_> = intervals.iter().map(|it| it.counts()[kind]).collect();
         let most = counts.iter().copied().max().unwrap_or_default();
-        let [sum, highest] = [counts.iter().sum(), most].map(words::grouped);
+        let [sum, highest] = [counts.iter().sum(), most].map(grouped);
         let total = format!("{sum} {name}, at most {highest} in a bar");
         drawn.add(&label("text.start", (0.0, floor - ROW - 6.0), &total));
         totals.push(total);

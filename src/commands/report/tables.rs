@@ -3,13 +3,13 @@
 use super::{
     facts::ReportFacts,
     measure::Percentiles,
-    words::{self, Remainder, grouped, seconds},
+    words::{self, Remainder, seconds},
 };
 use crate::{
     commands::status::{NAMES, OWNERS, name_cells, owner_cells},
     diagnosis::{ByName, ByOwner, Standing},
     duration,
-    output::{ABSENT, Cell, Column, Fit, Tone},
+    output::{ABSENT, Cell, Column, Fit, Tone, grouped},
     problem::Code,
 };
 

@@ -7,7 +7,7 @@ mod markup;
 use std::collections::BTreeSet;
 
 use self::{
-    generated::{Strangers, ago, at, diagnosed, facts, guarded_entry, problem, surveyor},
+    generated::{Strangers, ago, at, diagnosed, facts, masked_entry, problem, surveyor},
     markup::{Token, tokens},
 };
 use super::{facts::ReportFacts, gather::ReportData, html, words::Remainder};
@@ -156,7 +156,7 @@ fn secrets_are_masked_in_every_form() {
         // The operator's own texts.
         board: "board".to_owned(),
         server: "server".to_owned(),
-        ..facts(&texts).guarded()
+        ..facts(&texts).masked()
     };
     let mut text = Page::new(Some((80, 24)));
     facts.human(&mut text);
@@ -178,7 +178,7 @@ fn failed_jobs_in_the_trash_are_counted_as_a_problem() {
         let mut job = strangers.job(number, 100);
         (job.location, job.trashed_on) = (Location::Trash, Some(ago(10)));
         job.history.failures = (0..number).map(|_| strangers.failure(20)).collect();
-        let entry = guarded_entry(job);
+        let entry = masked_entry(job);
         gathered.add(entry.job().unwrap());
         surveyor.add(&entry);
     }
@@ -234,16 +234,16 @@ fn foreign_text_does_not_enlarge_the_page() {
         let mut job = strangers.job(number, 100);
         job.history.failures = vec![strangers.failure(50)];
         let job = strangers.held(job, ClaimEnd::Never);
-        let entry = guarded_entry(job.clone());
+        let entry = masked_entry(job.clone());
         gathered.add(entry.job().unwrap());
         surveyor.add(&entry);
         let ended = strangers.ended(job, 20, Departure::Consumed);
-        gathered.add_left(&guarded_entry(ended));
+        gathered.add_left(&masked_entry(ended));
     }
     let problems = (0..60).map(|_| problem(&mut strangers)).collect();
     let facts = diagnosed(gathered.into_facts(), surveyor.counted(), problems);
     assert_eq!((facts.names.len(), facts.problems.len()), (50, 50));
-    let facts = facts.guarded();
+    let facts = facts.masked();
     let page = html::page(&facts);
     tokens(page.as_str());
     let json = serde_json::to_string(&facts).unwrap();
@@ -259,8 +259,8 @@ fn purged_failed_job_counts_as_failed() {
     let job = strangers.job(4, 1_000);
     let mut job = strangers.ended(job, 20, Departure::Purged);
     job.history.failures = vec![strangers.failure(400)];
-    gathered.add_left(&guarded_entry(job));
-    gathered.add_left(&guarded_entry(strangers.ended(
+    gathered.add_left(&masked_entry(job));
+    gathered.add_left(&masked_entry(strangers.ended(
         earlier,
         900,
         Departure::Consumed,

@@ -4,13 +4,12 @@ use super::{
     facts::ReportFacts,
     measure::KINDS,
     tables::{OmittedRows, Table},
-    words,
 };
 use crate::{
     commands::parts::problems,
     duration,
     job::Pause,
-    output::{Page, Report, Tone, rfc3339, sparkline},
+    output::{Page, Report, Tone, grouped, rfc3339, sparkline},
 };
 
 impl Report for ReportFacts {
@@ -55,7 +54,7 @@ impl ReportFacts {
         ));
         for (at, kind) in KINDS.into_iter().enumerate() {
             let counts = self.intervals.iter().map(|it| it.counts()[at]);
-            let (bars, sum) = (sparkline(counts.clone()), words::grouped(counts.sum()));
+            let (bars, sum) = (sparkline(counts.clone()), grouped(counts.sum()));
             let line = page.line().add(Tone::Faint, format!("{kind:<9} "));
             line.plain(format!("{bars}  {sum}"));
         }

@@ -5,27 +5,7 @@ use std::{fmt, time::Duration};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::duration;
-
-pub(super) fn jobs(count: u64) -> String {
-    match count {
-        1 => "1 job".to_owned(),
-        count => format!("{} jobs", grouped(count)),
-    }
-}
-
-/// Groups thousands: `1,234,567`.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
+use crate::{duration, output::grouped};
 
 /// Formats a duration in seconds; a short one has two digits.
 pub(super) fn seconds(seconds: f64) -> String {
@@ -59,22 +39,5 @@ impl fmt::Display for Remainder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let least = if self.at_least { "at least " } else { "" };
         write!(f, "{least}{}", grouped(self.count))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_grouped() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1_000, "1,000"),
-            (1_234_567, "1,234,567"),
-        ] {
-            assert_eq!(grouped(number), text);
-        }
     }
 }

@@ -138,8 +138,21 @@ impl Serialize for JobView<'_> {
 pub(crate) fn count_jobs(jobs: u64) -> String {
     match jobs {
         1 => "1 job".to_owned(),
-        jobs => format!("{jobs} jobs"),
+        jobs => format!("{} jobs", grouped(jobs)),
     }
+}
+
+/// Groups thousands: `1,234,567`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// Returns enough of a reference for people; keys are never cut.

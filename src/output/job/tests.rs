@@ -211,6 +211,18 @@ fn states() -> Vec<Entry> {
 }
 
 #[test]
+fn thousands_are_grouped() {
+    for (number, text) in [
+        (0, "0"),
+        (999, "999"),
+        (1_000, "1,000"),
+        (1_234_567, "1,234,567"),
+    ] {
+        assert_eq!(grouped(number), text);
+    }
+}
+
+#[test]
 fn every_state_has_all_keys_in_json() {
     let json = |it: &Entry| serde_json::to_string(&JobView::of(it, now())).unwrap();
     let json = states().iter().map(json).collect::<Vec<_>>().join("\n");

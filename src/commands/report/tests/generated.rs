@@ -8,8 +8,8 @@ use crate::{
     board::{Capabilities, testing::scripted::Scripted},
     commands::report::{
         facts::ReportFacts,
-        gather::{ReportData, guarded},
-        guard,
+        gather::{ReportData, masked},
+        masking,
     },
     diagnosis::{Checkup, Snapshot, Survey, Surveyor},
     job::{
@@ -136,7 +136,7 @@ pub(super) fn facts(texts: &[&str]) -> ReportFacts {
     let job = strangers.job(12, 9_000);
     let forever = strangers.held(job, ClaimEnd::Never);
     for job in waiting.into_iter().chain([timed, forever]) {
-        let job = guarded_entry(job);
+        let job = masked_entry(job);
         gathered.add(job.job().unwrap());
         surveyor.add(&job);
     }
@@ -149,7 +149,7 @@ pub(super) fn facts(texts: &[&str]) -> ReportFacts {
         let job = strangers.job(20 + number, seconds + 70);
         let mut job = strangers.ended(job, seconds, departure);
         job.history.failures = vec![strangers.failure(seconds)];
-        gathered.add_left(&guarded_entry(job));
+        gathered.add_left(&masked_entry(job));
     }
     let facts = ReportFacts {
         board: strangers.text(),
@@ -160,11 +160,11 @@ pub(super) fn facts(texts: &[&str]) -> ReportFacts {
         ..gathered.into_facts()
     };
     let problems = vec![problem(&mut strangers)];
-    diagnosed(facts, surveyor.counted(), problems).guarded()
+    diagnosed(facts, surveyor.counted(), problems).masked()
 }
 
-pub(super) fn guarded_entry(job: Job) -> Entry {
-    guarded(Entry::Job(job.into()), TimeDelta::zero())
+pub(super) fn masked_entry(job: Job) -> Entry {
+    masked(Entry::Job(job.into()), TimeDelta::zero())
 }
 
 pub(super) fn conductor(strangers: &mut Strangers<'_>) -> Conductor {
@@ -186,7 +186,7 @@ pub(super) fn conductor(strangers: &mut Strangers<'_>) -> Conductor {
             ..ConductorReport::default()
         },
     };
-    guard::conductor(&mut conductor);
+    masking::conductor(&mut conductor);
     conductor
 }
 
