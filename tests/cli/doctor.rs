@@ -214,7 +214,8 @@ fn stopped_conductors_and_their_claims_are_reported(stage: &Stage) {
         resume
     );
     let explained = stage.env.run(format!("explain {job}"));
-    assert!(explained.failed(4).contains(&resume), "{explained}");
+    assert_eq!(explained.code, 4, "{explained}");
+    assert!(explained.stdout.contains(&resume), "{explained}");
     conductor.signal(Signal::CONT);
     wait_until("its heartbeat is back", || {
         findings(&stage.env, "owner-stopped").is_empty()

@@ -346,13 +346,6 @@ fn names_and_typing_errors_are_answered() {
         2 change 3f9a @2 ls -l => `jobboard change 3f9a @2 -- ls -l`
         2 change 3f9a --command 'ls /tmp' => `jobboard change 3f9a -- ls /tmp`
         2 change 3f9a --command 'ls *' => `jobboard change 3f9a -- sh -c 'ls *'`
-        2 post -- sleep 1 => `jobboard post sleep -- sleep 1`
-        2 post --priority HIGH -- /bin/sleep 1 => `jobboard post sleep --priority HIGH -- /bin/sleep 1`
-        2 post -- 'sleep 1' => `jobboard post sleep -- sleep 1`
-        2 run -- date => `jobboard run date -- date`
-        2 -j2 conduct --drain => `jobboard conduct -j2 --drain`
-        2 -q -n 5 list => `jobboard list -q -n 5`
-        2 --unique k run x -- ls => `jobboard run --unique k x -- ls`
         2 post x --priorty LOW !> after `--`
         2 claim 3f9a --bogus !> after `--`
         2 post a --bogus -- true !> after `--`
