@@ -394,15 +394,6 @@ fn names_and_typing_errors_are_answered() {
         0 explain deploy -> 5f3b0000 !> 5f3a0000 => the last of 2 jobs named deploy that ended
         0 post deploy --uuid 5f3c0000-0000-4000-8000-000000000001
         0 show deploy -> 5f3c0000-0000-4000-8000-000000000001 => (nothing)
-
-        # help of a command in a job is noted with the corrected line
-        0 post df -h -> Usage: => nothing was posted; put the command after `--`: `jobboard post df -- df -h`
-        0 run ls --help -> Usage: => nothing was run; put the command after `--`: `jobboard run ls -- ls --help`
-        0 change 3f9a df -h -> Usage: => nothing was changed; put the command after `--`: `jobboard change 3f9a -- df -h`
-        0 post -h -> Usage: => (nothing)
-        0 change 3f9a -h -> Usage: => (nothing)
-        0 list df -h -> Usage: => (nothing)
-        none
         "#,
     );
 }

@@ -50,7 +50,6 @@ fn views_of_a_read_only_board_omit_what_it_refuses() {
         format!("explain {job}"),
         "doctor --only jobs".to_owned(),
         "report --json".to_owned(),
-        "dash --once --view problems".to_owned(),
     ];
     for view in views {
         let run = env.run(&view);
