@@ -1,6 +1,9 @@
 //! Limits of the properties of new jobs.
 
-use std::fmt::Display;
+use std::{
+    fmt::Display,
+    path::{Component, PathBuf},
+};
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -11,6 +14,7 @@ use crate::{
     exit::CommandError,
     job::{Book, Details},
     secret,
+    suggest::Hint,
 };
 
 pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
@@ -45,28 +49,54 @@ pub(crate) fn check_length(what: &str, name: &str) -> Result<(), String> {
     }
 }
 
-/// Rejects details with a command that no conductor can ever run.
+/// Rejects details with a command that no conductor can ever run; names the correction.
 pub(crate) fn check_command(details: &Details) -> anyhow::Result<()> {
     let Err(flaw) = policy::check_posted(details) else {
         return Ok(());
     };
+    let text = |field| {
+        details
+            .get(field)
+            .and_then(|it| Some(it.as_str()?.to_owned()))
+    };
+    let absolute = |path: &str| {
+        let mut clean = PathBuf::new();
+        for part in std::path::absolute(path).unwrap_or_default().components() {
+            match part {
+                Component::ParentDir => _ = clean.pop(),
+                part => clean.push(part),
+            }
+        }
+        clean.to_string_lossy().into_owned()
+    };
     let hint = match &flaw {
         Forbidden::Relative(name) if !name.is_empty() => {
-            "write an absolute path, for example `-- \"$PWD/PROGRAM\"`"
+            Hint::new("use `-- {}`", [&[&absolute(name)]])
         }
         Forbidden::Malformed { field: "cwd", .. } => {
-            "write an absolute path, for example `cwd=\"$PWD\"`"
+            let cwd = text("cwd").unwrap_or_default();
+            Hint::new("write `{}`", [&[&format!("cwd={}", absolute(&cwd))]])
         }
         Forbidden::Malformed {
             field: "max_attempts",
             ..
-        } => "write a number, for example `max_attempts:=3`",
+        } => {
+            let most = text("max_attempts").filter(|it| it.parse::<u32>().is_ok_and(|it| it > 0));
+            let most = most.unwrap_or_else(|| "3".to_owned());
+            Hint::new("write `{}`", [&[&format!("max_attempts:={most}")]])
+        }
         Forbidden::Malformed {
             field: "timeout", ..
-        } => "write a duration, for example `timeout=5m`",
-        Forbidden::Malformed { field: "env", .. } => "write `'env:={\"NAME\":\"text\"}'`",
-        Forbidden::Variable(_) => "conductors set PATH, LD_* and JOBBOARD_* themselves",
-        _ => "a command is `-- PROGRAM ARGUMENT...`",
+        } => {
+            let seconds = details.get("timeout").and_then(|it| it.as_u64());
+            let timeout = seconds.map_or_else(|| "5m".to_owned(), |it| format!("{it}s"));
+            Hint::new("write `{}`", [&[&format!("timeout={timeout}")]])
+        }
+        Forbidden::Malformed { field: "env", .. } => {
+            Hint::new("write `{}`", [&[r#"env:={"NAME":"text"}"#]])
+        }
+        Forbidden::Variable(_) => "conductors set PATH, LD_* and JOBBOARD_* themselves".into(),
+        _ => "a command is `-- PROGRAM ARGUMENT...`".into(),
     };
     Err(CommandError::usage(flaw.to_string()).hint(hint).into())
 }

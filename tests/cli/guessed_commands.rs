@@ -327,7 +327,14 @@ fn names_and_typing_errors_are_answered() {
         0 show beef -> beef
         4 explain deploy nosuch beef -> deploy -> beef => has the uuid or name nosuch
         3 explain dead -> dead  unknown-job
+        "#,
+    );
+}
 
+#[test]
+fn forgotten_dashes_and_states_are_answered() {
+    play(
+        r#"
         # forgotten dashes are answered with the corrected line
         2 post ls -la => `jobboard post ls -- ls -la`
         2 add ls -la => `jobboard post ls -- ls -la`

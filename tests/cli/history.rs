@@ -159,7 +159,7 @@ fn job_consumed_as_failed_counts_as_failed(stage: &Stage) {
     ];
     let words = [&failed[..], &["--reason", "no such volume", "--json"]].concat();
     let report = &run(stage, &words).values()[0];
-    assert_eq!(members(&report, "done outcome"), "consumed failed");
+    assert_eq!(members(report, "done outcome"), "consumed failed");
     let posted = posting.ended();
     let why = "resize was removed and recorded as failed; last failure: no such volume";
     assert!(

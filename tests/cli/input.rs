@@ -87,7 +87,14 @@ fn malformed_input_is_answered_with_the_correct_form() {
         2 claim @1 --expiry 3651d => 3651d => 1ms => 3650d
         2 extend @1 --expiry 3651d => 3651d => 1ms => 3650d
         none
+        "#,
+    );
+}
 
+#[test]
+fn malformed_boards_filters_and_names_are_answered() {
+    play(
+        r#"
         # boards
         2 list --board redis://host/notanumber => `notanumber` => redis://HOST/0
         2 list --board redis://host?namespase=x => `namespase` => namespace

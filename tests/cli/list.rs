@@ -283,7 +283,14 @@ fn choices_and_refusals_of_lists() {
         0 list --columns name --filter owner=ada == middle
         0 list --columns name --filter name=f* == first
         0 list --columns name --filter priority>=NORMAL --filter owner=none == first
+        "#,
+    );
+}
 
+#[test]
+fn empty_and_piped_lists() {
+    play(
+        r#"
         # an empty table has a note that skips the trash
         0 post resize
         0 trash @1 --force --yes

@@ -142,7 +142,7 @@ fn pause_is_shown_and_reported(stage: &Stage) {
         );
     }
     let paused = &stage.env.json("status --json")["pauses"][0];
-    assert_eq!(members(&paused, "names by"), "backup-* olga");
+    assert_eq!(members(paused, "names by"), "backup-* olga");
     assert_eq!(
         (&paused["until"], &paused["reason"]),
         (&Value::Null, &json!("no room"))

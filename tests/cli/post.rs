@@ -150,7 +150,14 @@ fn posts_and_refusals() {
         # a post with --wait ends at the timeout
         124 post resize --wait --timeout 50ms == 00000001-0000-0000-0000-000000000000 => no conductor is running; resize waits until a worker claims it\nerror: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job did not end within 50ms\nhint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows its state and the reason
         names resize
+        "#,
+    );
+}
 
+#[test]
+fn commands_of_posts() {
+    play(
+        r#"
         # a command that no conductor can run is rejected with its correction
         2 post a -- ./report => give ./report as an absolute path => `-- ROOT/work/report`
         2 post a -- ../work/report => as an absolute path => `-- ROOT/work/report`

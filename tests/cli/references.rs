@@ -53,7 +53,14 @@ fn references_name_jobs_once() {
         0 post job-1
         0 claim @1 --who ada
         7 consume @1 @2 @99 --who ada --json == {"uuid":"00000001-0000-0000-0000-000000000000","name":"job-0","done":"consumed"} => {"error":{"code":4,"kind":"not-claimed" => \n{"error":{"code":3,"kind":"not-found" => \n{"error":{"code":7,"kind":"failed"
+        "#,
+    );
+}
 
+#[test]
+fn partial_failures_and_other_references() {
+    play(
+        r#"
         # a partial failure exits with 7 for every verb, and a job named twice is changed once
         0 post resize
         0 claim @1 --who ada

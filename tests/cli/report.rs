@@ -123,7 +123,7 @@ fn sums_are_right(report: &Value) {
     assert!((1..=2).contains(&sum("intervals", "failed")));
     let failures = &report["failures"][0];
     assert_eq!(failures["signature"], "exit 3");
-    assert_eq!(members(&failures, "failures jobs"), "2 2");
+    assert_eq!(members(failures, "failures jobs"), "2 2");
     assert_eq!(failures["names"].as_array().unwrap().len(), 2);
 }
 

@@ -44,7 +44,7 @@ fn watch_can_begin_with_past_events(stage: &Stage) {
     // Later events are reported once, immediately.
     stage.env.post("later");
     let live = &events_of(watching.prints(10))[9];
-    assert_eq!(members(&live, "event name"), "posted later");
+    assert_eq!(members(live, "event name"), "posted later");
     // A filter selects among them.
     let select = words("--filter outcome=failed --event consumed --count 1");
     let only = run(stage, &[&watch[..], &select].concat());
