@@ -11,6 +11,7 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{
+    processes::PROCESSES,
     promise::{Assessment, TrialError, TrialResult, broken, require},
     trial::Trial,
 };
@@ -111,9 +112,15 @@ impl Trial<'_> {
             "two clients settled {RACED} jobs concurrently; {wrong} jobs were not settled exactly once"
         );
         require(wrong == 0, why)?;
-        let why = format!(
+        let mut why = format!(
             "two clients claimed {RACED} jobs concurrently; each job had one winner and was settled once"
         );
+        // Connections of one process share its file locks.
+        if self.scratch.url.file().is_some() {
+            self.processes_race().await?;
+            let (processes, rounds) = PROCESSES;
+            why += &format!("; in {rounds} races of {processes} processes, one process won");
+        }
         Ok(Assessment::ok(why))
     }
 

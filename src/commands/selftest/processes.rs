@@ -1,4 +1,4 @@
-//! Kills processes that claim a job of an embedded board.
+//! Tests an embedded board from several processes: races and kills.
 
 use std::{
     process::{Child, Stdio},
@@ -6,18 +6,56 @@ use std::{
     time::Duration,
 };
 
-use tokio::time;
+use futures_util::future::join_all;
+use tokio::{task::spawn_blocking, time};
 use uuid::Uuid;
 
 use super::{
     promise::{Assessment, TrialError, TrialResult, broken, require},
     trial::Trial,
 };
-use crate::job::{Location, Owner};
+use crate::job::{Job, Location, Owner};
+
+pub(super) const PROCESSES: (usize, usize) = (4, 5);
+
+const TAKEN: i32 = 4;
 
 const KILLS: usize = 10;
 
 impl Trial<'_> {
+    pub(super) async fn processes_race(&self) -> TrialResult<()> {
+        let count = PROCESSES.0;
+        for key in self.post(PROCESSES.1).await? {
+            let job = format!("key:{key}");
+            let rivals: Vec<_> = (0..count)
+                .map(|number| self.rival(&["claim", &job, "--who", &format!("rival-{number}")]))
+                .collect::<Result<_, _>>()?;
+            let ended = rivals
+                .into_iter()
+                .map(|mut it| spawn_blocking(move || it.child.wait()));
+            let ended = join_all(ended).await.into_iter().flatten().flatten();
+            let codes: Vec<_> = ended.map(|it| it.code()).collect();
+            let won = codes.iter().filter(|code| **code == Some(0)).count();
+            let job = self.find_one(Location::Board, &key).await?;
+            let owner = job.as_ref().and_then(Job::owner);
+            match (won, owner) {
+                (1, Some(owner)) => self.consume_of(&key, owner).await?,
+                (1, None) => return broken("a won claim disappeared"),
+                // The machine may have had no room for them.
+                (0, _) if codes != [Some(TAKEN); PROCESSES.0] => {
+                    let why = format!("none of {count} test processes reached the claim");
+                    return Err(TrialError::Local(why));
+                }
+                (won, _) => {
+                    return broken(format!(
+                        "{count} processes claimed one job concurrently; {won} of them won"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn rival(&self, words: &[&str]) -> TrialResult<RaceProcess> {
         let mut command = self.scratch.command();
         let command = command.arg("--quiet").args(words).stdin(Stdio::null());
