@@ -185,7 +185,9 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
         note_namesake(ctx, &*board, &report).await;
     }
     let Some(waiter) = waiter else { return Ok(()) };
-    note_without_conductor(ctx, &*board, &[&draft.name]).await;
+    if draft.book.is_none() {
+        note_without_conductor(ctx, &*board, &[&draft.name]).await;
+    }
     let job = match report.posted {
         Some(posted) => Awaited {
             key: posted.key,

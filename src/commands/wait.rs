@@ -202,10 +202,18 @@ async fn for_named(
         ctx.out.detail(format!("waiting for {}", entry.name()));
     }
     if ctx.out.is_watched() {
-        let is_unclaimed = |it: &&Job| it.location == Location::Board && it.holding.is_none();
-        let unclaimed = there.iter().filter_map(Entry::job).filter(is_unclaimed);
-        let names: Vec<_> = unclaimed.map(|it| it.name.as_str()).collect();
-        notes::note_without_conductor(ctx, board, &names).await;
+        // Python services, which do not register, may run a flow.
+        let is_for_conductors =
+            |it: &&Job| it.location == Location::Board && it.holding.is_none() && it.book.is_none();
+        let jobs = there
+            .iter()
+            .filter_map(Entry::job)
+            .filter(is_for_conductors);
+        let names: Vec<_> = jobs.map(|it| it.name.as_str()).collect();
+        let note = async { Ok(notes::note_without_conductor(ctx, board, &names).await) };
+        within(limit, NO_REPLY, note)
+            .await
+            .with_context(|| ctx.trying("wait for", "the jobs"))?;
     }
     let waited = match there.as_slice() {
         [] => Ok(()),
