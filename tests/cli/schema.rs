@@ -69,7 +69,6 @@ fn printed(env: &Env) -> Vec<(&'static str, Value)> {
     print("selftest", &["selftest", "--yes", "--for", "2s", "--json"]);
     print("status", &["status", "--json"]);
     print("report", &["report", "--json"]);
-    print("file", &["report", "page.html", "--json"]);
     print("check", &["check", "--json"]);
     print(
         "check",

@@ -77,9 +77,8 @@ pub(crate) async fn run(ctx: &mut Context, args: ReportArgs) -> anyhow::Result<(
     let page = html::page(&facts);
     target.write(page.as_str().as_bytes())?;
     let file = target.finish()?.display().to_string();
-    let (bytes, verdict) = (page.as_str().len(), facts.verdict());
+    let bytes = page.as_str().len();
     let wrote = format!("wrote the report to {file} ({} kB)", bytes.div_ceil(1000));
-    let written =
-        json!({ "file": file, "bytes": bytes, "problems": facts.wrong, "verdict": verdict });
-    ctx.out.sentences(&[verdict, wrote], &written)
+    let written = json!({ "file": file, "bytes": bytes });
+    ctx.out.sentences(&[facts.verdict(), wrote], &written)
 }
