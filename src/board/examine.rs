@@ -21,7 +21,7 @@ pub(crate) enum Part {
     },
     /// Keys that belong to no job, and unreadable registrations: reads the names of all keys.
     Strays,
-    /// The right to read and write the history, as far as it shows without writing: an error is the refusal.
+    /// The right to read and write the history, tested without writing. An error means that access was refused.
     History,
 }
 

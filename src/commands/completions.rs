@@ -8,7 +8,7 @@ use crate::output::Output;
 /// Print a completion script for a shell
 ///
 /// The script calls jobboard on each completion, so it offers the jobs, owners and conductors on the board. The
-/// packages install the scripts for bash, zsh and fish.
+/// packages install these scripts.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionsArgs {
     #[arg(value_enum)]

@@ -70,7 +70,7 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
             trash.because("if `jobboard change JOB -- COMMAND` cannot correct it")
         }
         Code::UnreadableSidecar => target.trash_one().because(
-            "a later jobboard may have written it: use that one, claim the job by hand, or trash it",
+            "a later version of jobboard may have written it: use that version, claim the job by hand, or trash it",
         ),
         Code::UuidMismatch => target
             .trash_one()

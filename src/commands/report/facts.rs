@@ -8,13 +8,12 @@ use serde::Serialize;
 use super::{
     masking::mask,
     measure::{Interval, KINDS, Percentiles},
-    words::Remainder,
+    words::{Remainder, jobs_grouped},
 };
 use crate::{
     commands::parts::problems::unchecked,
     diagnosis::{ByName, ByOwner, Departures, FailureGroup, Figures},
     job::{AuditEntry, Pause},
-    output::count_jobs,
     problem::{Code, Evidence, Problem},
 };
 
@@ -86,7 +85,7 @@ impl ReportFacts {
         let more = self.wrong - codes.iter().map(|(_, problems, _)| problems).sum::<usize>();
         let codes = codes.into_iter().map(|(code, problems, jobs)| {
             let causes = (problems > 1).then(|| format!("{problems} causes"));
-            let jobs = (jobs > 0).then(|| count_jobs(jobs));
+            let jobs = (jobs > 0).then(|| jobs_grouped(jobs));
             let counts: Vec<_> = causes.into_iter().chain(jobs).collect();
             match counts.is_empty() {
                 true => code.to_string(),

@@ -7,6 +7,14 @@ use serde::Serialize;
 
 use crate::{duration, output::grouped};
 
+/// Counts jobs, with groups of thousands as in the tables of a report.
+pub(super) fn jobs_grouped(count: u64) -> String {
+    match count {
+        1 => "1 job".to_owned(),
+        count => format!("{} jobs", grouped(count)),
+    }
+}
+
 /// Formats a duration in seconds; a short one has two digits.
 pub(super) fn seconds(seconds: f64) -> String {
     // A value that rounds to ten has two digits without a point.

@@ -116,7 +116,7 @@ async fn next(events: &mut Option<BoxStream<'_, Result<Event>>>) -> Option<Resul
 
 async fn at(moment: DateTime<Utc>) {
     let ahead = (moment - clock::wall()).to_std().unwrap_or_default();
-    // Look again after a minute at most: somebody may set the clock.
+    // Looks again after a minute at most, because the clock may be set.
     let pause = match planted!(ReadsTheClockOnce) {
         true => ahead,
         false => ahead.min(Duration::from_secs(60)),

@@ -138,7 +138,7 @@ impl Serialize for JobView<'_> {
 pub(crate) fn count_jobs(jobs: u64) -> String {
     match jobs {
         1 => "1 job".to_owned(),
-        jobs => format!("{} jobs", grouped(jobs)),
+        jobs => format!("{jobs} jobs"),
     }
 }
 

@@ -96,7 +96,7 @@ fn events(facts: &ReportFacts) -> Html {
     let note = format!(
         "one bar per {each}; rows have separate scales; jobs trashed after a failure count as failed"
     );
-    let mut drawn = svg::intervals("course-figure", TITLE, &facts.intervals);
+    let mut drawn = svg::intervals("intervals-figure", TITLE, &facts.intervals);
     let numbers = table(&facts.events_table());
     drawn.add(&folded("details", "Numbers", TITLE, &numbers));
     figure(TITLE, &note, &drawn)

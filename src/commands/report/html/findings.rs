@@ -2,10 +2,10 @@
 
 use std::iter;
 
-use super::{ReportFacts, ago, code, folded, more, shown, svg};
+use super::{ReportFacts, ago, code, folded, more, shown, svg, words::jobs_grouped};
 use crate::{
     diagnosis::{FailureGroup, Sample},
-    output::{Html, Text, count_jobs, element, grouped, list, short, tag},
+    output::{Html, Text, element, grouped, list, short, tag},
     problem::{Fix, Problem},
 };
 
@@ -30,7 +30,7 @@ fn problem(it: &Problem) -> Html {
     let word = tag("span.word", &[&severity, &":"]);
     let count = match it.jobs {
         0 => String::new(),
-        count => format!(" {}:", count_jobs(count)),
+        count => format!(" {}:", jobs_grouped(count)),
     };
     let about = shown(&it.summary, LONG);
     let title = tag(
@@ -114,7 +114,7 @@ fn failure(facts: &ReportFacts, of: &FailureGroup, most: u64) -> Html {
     let names = with_commas(of.names.iter().map(|name| shown(name, 40)));
     let others = if of.more_names { " and others" } else { "" };
     let names = Html::of(&[&names.collect::<Html>(), &others]);
-    let jobs = format!("in {}, last ", count_jobs(of.jobs));
+    let jobs = format!("in {}, last ", jobs_grouped(of.jobs));
     let line = tag("p.soft", &[&jobs, last, &first, &": ", &names]);
     let sample = sample(&of.sample);
     let sample = folded("details", "Latest failure", &of.signature, &sample);
