@@ -210,7 +210,10 @@ async fn for_named(
             .filter_map(Entry::job)
             .filter(is_for_conductors);
         let names: Vec<_> = jobs.map(|it| it.name.as_str()).collect();
-        let note = async { Ok(notes::note_without_conductor(ctx, board, &names).await) };
+        let note = async {
+            notes::note_without_conductor(ctx, board, &names).await;
+            Ok(())
+        };
         within(limit, NO_REPLY, note)
             .await
             .with_context(|| ctx.trying("wait for", "the jobs"))?;
