@@ -10,7 +10,7 @@ use clap::CommandFactory as _;
 
 use crate::commands::Cli;
 
-/// Returns the rows of a table, one in each line. ` => ` separates the cells, in which `\n` is a newline.
+/// Returns the rows of a table: one row in each line, with ` => ` between the cells. `\n` stands for a newline.
 pub(crate) fn rows<const CELLS: usize>(table: &str) -> Vec<[&'static str; CELLS]> {
     let cells = |row: &str| {
         let row: &str = Box::leak(row.trim().replace("\\n", "\n").into());

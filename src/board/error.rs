@@ -116,7 +116,7 @@ pub(crate) enum Unsupported {
     NameWithoutNumber,
     #[error("a board that is not a scratch board cannot be removed")]
     Removal,
-    /// A server that cannot store a board.
+    /// This server cannot store a board.
     #[error("{problem}")]
     Server {
         problem: &'static str,

@@ -317,8 +317,8 @@ pub(crate) trait Board: Send + Sync {
     /// Returns the board's health by counts alone, without reading jobs.
     async fn health(&self) -> Result<Health>;
 
-    /// Looks for problems in a part of the board; changes nothing. [`Examined::unseen`] lists refused looks, but
-    /// for [`Part::History`] a refusal is an error.
+    /// Looks for problems in a part of the board; changes nothing. [`Examined::unseen`] lists refused checks. For
+    /// [`Part::History`], a refusal is an error.
     async fn examine(&self, part: Part) -> Result<Examined>;
 
     /// Ends the connection, and with it the registration and claims that are bound to a session; other claims stay.

@@ -39,7 +39,7 @@ pub(crate) enum Which {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// The order in which the server stores them.
+    /// The storage order of the server.
     Any,
     Rank,
     Posted,

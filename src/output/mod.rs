@@ -181,7 +181,7 @@ impl Output {
         self.withheld = Some(WithheldReports::default());
     }
 
-    /// Prints reports again. Returns the withheld report if there was exactly one.
+    /// Ends the withholding, and returns the report if there was exactly one.
     pub(crate) fn take_withheld(&mut self) -> Option<Value> {
         self.withheld.take()?.only
     }

@@ -219,7 +219,7 @@ impl Problem {
         self
     }
 
-    /// Removes the fix if it changes the board, for a read-only one.
+    /// Removes a fix that changes the board.
     pub(crate) fn omit_change(&mut self) {
         self.fix.take_if(|fix| fix.is_ours && !fix.shows);
     }

@@ -1,7 +1,7 @@
 //! Performs a claimed job as a command on this machine: one engine for `run`, `claim -- COMMAND` and `conduct`.
 
 pub(crate) mod foreground;
-pub(crate) mod reply;
+pub(crate) mod repeat;
 pub(crate) mod settling;
 
 use std::{io, sync::Arc};

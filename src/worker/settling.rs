@@ -6,7 +6,7 @@ use crate::{
     board::{self, Board, BoardError, Settled, ext::the_answer},
     job::{Decision, Settlement},
     lease::KeptLease,
-    worker::reply::{PAUSE, until_answered},
+    worker::repeat::{PAUSE, until_answered},
 };
 
 /// The result of earlier requests for a settlement, inferred from a refusal after their replies were lost.

@@ -126,7 +126,7 @@ causes! {
 }
 
 impl ServerCause {
-    /// A server that cannot store a board, and what to use instead.
+    /// Returns the cause for a server that cannot store a board; the remedy names one that can.
     pub(crate) const fn unusable(problem: &'static str, remedy: &'static str) -> Self {
         Self::Unsupported(Unsupported::Server { problem, remedy })
     }

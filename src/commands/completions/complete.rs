@@ -36,7 +36,7 @@ pub(crate) fn answer_shell() -> bool {
     if !is_request || !["bash", "fish", "zsh"].contains(&&*shell) {
         return false;
     }
-    // Each value has its own line, followed by a tab and its description.
+    // One line for each value: the value, a tab and the description.
     let lines = candidates().into_iter().map(|it| {
         let help = it.get_help().map(ToString::to_string).unwrap_or_default();
         let help = help.lines().next().unwrap_or_default();

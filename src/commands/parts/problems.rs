@@ -42,7 +42,7 @@ pub(crate) fn unchecked(parts: usize) -> String {
     }
 }
 
-/// Removes the fixes that a read-only board refuses, and says so.
+/// Removes the fixes that a read-only board refuses, and prints how many.
 pub(crate) fn omit_refused<'a>(ctx: &Context, problems: impl IntoIterator<Item = &'a mut Problem>) {
     let Some(source) = ctx.config.why_read_only() else {
         return;

@@ -6,7 +6,7 @@ use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef},
     exit::CommandError,
     job::{Aftermath, Claimant, Claimed, Entry, Fence, Job, JobKey, Location, Owner, Term},
-    worker::reply::until_answered,
+    worker::repeat::until_answered,
 };
 
 /// The number of new claims after one that failed or was released.

@@ -115,7 +115,7 @@ impl Trial<'_> {
         let mut why = format!(
             "two clients claimed {RACED} jobs concurrently; each job had one winner and was settled once"
         );
-        // Connections of one process share its file locks.
+        // Only processes compete for file locks: the connections of one process share them.
         if self.scratch.url.file().is_some() {
             self.processes_race().await?;
             let (processes, rounds) = PROCESSES;

@@ -20,7 +20,7 @@ const RECHECK: Duration = Duration::from_secs(5);
 impl Picker<'_> {
     /// Waits for free slots, and keeps the backlog current meanwhile.
     pub(super) async fn wait_for_slots(&mut self, slots: &Slots) -> Result<usize> {
-        self.show_queue();
+        self.record_queue_length();
         let free = slots.some();
         let mut free = std::pin::pin!(free);
         if let Some(free) = free.as_mut().now_or_never() {
@@ -39,7 +39,7 @@ impl Picker<'_> {
                 event = next_event => {
                     self.receive(event)?;
                     self.read_pending_events()?;
-                    self.show_queue();
+                    self.record_queue_length();
                 }
             }
         }

@@ -123,10 +123,10 @@ struct Picker<'a> {
     unanswered: BTreeSet<JobKey>,
     /// Until then, no event causes another count of the remaining jobs.
     next_count: Instant,
-    /// How many such counts in a row found candidates of which none was won.
+    /// The number of consecutive counts that found candidates, none of which was won.
     fruitless: u32,
     has_looked: bool,
-    /// Whether the remaining jobs may have changed since they were last counted.
+    /// Whether the remaining jobs may have changed since the last count.
     has_news: bool,
     has_reported_held: bool,
     has_reported_owners: bool,
@@ -223,7 +223,7 @@ impl Picker<'_> {
                 self.backlog.offer(candidate, now);
             }
             self.backlog.release_delayed(now);
-            self.show_queue();
+            self.record_queue_length();
             let skip = (chance() * self.spread as f64) as usize;
             let best = self.backlog.best(most + SPARE, skip);
             let fit = self.verify(best).await?;
@@ -247,7 +247,7 @@ impl Picker<'_> {
         }
     }
 
-    fn show_queue(&self) {
+    fn record_queue_length(&self) {
         let count = self.backlog.count();
         self.shared.status.work(|work| work.queue = count);
     }

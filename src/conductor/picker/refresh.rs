@@ -27,7 +27,7 @@ const STALE: Duration = Duration::from_secs(10);
 /// How often pauses are read on a board that may not report their changes.
 const UNPUSHED_PAUSE: Duration = Duration::from_secs(1);
 
-/// The pause between counts of the remaining jobs, and its maximum while none is won.
+/// The pause between counts of the remaining jobs, and its maximum while no job is won.
 const COUNT_PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(5));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

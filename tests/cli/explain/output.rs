@@ -41,7 +41,7 @@ fn foreign_names_are_escaped_and_several_jobs_are_separated() {
 }
 
 #[test]
-fn views_of_a_read_only_board_omit_what_it_refuses() {
+fn read_only_board_has_no_fixes() {
     let env = Env::new();
     let job = env.post("resize");
     env.claim(&job, "ada");

@@ -70,7 +70,7 @@ impl Env {
         path
     }
 
-    /// Prepares a run of the program; a line of words is separated like those of `run`.
+    /// Prepares a run of the program; the words may be one line, as in `run`.
     pub(crate) fn jobboard(&self, words: &(impl Words + ?Sized)) -> Invocation {
         self.program(Path::new(env!("CARGO_BIN_EXE_jobboard")), &words.words())
     }

@@ -20,7 +20,7 @@ const UNCHANGED: [i32; 5] = [2, 3, 4, 6, 8];
 /// The expectation of an empty stream.
 const NOTHING: &str = "(nothing)";
 
-/// Plays each scene in an environment of its own.
+/// Plays each scene in a new environment.
 ///
 /// A paragraph is a scene: `# TITLE`, then a step in each line:
 /// - `CODE [JOBBOARD_NAME=VALUE]... COMMAND [MARK TEXT]...`: Runs a command. A text after `=>` is on standard error,
@@ -123,7 +123,7 @@ fn command(env: &Env, code: i32, line: &str, title: &str) {
             "{title}: {line}: {text:?}: {run}"
         );
     }
-    // A format of its own contradicts `--json`.
+    // A command line with another format contradicts `--json`.
     if code == 2 && variables.is_empty() && !words.contains(" -o ") {
         let json = env.jobboard(&format!("--json {words}")).stdin("").run();
         let error = json.error();
@@ -159,7 +159,7 @@ fn holds(env: &Env, run: &Outcome, mark: &str, text: &str) -> bool {
     }
 }
 
-/// Returns what the user types.
+/// Returns the command line as the user types it.
 fn typed(env: &Env, text: &str) -> String {
     unescaped(&text.replace("ROOT/", &format!("{}/", env.root().display())))
 }

@@ -33,7 +33,7 @@ pub(crate) fn location_number(location: Location) -> i64 {
     match location {
         Location::Board => 0,
         Location::Trash => 1,
-        // The history has a table of its own.
+        // The history has a separate table.
         Location::History => 2,
     }
 }

@@ -146,7 +146,7 @@ fn gone() -> JobPlaces {
     place(None, None)
 }
 
-/// Returns events whose empty names stand for no owner.
+/// Returns the events; one with an empty name has no owner.
 fn owned(events: &[(EventKind, &str)]) -> Vec<(EventKind, Option<String>)> {
     let owner = |owner: &str| (!owner.is_empty()).then(|| owner.to_owned());
     events.iter().map(|it| (it.0, owner(it.1))).collect()
