@@ -288,8 +288,7 @@ async fn between(
         ended = copy.verify(ctx).await;
     }
     if unreadable > 0 && planned.is_none() {
-        let how = "(`dump` and `load --malformed` copy them)";
-        let note = format!("unreadable records skipped: {unreadable} {how}");
+        let note = format!("unreadable records skipped: {unreadable}");
         copy.results.suspend(|| ctx.out.note(note));
     }
     let mut results = copy.results;
@@ -330,7 +329,7 @@ fn report_skipped(
         results.suspend(|| ctx.out.note(format!("{SKIPPED}: {skipped} of {all}")));
     }
     for skipped in skipped {
-        results.say(ctx, &skipped)?;
+        results.print(ctx, &skipped)?;
     }
     results.flush(ctx, 0)
 }

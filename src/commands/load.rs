@@ -14,7 +14,7 @@ use crate::{
     },
     context::{Consent, Context, Creation},
     exit::CommandError,
-    job::{Entry, Location},
+    job::Location,
     output::count_jobs,
     transfer::{
         batches::{Batches, NextRecord, RecordSource, Unusable},
@@ -58,12 +58,6 @@ pub(crate) struct LoadArgs {
     /// Reset attempts and back-off
     #[arg(long)]
     fresh: bool,
-
-    /// Also load unreadable records, onto the same kind of board
-    ///
-    /// Python services on that board may fail on such a record or delete it.
-    #[arg(long)]
-    malformed: bool,
 
     /// Show what would be posted, and post nothing
     #[arg(long)]
@@ -130,10 +124,7 @@ impl LoadCounts {
     fn note(&self, ctx: &Context, lines: &DumpLines) {
         let would = if lines.args.dry_run { "would be " } else { "" };
         if lines.left_out > 0 {
-            ctx.out.note(format!(
-                "unreadable records skipped: {} (--malformed loads them)",
-                lines.left_out
-            ));
+            (ctx.out).note(format!("unreadable records skipped: {}", lines.left_out));
         }
         if self.were_claimed > 0 {
             ctx.out.note(format!(
@@ -177,7 +168,7 @@ async fn load(
             match answer.and_then(|it: Loaded| it.done(posted, &record.entry)) {
                 Ok(done) => {
                     let done = Done::of(done, &record.entry).with("line", record.line);
-                    results.say(ctx, &done)?;
+                    results.print(ctx, &done)?;
                 }
                 Err(error) => results.fail_entry(ctx, &record.entry, error),
             }
@@ -229,7 +220,11 @@ impl<'a> DumpLines<'a> {
         if line.trim_ascii().is_empty() {
             return Ok(None);
         }
-        let mut record = record::read(line, self.conversion).map_err(CommandError::usage)?;
+        let record = record::read(line, self.conversion).map_err(CommandError::usage)?;
+        let Some(mut record) = record else {
+            self.left_out += 1;
+            return Ok(None);
+        };
         if !self.filters.matches(&record.entry, Utc::now()) {
             return Ok(None);
         }
@@ -237,16 +232,6 @@ impl<'a> DumpLines<'a> {
         let former = record.draft.former.as_deref_mut();
         if let (Some(former), true) = (former, self.args.fresh) {
             former.begin_anew();
-        }
-        if let Entry::Malformed(malformed) = &record.entry {
-            if !self.args.malformed {
-                self.left_out += 1;
-                return Ok(None);
-            }
-            if !self.conversion.keeps_bytes() || malformed.raw.is_empty() {
-                let message = "an unreadable record can only go to the same kind of board";
-                return Err(CommandError::refused(message).into());
-            }
         }
         Ok(Some(record))
     }

@@ -202,7 +202,7 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
             Unsupported::PeerOrder => "--sort rank lists jobs in claim order",
             Unsupported::NameWithoutNumber => "`jobboard purge key:TEXT` removes it from the trash",
             Unsupported::Server { remedy, .. } => remedy,
-            Unsupported::UnreadableRecord | Unsupported::Removal => return None,
+            Unsupported::Removal => return None,
         },
         BoardError::NoDirectory { .. } => "add `--create` to create the directory",
         BoardError::Denied { .. } => {

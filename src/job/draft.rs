@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{Book, Details, History, Job, JobKey, Location, Priority};
+use super::{Book, Details, History, Job, Location, Priority};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Draft {
@@ -28,8 +28,6 @@ pub(crate) struct Former {
     pub(crate) location: Location,
     /// Its posting in the target board's format; empty to write a new one.
     pub(crate) raw: Vec<u8>,
-    /// The key of an unreadable record, which has no known uuid.
-    pub(crate) malformed: Option<JobKey>,
     /// Its number, which it keeps unless the target board has used a greater one.
     pub(crate) sequence: Option<i64>,
     pub(crate) created_on: Option<DateTime<Utc>>,
@@ -70,7 +68,6 @@ impl Former {
         Self {
             location: job.location,
             raw,
-            malformed: None,
             sequence: job
                 .sequence
                 .filter(|number| (0..Self::GREATEST).contains(number)),

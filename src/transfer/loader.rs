@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash},
+    hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
 };
 
 use futures_util::TryStreamExt;
@@ -57,11 +57,8 @@ impl Loaded {
 pub(crate) fn fingerprint(job: &Job) -> u64 {
     let book = job.book.as_ref().map(|book| (&book.name, &book.uuid));
     let raw = job.details.is_none().then_some(&job.raw);
-    hash_of((&job.name, job.priority, book, job.details(), raw))
-}
-
-fn hash_of(value: impl Hash) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::new().hash_one(value)
+    let content = (&job.name, job.priority, book, job.details(), raw);
+    BuildHasherDefault::<DefaultHasher>::new().hash_one(content)
 }
 
 pub(crate) struct Loader<'a> {
@@ -71,8 +68,6 @@ pub(crate) struct Loader<'a> {
     pub(crate) skips_ended: bool,
     /// The index of a board that has to be read whole to find one job.
     index: Option<HashMap<Uuid, (StoredJob, JobKey)>>,
-    /// The number of malformed records by their bytes; `None` until one has to be loaded.
-    malformed: Option<HashMap<u64, u64>>,
 }
 
 impl<'a> Loader<'a> {
@@ -83,7 +78,6 @@ impl<'a> Loader<'a> {
             is_dry,
             skips_ended: false,
             index: None,
-            malformed: None,
         };
         if !board.capabilities().finds_by_uuid {
             let mut index = HashMap::new();
@@ -194,23 +188,14 @@ impl<'a> Loader<'a> {
     }
 
     pub(crate) async fn known(
-        &mut self,
+        &self,
         jobs: &[(&Entry, &Draft)],
     ) -> board::Result<Vec<Option<Loaded>>> {
-        let mut known = match &self.index {
-            None => self.found(jobs).await?,
-            Some(index) => jobs
-                .iter()
-                .map(|job| compared(*job, index.get(&job.1.uuid).map(|it| it.0)))
-                .collect(),
+        let Some(index) = &self.index else {
+            return self.found(jobs).await;
         };
-        for ((entry, _), known) in jobs.iter().zip(&mut known) {
-            if let Entry::Malformed(record) = entry {
-                let is_there = self.has_malformed(&record.raw).await?;
-                *known = is_there.then_some(Loaded::Exists);
-            }
-        }
-        Ok(known)
+        let known = |job: &(&Entry, &Draft)| compared(*job, index.get(&job.1.uuid).map(|it| it.0));
+        Ok(jobs.iter().map(known).collect())
     }
 
     async fn found(&self, jobs: &[(&Entry, &Draft)]) -> board::Result<Vec<Option<Loaded>>> {
@@ -254,22 +239,6 @@ impl<'a> Loader<'a> {
             found.unwrap_or(Err(BoardError::NoSuchJob))
         });
         Ok(found.collect())
-    }
-
-    async fn has_malformed(&mut self, raw: &[u8]) -> board::Result<bool> {
-        if self.malformed.is_none() {
-            let mut malformed = HashMap::new();
-            self.each(Detail::Stored, |entry| {
-                if let Entry::Malformed(record) = entry {
-                    *malformed.entry(hash_of(&record.raw)).or_default() += 1;
-                }
-            })
-            .await?;
-            self.malformed = Some(malformed);
-        }
-        let count = self.malformed.as_mut();
-        let count = count.and_then(|it| it.get_mut(&hash_of(raw)).filter(|it| **it > 0));
-        Ok(count.map(|count| *count -= 1).is_some())
     }
 }
 

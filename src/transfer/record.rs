@@ -11,7 +11,7 @@ use crate::{
     board::{contradiction, url::BoardKind},
     job::{
         AuditEntry, Book, Details, Draft, Entry, Failure, Former, History, Job, JobKey, Location,
-        Malformed, Priority, shortened,
+        Priority, shortened,
     },
     secret,
 };
@@ -103,22 +103,24 @@ impl Conversion {
     }
 }
 
-pub(crate) fn read(line: &[u8], conversion: Conversion) -> Result<Loadable, String> {
+/// Returns `None` for an unreadable record, which only the board it is on can keep.
+pub(crate) fn read(line: &[u8], conversion: Conversion) -> Result<Option<Loadable>, String> {
     // An invalid value may be long.
     loadable(line, conversion).map_err(|words| shortened(&words))
 }
 
-fn loadable(line: &[u8], conversion: Conversion) -> Result<Loadable, String> {
+fn loadable(line: &[u8], conversion: Conversion) -> Result<Option<Loadable>, String> {
     let members = json::object(line)?;
     let line = ListedJob::deserialize(&members).map_err(|_| wrong_member(&members))?;
-    if line.key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
-        return Err(format!("the key is longer than {LONGEST_KEY} bytes"));
-    }
     let location = match (line.kind.as_deref(), line.state.as_deref()) {
         (_, Some("COMPLETE")) => return Err(NO_DETAILS.to_owned()),
+        (_, Some("MALFORMED")) => return Ok(None),
         (Some(TRASH), _) | (None, Some("TRASHED")) => Location::Trash,
         _ => Location::Board,
     };
+    if line.key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
+        return Err(format!("the key is longer than {LONGEST_KEY} bytes"));
+    }
     // A listing may cut the bytes.
     let raw = match (&line.raw, conversion.from) {
         (Some(raw), Some(_)) => BASE64
@@ -127,20 +129,13 @@ fn loadable(line: &[u8], conversion: Conversion) -> Result<Loadable, String> {
         _ => Vec::new(),
     };
     let was_claimed = line.owner.as_ref().is_some_and(|owner| !owner.is_null());
-    let (entry, draft) = match line.state.as_deref() {
-        Some("MALFORMED") => malformed(line, location, raw),
-        _ => {
-            let job = job(line, location)?;
-            let draft = draft(&job, raw, conversion)?;
-            (Entry::Job(Box::new(job)), draft)
-        }
-    };
-    Ok(Loadable {
-        entry,
-        draft,
+    let job = job(line, location)?;
+    Ok(Some(Loadable {
+        draft: draft(&job, raw, conversion)?,
+        entry: Entry::Job(Box::new(job)),
         was_claimed,
         line: 0,
-    })
+    }))
 }
 
 /// Describes the first member with a wrong type or value.
@@ -256,26 +251,6 @@ fn job(line: ListedJob, location: Location) -> Result<Job, String> {
     })
 }
 
-fn malformed(line: ListedJob, location: Location, raw: Vec<u8>) -> (Entry, Draft) {
-    let key = JobKey::new(line.key.unwrap_or_default());
-    let former = Former {
-        location,
-        raw: raw.clone(),
-        malformed: Some(key.clone()),
-        ..Former::default()
-    };
-    let draft = Draft {
-        former: Some(Box::new(former)),
-        ..Draft::new(Uuid::nil(), "", Value::Null)
-    };
-    let entry = Malformed {
-        size: raw.len() as u64,
-        raw,
-        ..Malformed::new(key, line.problem.unwrap_or_default())
-    };
-    (Entry::Malformed(entry), draft)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -332,7 +307,7 @@ mod tests {
             let uuid = "3f9a12cd-0000-4000-8000-000000000001";
             let line = format!(r#"{{"uuid":"{uuid}","name":"a",{members}{end}}}"#);
             match (read(line.as_bytes(), FROM_LISTING), why) {
-                (Ok(loaded), None) => {
+                (Ok(Some(loaded)), None) => {
                     let kinds = BoardKind::ALL.iter();
                     let misread = kinds.filter_map(|kind| misread(*kind, &loaded.draft));
                     assert_eq!(misread.collect::<Vec<_>>(), [""; 0]);
@@ -363,14 +338,6 @@ mod tests {
         }
     }
 
-    /// Unreadable records are copied by their bytes, so their other members are ignored.
-    #[test]
-    fn unreadable_record_is_loaded_despite_a_year_that_boards_cannot_store() {
-        let line = r#"{"kind":"job","state":"MALFORMED","key":"bad","raw":"AP8=","created_on":"+12345-01-01T00:00:00Z"}"#;
-        let loaded = read(line.as_bytes(), FROM_LISTING).unwrap();
-        assert!(matches!(loaded.entry, Entry::Malformed(_)), "{loaded:?}");
-    }
-
     fn dumped(loaded: &Loadable) -> Vec<u8> {
         let view = JobView::of(&loaded.entry, DateTime::default());
         serde_json::to_vec(&DumpLine::new(loaded.draft.location(), view)).unwrap()
@@ -386,16 +353,14 @@ mod tests {
         let lines = LINES.map(|line| line.replace('\n', " "));
         Corpus::of(bounds, lines).hold(|input| {
             let loaded = match read(input, FROM_LISTING) {
-                Ok(loaded) => loaded,
+                Ok(Some(loaded)) => loaded,
+                Ok(None) => return Ok(Answer::Read),
                 Err(words) => return refused(&words),
             };
             let line = dumped(&loaded);
-            let again = read(&line, FROM_LISTING)?;
+            let again = read(&line, FROM_LISTING)?.ok_or("unreadable")?;
             let lines = [line, dumped(&again)].map(|it| String::from_utf8(it).unwrap());
             same("dumped again", &lines[0], &lines[1])?;
-            if loaded.entry.job().is_none() {
-                return Ok(Answer::Read);
-            }
             for kind in BoardKind::ALL {
                 let misread = misread(*kind, &again.draft);
                 same(&format!("a {kind} board reads it"), &misread, &None)?;

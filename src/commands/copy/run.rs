@@ -106,7 +106,7 @@ impl CopyRun<'_> {
     pub(super) async fn verify(&mut self, ctx: &mut Context) -> anyhow::Result<()> {
         let (from, to) = (&*self.route.from, &*self.route.to);
         let loader = Loader::new(to, true).await;
-        let mut loader = loader
+        let loader = loader
             .with_context(|| format!("cannot compare the copy with the board {}", to.name()))?;
         for location in Location::LIVE {
             let mut batches = self.choice.batches(from, location, Order::Any);
@@ -156,10 +156,10 @@ pub(super) fn report(
 ) -> anyhow::Result<()> {
     for (entry, done) in copied {
         match done {
-            Ok(done) => results.say(ctx, &Done::of(done, &entry))?,
+            Ok(done) => results.print(ctx, &Done::of(done, &entry))?,
             Err(error) if is_planned && has_changed(&error) => {
                 let skipped = Done::skipped(&entry.reference(), entry.name().into_owned());
-                results.say(ctx, &skipped)?;
+                results.print(ctx, &skipped)?;
             }
             Err(error) => results.fail_entry(ctx, &entry, error),
         }

@@ -78,7 +78,7 @@ fn many_lines_of_many_values_use_little_memory() {
 }
 
 #[test]
-fn unreadable_records_use_little_memory_when_loaded() {
+fn unreadable_records_use_little_memory_when_left_out() {
     if !needs::has("python3") {
         return;
     }
@@ -88,9 +88,8 @@ fn unreadable_records_use_little_memory_when_loaded() {
         let line = format!("{{\"state\":\"MALFORMED\",\"key\":\"{key}\",\"raw\":\"{raw}\"}}\n");
         fs::write(env.file("lines"), line.repeat(5)).unwrap();
         for form in ["--json", "-q"] {
-            let words = ["load", "lines", "--malformed", form];
-            let run = weighs_little("load --malformed", env.jobboard(&words));
-            assert_eq!(run.code, 7, "{run}");
+            let run = weighs_little("load", env.jobboard(&["load", "lines", form]));
+            run.succeeded();
         }
     }
 }

@@ -11,7 +11,6 @@ use crate::{
             read::record::{location_number, priority_number},
             store::transaction::Change,
         },
-        error::Unsupported,
         rules::ClaimRequest,
         wire::as_json,
     },
@@ -40,9 +39,6 @@ impl Change<'_> {
         former: &Former,
         claimant: Option<&Claimant>,
     ) -> StepResult<Posted> {
-        if former.malformed.is_some() {
-            return Err(BoardError::from(Unsupported::UnreadableRecord).into());
-        }
         let uuid = draft.uuid.to_string();
         let sql = "SELECT shelf FROM job WHERE uuid = ?1";
         if let Some(location) = self.first(sql, [&uuid], |row| row.get::<_, i64>(0))? {

@@ -95,28 +95,6 @@ async fn loaded_job_keeps_the_bytes_of_its_number() {
 }
 
 #[tokio::test]
-async fn loaded_malformed_record_keeps_its_bytes_and_takes_no_number() {
-    need!((board, server) = open());
-    server.run::<()>(&["SET", SEQUENCE, "7"]);
-    for (name, raw) in [("text", SPOILED.as_bytes()), ("map", b"\x80")] {
-        let former = Former {
-            malformed: Some(JobKey::new(name)),
-            raw: raw.to_vec(),
-            ..Former::default()
-        };
-        let draft = Draft {
-            former: Some(Box::new(former)),
-            ..draft("")
-        };
-        let loaded = board.post_one(&draft, None).await.unwrap();
-        assert_eq!((loaded.key, loaded.sequence), (JobKey::new(name), 0));
-        let stored: Vec<u8> = server.run(&["HGET", "taskflow:listings", name]);
-        assert_eq!(stored, raw);
-    }
-    assert_eq!(server.run::<i64>(&["GET", SEQUENCE]), 7);
-}
-
-#[tokio::test]
 async fn numbers_above_the_limit_are_refused_without_effect() {
     need!((board, server) = open());
     let free = post_one(&board, "free").await;

@@ -17,7 +17,7 @@ use crate::{
             sidecar::{Sidecar, text_of},
         },
     },
-    job::{Claimant, Draft, Former, JobKey, Location},
+    job::{Claimant, Draft, Former, Location},
 };
 
 /// Approximate limit for the postings of a call, in bytes.
@@ -50,9 +50,8 @@ impl Redis {
             let some = &some[..count];
             match call.run(&self.client).await {
                 Ok(replies) => {
-                    answers.extend(some.iter().zip(replies).map(|((draft, former), reply)| {
-                        let key = key_of(draft, former);
-                        one_posted(&self.client, key, reply, claimant)
+                    answers.extend(some.iter().zip(replies).map(|((draft, _), reply)| {
+                        one_posted(&self.client, draft.uuid.into(), reply, claimant)
                     }))
                 }
                 Err(RequestFailure::NotSent(error)) => {
@@ -71,7 +70,6 @@ impl Redis {
         let made;
         let [head, stored, tail] = match msgpack::around_number(&former.raw) {
             Some(parts) => parts,
-            None if former.malformed.is_some() => [former.raw.as_slice(), &[], &[]],
             None => {
                 made = msgpack::encode(draft, former.created_on.unwrap_or_else(Utc::now));
                 [made.as_slice(), &[], &[]]
@@ -83,9 +81,8 @@ impl Redis {
             _ => stored.to_vec(),
         };
         let side = Sidecar::of_former(former).map(|side| side.write());
-        self.add_job(call, &field_of(&key_of(draft, former)));
+        self.add_job(call, &field_of(&draft.uuid.into()));
         call.arg("is_trashed", flag(former.location == Location::Trash))
-            .arg("is_malformed", flag(former.malformed.is_some()))
             .arg("head", head)
             .arg("tail", tail)
             .arg("former", number.unwrap_or_default())
@@ -93,9 +90,4 @@ impl Redis {
             .arg("side", side.unwrap_or_default());
         head.len() + tail.len()
     }
-}
-
-fn key_of(draft: &Draft, former: &Former) -> JobKey {
-    let malformed = former.malformed.clone();
-    malformed.unwrap_or_else(|| draft.uuid.into())
 }

@@ -2,7 +2,7 @@
 -- Keys       `listings`, `trash`, `sequence`, `fences`; of each job: `owned`, `modified`, `sidecar`
 -- Arguments  `channel`, `time`, `now`, `life`, `owner` ("" to claim none); of each job: `field`; `head` and `tail`, its
 --            posting around its number; `former`, its former number, and `as_stored`, the bytes of that; `side`, its
---            sidecar; flags: `is_trashed`; `is_malformed`, for a record without a number, which is all in head
+--            sidecar; flag: `is_trashed`
 -- Replies    for each job: ok (number, fence or ""), exists, failed
 -- A job keeps its number if no greater one was given, and in the trash in any case.
 require_posting_rights()
@@ -26,8 +26,7 @@ for job = 1, jobs do
   turn_to(job)
   local is_there = redis.call("HEXISTS", listings, field) == 1 or redis.call("HEXISTS", trash, field) == 1
   if not is_there and not numbers[field] then
-    local number, problem = 0, nil
-    if is_malformed ~= "1" then number, problem = next_number() end
+    local number, problem = next_number()
     if problem then return problem end
     numbers[field], count = number, count + 1
   end
@@ -37,10 +36,7 @@ return post_numbered(numbers, count, function()
   return side ~= "" and cjson.decode(side) or { v = 1 }
 end, function(number)
   if owner == "" then write_side(side, is_trashed == "1") end
-  local posting = head
-  if is_malformed ~= "1" then
-    posting = head .. (number == tonumber(former) and as_stored or cmsgpack.pack(number)) .. tail
-  end
+  local posting = head .. (number == tonumber(former) and as_stored or cmsgpack.pack(number)) .. tail
   redis.call("HSET", is_trashed == "1" and trash or listings, field, posting)
   return posting, is_trashed == "1" and "trashed" or "posted"
 end)
