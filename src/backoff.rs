@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-pub(crate) fn chance() -> f64 {
+pub(crate) fn random_fraction() -> f64 {
     #[cfg(test)]
     if let Some(drawn) = crate::process::simulation::chance() {
         return drawn;
@@ -21,7 +21,7 @@ pub(crate) fn doubled((shortest, longest): (Duration, Duration), times: u32) -> 
 
 /// Shortens a pause by a random share up to `part`, so that simultaneous failures do not retry together.
 pub(crate) fn jittered(pause: Duration, part: f64) -> Duration {
-    pause.mul_f64(1.0 - part * chance())
+    pause.mul_f64(1.0 - part * random_fraction())
 }
 
 #[derive(Debug)]

@@ -50,7 +50,7 @@ pub(crate) struct Creation {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Opener {
-    pub(crate) patience: Duration,
+    pub(crate) op_timeout: Duration,
     password: Option<Secret>,
     bounds: Bounds,
 }
@@ -61,7 +61,7 @@ impl Opener {
     }
 
     pub(crate) fn open(&self, url: &BoardUrl) -> Result<Arc<dyn Testable>, BoardError> {
-        open(url, self.patience, self.password.clone(), self.bounds)
+        open(url, self.op_timeout, self.password.clone(), self.bounds)
     }
 }
 
@@ -140,7 +140,7 @@ impl Context {
             history: config.history.value,
         };
         Ok(Opener {
-            patience: config.op_timeout.value,
+            op_timeout: config.op_timeout.value,
             password,
             bounds,
         })

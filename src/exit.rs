@@ -90,12 +90,12 @@ impl ErrorPrinter {
             return ExitCode::from(*code);
         }
         if self.command.as_deref() == Some(PLUGIN) {
-            let state = PluginState::of(&judge(&error));
+            let state = PluginState::of(&classify(&error));
             state.report(&self.worded(&error), &mut Output::new(self.style));
             return ExitCode::from(state.code());
         }
         self.print_error(&error);
-        ExitCode::from(judge(&error).code)
+        ExitCode::from(classify(&error).code)
     }
 
     pub(crate) fn print_error(&self, error: &anyhow::Error) {
@@ -120,7 +120,7 @@ impl ErrorPrinter {
             code,
             kind,
             way_out,
-        } = judge(error);
+        } = classify(error);
         let board = error.chain().find_map(board_error);
         let board = board.and_then(BoardError::board);
         let second = (self.second.get()).filter(|(name, _)| board == Some(name));
@@ -153,14 +153,16 @@ impl ErrorClass {
     }
 }
 
-fn judge(error: &anyhow::Error) -> ErrorClass {
+fn classify(error: &anyhow::Error) -> ErrorClass {
     let trying = trying(error);
-    let found = error.chain().find_map(|cause| judge_cause(cause, trying));
-    let mut judged = found.unwrap_or(ErrorClass::new((FAILED, "failed"), None));
+    let found = error
+        .chain()
+        .find_map(|cause| classify_cause(cause, trying));
+    let mut class = found.unwrap_or(ErrorClass::new((FAILED, "failed"), None));
     if matches!(error.downcast_ref(), Some(CommandError::OwnError(_))) {
-        judged.code = BOARD_FAILED;
+        class.code = BOARD_FAILED;
     }
-    judged
+    class
 }
 
 fn trying(error: &anyhow::Error) -> Option<&Trying> {
@@ -195,13 +197,13 @@ fn board_error<'a>(cause: &'a (dyn StdError + 'static)) -> Option<&'a BoardError
     }
 }
 
-fn judge_cause(cause: &(dyn StdError + 'static), trying: Option<&Trying>) -> Option<ErrorClass> {
+fn classify_cause(cause: &(dyn StdError + 'static), trying: Option<&Trying>) -> Option<ErrorClass> {
     if let Some(error) = cause.downcast_ref::<CommandError>() {
-        return judge_command(error, trying);
+        return classify_command(error, trying);
     }
     if let Some(error) = board_error(cause) {
         let way_out = hint::of_board(error, trying);
-        return Some(ErrorClass::new(sort(error), way_out));
+        return Some(ErrorClass::new(kind_of(error), way_out));
     }
     if let Some(error) = cause.downcast_ref::<LogbookError>() {
         let kind = match error {
@@ -219,7 +221,7 @@ fn judge_cause(cause: &(dyn StdError + 'static), trying: Option<&Trying>) -> Opt
     Some(ErrorClass::new((REJECTED, "changed"), way_out))
 }
 
-fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<ErrorClass> {
+fn classify_command(error: &CommandError, trying: Option<&Trying>) -> Option<ErrorClass> {
     let kind = match error {
         CommandError::Usage { .. } => (USAGE, "usage"),
         CommandError::Nothing(_) => (NO_JOB, "not-found"),
@@ -250,13 +252,15 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<ErrorC
         CommandError::Command(code) => (*code, "failed"),
         // The subject is among its own causes.
         CommandError::OwnError(error) => {
-            return error.chain().find_map(|cause| judge_cause(cause, trying));
+            return error
+                .chain()
+                .find_map(|cause| classify_cause(cause, trying));
         }
     };
     Some(ErrorClass::new(kind, hint::of_command(error, trying)))
 }
 
-fn sort(error: &BoardError) -> (u8, &'static str) {
+fn kind_of(error: &BoardError) -> (u8, &'static str) {
     match error {
         BoardError::NoSuchJob => (NOT_FOUND, "not-found"),
         BoardError::Ambiguous { .. } => (NOT_FOUND, "ambiguous"),

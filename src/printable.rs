@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthChar;
 const MOST_MARKS: usize = 4;
 
 /// Returns each character with whether it is unsafe at its place.
-pub(crate) fn judged(raw: &str) -> impl Iterator<Item = (char, bool)> + '_ {
+pub(crate) fn marked(raw: &str) -> impl Iterator<Item = (char, bool)> + '_ {
     let mut marks = 0;
     raw.chars().map(move |character| {
         marks = match character.width() {

@@ -102,7 +102,7 @@ impl RetryPolicy {
         retry_limit(own, self.max_attempts, self.max_attempts_max)
     }
 
-    pub(crate) fn judge(&self, end: &AttemptEnd, attempt: AttemptContext<'_>) -> Decision {
+    pub(crate) fn decide(&self, end: &AttemptEnd, attempt: AttemptContext<'_>) -> Decision {
         match end {
             AttemptEnd::Ended(Ended::Exit(0)) => Decision::Consume,
             AttemptEnd::Ended(Ended::Exit(TRY_LATER)) | AttemptEnd::NoRoom => {
@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    fn judge(policy: &RetryPolicy, end: &AttemptEnd, attempts: u32, postponed: u32) -> Decision {
+    fn decide(policy: &RetryPolicy, end: &AttemptEnd, attempts: u32, postponed: u32) -> Decision {
         let history = History {
             attempts,
             postponed,
@@ -231,7 +231,7 @@ mod tests {
                 stderr: "oh".to_owned(),
             },
         };
-        policy.judge(end, attempt)
+        policy.decide(end, attempt)
     }
 
     fn delay(decision: &Decision) -> f64 {
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn exit_code_decides_the_outcome() {
-        let decision = |code| judge(&policy(), &AttemptEnd::Ended(Ended::Exit(code)), 1, 0);
+        let decision = |code| decide(&policy(), &AttemptEnd::Ended(Ended::Exit(code)), 1, 0);
         assert_eq!(decision(0), Decision::Consume);
         assert!(is_postponed(&decision(75)));
         assert!(is_failed(&decision(1)));
@@ -257,8 +257,8 @@ mod tests {
     #[test]
     fn last_failed_attempt_is_trashed_with_its_reason() {
         let end = AttemptEnd::Ended(Ended::Signal(9));
-        assert!(is_failed(&judge(&policy(), &end, 2, 0)));
-        let decision = judge(&policy(), &end, 3, 0);
+        assert!(is_failed(&decide(&policy(), &end, 2, 0)));
+        let decision = decide(&policy(), &end, 3, 0);
         let Decision::Trash(Aftermath::Failed { failure, .. }) = decision else {
             panic!("{decision:?}");
         };
@@ -271,12 +271,12 @@ mod tests {
         let end = AttemptEnd::Ended(Ended::Exit(75));
         let mut last = 0.0;
         for postponed in 0..8 {
-            let decision = judge(&policy(), &end, 9, postponed);
+            let decision = decide(&policy(), &end, 9, postponed);
             assert!(is_postponed(&decision));
             assert!(delay(&decision) > last);
             last = delay(&decision);
         }
-        assert!(delay(&judge(&policy(), &end, 9, u32::MAX)) <= 300.0);
+        assert!(delay(&decide(&policy(), &end, 9, u32::MAX)) <= 300.0);
     }
 
     #[test]
@@ -307,9 +307,9 @@ mod tests {
             on_failure,
             ..policy()
         };
-        let trashed = judge(&of(OnFailure::Trash), &end, 1, 0);
+        let trashed = decide(&of(OnFailure::Trash), &end, 1, 0);
         assert!(matches!(trashed, Decision::Trash(Aftermath::Failed { .. })));
-        let consumed = judge(&of(OnFailure::Consume), &end, 1, 0);
+        let consumed = decide(&of(OnFailure::Consume), &end, 1, 0);
         assert!(matches!(consumed, Decision::ConsumeFailed(_)));
     }
 }

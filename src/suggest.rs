@@ -7,7 +7,7 @@ use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 
-use crate::printable::judged;
+use crate::printable::marked;
 
 const MAX_WORD_BYTES: usize = 1000;
 
@@ -73,12 +73,12 @@ fn typed(word: &str) -> String {
     }
     let is_odd =
         |(character, is_unsafe): (char, bool)| is_unsafe || ['\\', '`', '|'].contains(&character);
-    if !judged(word).any(is_odd) {
+    if !marked(word).any(is_odd) {
         return format!("'{}'", word.replace('\'', "'\"'\"'"));
     }
     // The four shells share no escape, and none without a backslash: a program prints the word.
     let (mut format, mut bytes) = (String::new(), String::new());
-    for (character, is_unsafe) in judged(word) {
+    for (character, is_unsafe) in marked(word) {
         let is_text = is_plain(character) || character == ' ' || !character.is_ascii();
         if is_text && character != '%' && !is_unsafe {
             format.push(character);

@@ -172,32 +172,30 @@ impl Backlog {
     }
 
     pub(crate) fn apply(&mut self, event: &Event, now: DateTime<Utc>) -> BacklogChange {
-        let Some(subject) = &event.subject else {
-            return match event.kind {
-                EventKind::Resync | EventKind::Paused | EventKind::Resumed => BacklogChange::Resync,
-                _ => BacklogChange::Nothing,
-            };
-        };
-        match event.kind {
-            EventKind::Posted | EventKind::Restored => {
+        match (event.kind, &event.subject) {
+            (EventKind::Resync | EventKind::Paused | EventKind::Resumed, _) => {
+                BacklogChange::Resync
+            }
+            (EventKind::Posted | EventKind::Restored, Some(subject)) => {
                 self.offer(unverified(subject), now);
                 BacklogChange::More
             }
-            EventKind::Abandoned | EventKind::Expired => {
+            (EventKind::Abandoned | EventKind::Expired, Some(subject)) => {
                 // An event without a delay must not shorten a local delay.
                 if !self.waits(&subject.key, now) || subject.not_before.is_some() {
                     self.offer(unverified(subject), now);
                 }
                 BacklogChange::More
             }
-            EventKind::Claimed | EventKind::Consumed | EventKind::Trashed | EventKind::Purged => {
+            (
+                EventKind::Claimed | EventKind::Consumed | EventKind::Trashed | EventKind::Purged,
+                Some(subject),
+            ) => {
                 self.remove(&subject.key);
                 BacklogChange::Less
             }
-            EventKind::Resync | EventKind::Paused | EventKind::Resumed => BacklogChange::Resync,
-            EventKind::Extended | EventKind::ConductorJoined | EventKind::ConductorLeft => {
-                BacklogChange::Nothing
-            }
+            (EventKind::Extended | EventKind::ConductorJoined | EventKind::ConductorLeft, _)
+            | (_, None) => BacklogChange::Nothing,
         }
     }
 

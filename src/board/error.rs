@@ -9,7 +9,7 @@ use std::{
 use thiserror::Error;
 
 use super::url::BoardUrl;
-use crate::job::{Conductor, Decision, JobKey, Malformed, Owner};
+use crate::job::{Conductor, JobKey, Malformed, Owner};
 use crate::suggest::Hint;
 
 pub(crate) type ErrorSource = Box<dyn StdError + Send + Sync>;
@@ -107,8 +107,6 @@ pub(crate) enum Unsupported {
         "an embedded board cannot list jobs in TaskFlow's order, because TaskFlow cannot read this file"
     )]
     PeerOrder,
-    #[error("an embedded board cannot store an unreadable record")]
-    UnreadableRecord,
     #[error(
         "a ZooKeeper board cannot restore a job whose name has no number, because every TaskFlow \
          listing would fail on it"
@@ -205,17 +203,6 @@ impl BoardError {
         )
     }
 
-    /// Whether a repeated settlement may get this error because the first attempt succeeded.
-    ///
-    /// A settled job is no longer there. If it is, another client presumably took the claim. A job posted again or
-    /// restored meanwhile looks the same.
-    pub(crate) fn may_come_of(&self, decision: &Decision) -> bool {
-        match decision {
-            Decision::Abandon(_) => self.is_about_the_claim(),
-            _ => matches!(self, Self::NoSuchJob),
-        }
-    }
-
     pub(crate) fn is_retryable(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Misdirected { .. })
     }
@@ -240,17 +227,17 @@ impl BoardError {
 
     /// Whether the error concerns the board or the connection, not the job.
     pub(crate) fn is_about_the_board(&self) -> bool {
-        self.is_retryable() || self.is_final() || self.may_have_taken_effect()
+        self.is_retryable() || self.is_denied() || self.may_have_taken_effect()
     }
 
-    /// Whether no retry can fix the error: the board denies access.
-    pub(crate) fn is_final(&self) -> bool {
+    /// Whether the board denies access, so that no retry can help.
+    pub(crate) fn is_denied(&self) -> bool {
         matches!(self, Self::Denied { .. })
     }
 
-    /// At startup only: a full disk or a missing name server may recover later.
-    pub(crate) fn is_final_at_first(&self) -> bool {
-        matches!(self, Self::Denied { .. } | Self::Misdirected { .. }) || !self.is_away()
+    /// Whether a command that is starting gives up. Later, a full disk or a missing name server may recover.
+    pub(crate) fn ends_startup(&self) -> bool {
+        !matches!(self, Self::Unreachable { .. } | Self::Unknown { .. })
     }
 }
 

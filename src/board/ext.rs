@@ -1,12 +1,17 @@
 //! Conveniences for every board, built on its primitives.
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 
-use super::{Board, BoardError, ClaimRules, JobRef, Posted, Query, Result, filter::Filters};
+use super::{
+    Board, BoardError, ClaimRules, Health, JobRef, Posted, Query, Result, filter::Filters,
+};
 use crate::job::{
     Aftermath, Authority, Claimant, Claimed, Decision, Draft, Entry, ExpectedState, Job, JobKey,
     Location, Owner, Pauses, Settlement,
@@ -50,6 +55,13 @@ impl Candidates {
 
 #[async_trait]
 pub(crate) trait BoardExt: Board {
+    /// Returns the board's health and the round-trip time; an exchange before that connects.
+    async fn timed_health(&self) -> Result<(Health, Duration)> {
+        self.health().await?;
+        let start = Instant::now();
+        Ok((self.health().await?, start.elapsed()))
+    }
+
     async fn resolve(&self, location: Location, wanted: &[JobRef]) -> Result<Vec<Result<Entry>>> {
         let found = self.find(location, wanted).await?;
         Ok(wanted

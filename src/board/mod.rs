@@ -22,7 +22,10 @@ pub(crate) mod scratch;
 pub(crate) mod url;
 pub(crate) mod wait;
 
+mod answers;
 mod cached_job;
+mod capabilities;
+mod claim_rules;
 mod embedded;
 mod own_entry;
 mod pages;
@@ -40,6 +43,9 @@ use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
 pub(crate) use self::{
+    answers::{Health, Posted, Settled},
+    capabilities::{Capabilities, PeerOrder, PeerTraits},
+    claim_rules::{ClaimRules, NOT_AHEAD},
     error::{BoardError, chain},
     event::{Event, EventKind, Events, InitialListing, show_entries},
     examine::{Examined, Part},
@@ -51,117 +57,11 @@ pub(crate) use self::{
     wire::{json::oversized_integer, verify_stored::contradiction},
 };
 use crate::job::{
-    AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, Fence, JobKey,
-    Location, MoveRecord, Pause, Purge, Revision, Settlement, Term,
+    AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
+    Location, MoveRecord, Pause, Purge, Revision, Settlement,
 };
 
 pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
-
-/// The differences between backends that callers must know; a backend without one has `false` or `None`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Capabilities {
-    /// Whether a claim can end at a given time ([`Term::For`]), which `renew` moves.
-    pub(crate) has_expiring_claims: bool,
-    /// Whether a lease ends one term after the server last heard from the session of its client.
-    ///
-    /// A new leader may not know of the last confirmed contact, so callers count from the one before.
-    pub(crate) has_session_leases: bool,
-    /// Whether [`Board::conductors`] also returns the conductors of TaskFlow itself.
-    pub(crate) lists_peer_conductors: bool,
-    /// Whether [`Board::find`] looks up a uuid directly. Otherwise it reads the whole board.
-    pub(crate) finds_by_uuid: bool,
-    /// Whether each change itself notifies the subscribers. Otherwise they compare what they read, and may miss how a
-    /// short-lived job ended.
-    pub(crate) has_exact_events: bool,
-    /// The behavior of TaskFlow's own readers, if they support this kind of board.
-    pub(crate) peers: Option<PeerTraits>,
-}
-
-impl Capabilities {
-    /// Whether other programs may end jobs there without recording them in the history.
-    pub(crate) fn has_peers(self) -> bool {
-        self.peers.is_some()
-    }
-
-    pub(crate) fn peer_order(self) -> Option<PeerOrder> {
-        self.peers.map(|it| it.order)
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PeerTraits {
-    /// Their order of jobs in a listing.
-    pub(crate) order: PeerOrder,
-    /// Whether a listing may delete an unreadable record; otherwise it fails on the record.
-    pub(crate) deletes_malformed: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PeerOrder {
-    NewestOfTheMostUrgent,
-    OldestOfTheLeastUrgent,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Posted {
-    pub(crate) key: JobKey,
-    pub(crate) sequence: i64,
-    /// The claim under which the job was posted, if any.
-    pub(crate) fence: Option<Fence>,
-}
-
-/// How long a job is delayed if it may not be claimed ahead of its turn.
-pub(crate) const NOT_AHEAD: Duration = Duration::from_millis(50);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ClaimRules {
-    /// False for claims by hand.
-    pub(crate) is_attempt: bool,
-    /// How many of the claimed jobs start immediately.
-    ///
-    /// The others wait for their turn, and their claims become attempts once they have a result. A job whose claim
-    /// expired before that is not claimed ahead again, or its attempts might never be counted: it is delayed by
-    /// [`NOT_AHEAD`] for every claimant.
-    pub(crate) at_once: usize,
-    /// Whether to skip delayed jobs. False when the job was requested by name.
-    pub(crate) respects_delay: bool,
-}
-
-impl ClaimRules {
-    /// Claims named jobs by hand, also delayed ones, and counts no attempt.
-    pub(crate) const BY_HAND: Self = Self {
-        is_attempt: false,
-        at_once: usize::MAX,
-        respects_delay: false,
-    };
-
-    /// Whether a claim needs the sidecar; a job with an unreadable sidecar is then refused.
-    ///
-    /// A claim by name that only writes an owner needs none.
-    pub(crate) fn need_record(self, term: Term) -> bool {
-        self.is_attempt || self.respects_delay || matches!(term, Term::Kept(_))
-    }
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Settled {
-    /// Whether a job with the same uuid left the trash.
-    pub(crate) replaced_namesake: bool,
-    /// Why the history lacks the job.
-    pub(crate) forgotten: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Health {
-    pub(crate) server: String,
-    pub(crate) jobs: u64,
-    pub(crate) trashed: u64,
-    /// Number of other trashed jobs, from boards that share the trash.
-    pub(crate) trashed_by_siblings: u64,
-    /// Whether a job was ever posted here, as far as the board knows.
-    pub(crate) is_used: bool,
-    pub(crate) warning: Option<String>,
-}
 
 /// A place where jobs are posted, claimed and finished.
 ///
@@ -217,7 +117,7 @@ pub(crate) trait Board: Send + Sync {
         rules: ClaimRules,
     ) -> Result<Vec<Result<Claimed>>>;
 
-    /// Prepares for [`Term::Kept`] and returns its duration: `wanted`, or the nearest that the server grants.
+    /// Prepares for [`Term::Kept`](crate::job::Term::Kept) and returns its duration: `wanted`, or the nearest that the server grants.
     ///
     /// Call this before claiming, since a connection may have to begin again for another duration.
     async fn lease_term(&self, wanted: Duration) -> Result<Duration> {

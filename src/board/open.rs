@@ -21,11 +21,9 @@ pub(crate) struct Bounds {
 }
 
 /// Returns the board at a URL; embedded ones are opened on first use.
-///
-/// `patience` is the timeout of one operation.
 pub(crate) fn open(
     url: &BoardUrl,
-    patience: Duration,
+    op_timeout: Duration,
     password: Option<Secret>,
     bounds: Bounds,
 ) -> Result<Arc<dyn Testable>> {
@@ -37,21 +35,21 @@ pub(crate) fn open(
             path: url.path.clone(),
             makes_directory: url.makes_directory,
             sync_full: url.sync_full,
-            patience,
+            op_timeout,
             limit,
             history: bounds.history,
         }))),
         BoardUrl::Redis(url) => Ok(Arc::new(Redis::new(
             url,
             password,
-            patience,
+            op_timeout,
             limit,
             bounds.history,
         ))),
         BoardUrl::ZooKeeper(url) => Ok(Arc::new(ZooKeeper::new(
             url,
             password,
-            patience,
+            op_timeout,
             bounds.history,
         ))),
     }

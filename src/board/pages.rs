@@ -16,7 +16,7 @@ pub(super) const KEPT_BYTES: usize = 64 * 1024 * 1024;
 /// Longer postings are read again: keeping them would store them twice.
 pub(super) const LARGEST_KEPT: usize = 16 * 1024;
 
-pub(super) fn next_page(jobs: usize, bytes: usize, most: usize) -> usize {
+pub(super) fn page_length(jobs: usize, bytes: usize, most: usize) -> usize {
     let average = bytes / jobs.max(1);
     (PAGE_BYTES / average.max(1)).clamp(1, most)
 }

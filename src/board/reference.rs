@@ -2,10 +2,12 @@
 
 use std::{fmt, str::FromStr};
 
+use futures_util::TryStreamExt;
 use thiserror::Error;
 use uuid::Uuid;
 
-use crate::job::JobKey;
+use super::{Board, Detail, Query};
+use crate::job::{Entry, JobKey, Location};
 
 /// The uuid namespace of unique keys; must never change.
 const UNIQUE: Uuid = Uuid::from_u128(0x6d9b_8f0e_5c1d_4a7b_9f3e_2b6a_7c41_d05e);
@@ -38,6 +40,35 @@ impl JobRef {
             Self::Sequence(_) | Self::Key(_) => true,
         }
     }
+
+    fn could_mean(&self, entry: &Entry) -> bool {
+        match self {
+            Self::Key(key) => entry.key() == key,
+            Self::Uuid(beginning) => entry
+                .job()
+                .is_some_and(|job| job.uuid.to_ascii_lowercase().starts_with(beginning)),
+            Self::Sequence(number) => entry.job().is_some_and(|job| job.sequence == Some(*number)),
+        }
+    }
+}
+
+/// Finds ended jobs, as [`Board::find`] does, by reading the history.
+pub(super) async fn find_ended(
+    board: &impl Board,
+    wanted: &[JobRef],
+) -> super::Result<Vec<Vec<Entry>>> {
+    let mut entries = board.entries(Query::all(Location::History, Detail::Brief));
+    let mut found: Vec<Vec<Entry>> = vec![Vec::new(); wanted.len()];
+    while let Some(entry) = entries.try_next().await? {
+        for (wanted, found) in wanted.iter().zip(&mut found) {
+            // A job may end more than once; the last time counts.
+            let is_new = || found.iter().all(|it| it.reference() != entry.reference());
+            if found.len() < CANDIDATES && wanted.could_mean(&entry) && is_new() {
+                found.push(entry.clone());
+            }
+        }
+    }
+    Ok(found)
 }
 
 impl fmt::Display for JobRef {

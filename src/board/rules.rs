@@ -32,8 +32,8 @@ impl<'a> ClaimRequest<'a> {
     }
 
     /// Whether the job lacks what this claim needs if its sidecar is unreadable.
-    pub(super) fn needs_record(self) -> bool {
-        self.rules.need_record(self.by.term)
+    pub(super) fn needs_sidecar(self) -> bool {
+        self.rules.needs_sidecar(self.by.term)
     }
 
     pub(super) fn permit(self, side: &Sidecar, now: DateTime<Utc>) -> Result<()> {

@@ -103,7 +103,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()
         return Ok(());
     };
     for done in &skipped {
-        ctx.out.say(done)?;
+        ctx.out.print(done)?;
     }
     task.carry_out(ctx, &*board).await
 }

@@ -4,7 +4,7 @@ pub(crate) mod metric;
 mod range;
 mod verdict;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use chrono::{SubsecRound, Utc};
@@ -16,7 +16,7 @@ use self::{
 use super::parts::words::{Words, of_fields};
 use crate::{
     board::{
-        Board, Health,
+        Board, BoardExt, Health,
         examine::Part,
         filter::{Filter, Filters},
     },
@@ -107,11 +107,7 @@ pub(crate) async fn run(ctx: &mut Context, args: CheckArgs) -> anyhow::Result<()
 
 async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Result<CheckVerdict> {
     let trying = || ctx.trying("check", "the board");
-    // The first exchange also connects.
-    board.health().await.with_context(trying)?;
-    let start = Instant::now();
-    let health = board.health().await.with_context(trying)?;
-    let round_trip = start.elapsed();
+    let (health, round_trip) = board.timed_health().await.with_context(trying)?;
     let now = Utc::now().trunc_subsecs(6);
     let filters = Filters::new(args.filter.clone());
     let snapshot = Snapshot::read(board, octavia_expiry(ctx), now).await;

@@ -86,7 +86,7 @@ pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()
             .entry
             .and_then(|entry| ownership(&entry, &workers, total > 1))
         {
-            Ok(ownership) => ctx.out.say(&ownership)?,
+            Ok(ownership) => ctx.out.print(&ownership)?,
             Err(error) if total == 1 => return Err(error.context(trying)),
             Err(error) => {
                 failed += 1;

@@ -1,13 +1,13 @@
 //! `jobboard ping`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use serde::Serialize;
 
 use super::{bulk::shared_trash::SharedArgs, parts::notes::note_if_unused};
 use crate::{
-    board::Part,
+    board::{BoardExt, Part},
     context::Context,
     exit::chain,
     output::{Page, Report, Tone},
@@ -51,11 +51,7 @@ impl Report for Pong {
 pub(crate) async fn run(ctx: &mut Context, PingArgs { shared }: PingArgs) -> anyhow::Result<()> {
     let board = ctx.board()?;
     let trying = || ctx.trying("ping", "the board");
-    // The first exchange also connects.
-    board.health().await.with_context(trying)?;
-    let start = Instant::now();
-    let health = board.health().await.with_context(trying)?;
-    let round_trip = start.elapsed();
+    let (health, round_trip) = board.timed_health().await.with_context(trying)?;
     note_if_unused(ctx, &*board, &health);
     if let Some(warning) = health.warning {
         ctx.out.note(warning);

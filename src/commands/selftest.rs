@@ -82,7 +82,7 @@ pub(crate) async fn run(ctx: &mut Context, args: SelftestArgs) -> anyhow::Result
     }
     let (board, mut opener) = ctx.testable_board()?;
     // A request that waits without success takes its time from the other tests.
-    opener.patience = opener.patience.min(MIN_DURATION.max(args.bound / 4));
+    opener.op_timeout = opener.op_timeout.min(MIN_DURATION.max(args.bound / 4));
     let scratch = Scratch::new(ctx.config.board.value.url.resolved(), opener);
     if !args.clean {
         scratch.require_short_name()?;

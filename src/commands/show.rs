@@ -88,7 +88,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
     let views: Vec<_> = entries.iter().map(view).collect();
     match args.output {
         true => output(ctx, &views)?,
-        false => views.iter().try_for_each(|view| ctx.out.say(view))?,
+        false => views.iter().try_for_each(|view| ctx.out.print(view))?,
     }
     ctx.out.flush()?;
     CommandError::partly("jobs", total - entries.len(), total)

@@ -13,8 +13,8 @@ use tokio::{
 
 use self::capture::Capture;
 use super::{
+    log::{Note, Tag},
     policy::ExecutionPlan,
-    progress::{Note, Tag},
     shared::{Shared, Shutdown, aborted, changed, ending},
     slots::{RELEASE_AFTER, Slot},
 };
@@ -97,7 +97,7 @@ impl JobAttempt {
                 conductor: &shared.owner,
                 output: &|| capture.as_ref().map(Capture::captured).unwrap_or_default(),
             };
-            retry.judge(&end, context)
+            retry.decide(&end, context)
         });
         self.took = capture.is_some().then(|| start.elapsed());
         if let Some(took) = self.took {

@@ -5,7 +5,7 @@ use std::{error::Error as _, sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use tokio::time::{self, Instant};
 
-use super::progress::{Note, Reporter};
+use super::log::{Note, Reporter};
 use crate::{
     backoff::Backoff,
     board::{BoardError, chain},
@@ -48,24 +48,24 @@ impl Outage {
     }
 
     pub(super) fn begin(&mut self, error: &BoardError) {
-        self.wait(true);
+        self.set_waiting(true);
         self.refused_since = match error.is_away() {
             true => None,
             false => self.refused_since.or_else(|| Some(Instant::now())),
         };
-        self.contact.lose(error);
+        self.contact.lost(error);
     }
 
-    pub(super) fn is_over(&mut self) {
+    pub(super) fn end(&mut self) {
         self.backoff = Backoff::after_one(RECONNECT_PAUSES);
         self.refused_since = None;
-        self.wait(false);
-        self.contact.make();
+        self.set_waiting(false);
+        self.contact.found();
     }
 
-    pub(super) fn wait(&mut self, waits: bool) {
+    pub(super) fn set_waiting(&mut self, waits: bool) {
         if std::mem::replace(&mut self.waits, waits) != waits {
-            self.contact.count(waits);
+            self.contact.count_waiting(waits);
         }
     }
 
@@ -91,7 +91,7 @@ impl Outage {
 
 impl Drop for Outage {
     fn drop(&mut self) {
-        self.wait(false);
+        self.set_waiting(false);
     }
 }
 
@@ -122,7 +122,7 @@ impl Contact {
     }
 
     /// Records a success, and reports it after a reported failure.
-    pub(super) fn make(&self) {
+    pub(super) fn found(&self) {
         let mut state = self.state.lock();
         state.made = Some(Instant::now());
         state.unpublished = None;
@@ -133,7 +133,7 @@ impl Contact {
     }
 
     /// Records a failure, and reports it unless one is reported already.
-    pub(super) fn lose(&self, error: &BoardError) {
+    pub(super) fn lost(&self, error: &BoardError) {
         let lost = &mut self.state.lock().lost;
         if lost.is_some() {
             return;
@@ -149,7 +149,7 @@ impl Contact {
             .report(Note::new(event).with("reason", reason));
     }
 
-    pub(super) fn count(&self, waits: bool) {
+    pub(super) fn count_waiting(&self, waits: bool) {
         let waiting = &mut self.state.lock().waiting;
         *waiting = match waits {
             true => *waiting + 1,
@@ -165,7 +165,7 @@ impl Contact {
             Ok(_) if state.waiting > 0 => state.unpublished = None,
             Ok(_) => {
                 drop(state);
-                self.make();
+                self.found();
             }
         }
     }
@@ -198,7 +198,7 @@ fn failure(error: &BoardError) -> ContactFailure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conductor::progress::LogItem;
+    use crate::conductor::log::LogItem;
 
     #[tokio::test(start_paused = true)]
     async fn stopping_conductor_does_not_outwait_its_deadline() {
@@ -238,15 +238,15 @@ mod tests {
     #[test]
     fn registry_reply_does_not_end_an_outage() {
         let (contact, mut events) = contact();
-        contact.make();
+        contact.found();
         let first = contact.last();
-        contact.lose(&away());
-        contact.lose(&away());
+        contact.lost(&away());
+        contact.lost(&away());
         assert_eq!(events(), ["board_unreachable"]);
-        contact.count(true);
+        contact.count_waiting(true);
         contact.published(&Ok(()));
         assert!(contact.last() == first && contact.problem().is_some());
-        contact.count(false);
+        contact.count_waiting(false);
         assert!(events().is_empty());
         contact.published(&Ok(()));
         contact.published(&Ok(()));

@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::Value;
 use tokio::{
     sync::{
@@ -87,6 +88,13 @@ impl Note {
 
     pub(crate) fn with(self, name: &'static str, value: impl Into<Value>) -> Self {
         self.with_any(name, Some(value))
+    }
+
+    pub(super) fn with_time(self, name: &'static str, time: Option<DateTime<Utc>>) -> Self {
+        self.with_any(
+            name,
+            time.map(|it| it.to_rfc3339_opts(SecondsFormat::Millis, true)),
+        )
     }
 
     pub(super) fn with_any(mut self, name: &'static str, value: Option<impl Into<Value>>) -> Self {

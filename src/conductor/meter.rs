@@ -14,7 +14,7 @@ use crate::{
 pub(crate) const MOST_NAMES: usize = 50;
 
 /// The bucket bounds for attempts, in seconds.
-pub(crate) const SPANS: [f64; 11] = [
+pub(crate) const BUCKETS: [f64; 11] = [
     0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0,
 ];
 
@@ -47,10 +47,10 @@ impl From<&Decision> for AttemptResult {
     }
 }
 
-/// The counts up to each of [`SPANS`], the total count, and the sum.
+/// The counts up to each of [`BUCKETS`], the total count, and the sum.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DurationHistogram {
-    pub(crate) within: [u64; SPANS.len()],
+    pub(crate) within: [u64; BUCKETS.len()],
     pub(crate) count: u64,
     pub(crate) sum: f64,
 }
@@ -58,7 +58,7 @@ pub(crate) struct DurationHistogram {
 impl DurationHistogram {
     pub(super) fn add(&mut self, span: Duration) {
         let seconds = span.as_secs_f64();
-        for (within, most) in self.within.iter_mut().zip(SPANS) {
+        for (within, most) in self.within.iter_mut().zip(BUCKETS) {
             *within += u64::from(seconds <= most);
         }
         self.count += 1;

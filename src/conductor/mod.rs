@@ -11,12 +11,12 @@ pub(crate) mod admission;
 mod attempt;
 mod contact;
 mod in_flight;
+pub(crate) mod log;
 pub(crate) mod meter;
 #[cfg(test)]
 mod model;
 mod picker;
 pub(crate) mod policy;
-pub(crate) mod progress;
 mod registration;
 mod service;
 mod settler;
@@ -40,8 +40,8 @@ pub(crate) use self::{
     status::{ConductorStatus, WorkSummary},
 };
 use self::{
-    policy::ExecutionPolicy, progress::Note, registration::LeaseTerm, service::Service,
-    shared::Shared, supervisor::Supervisor,
+    log::Note, policy::ExecutionPolicy, registration::LeaseTerm, service::Service, shared::Shared,
+    supervisor::Supervisor,
 };
 use crate::{
     board::{Board, BoardError, REFRESH, filter::Filters},

@@ -6,8 +6,8 @@ use tokio::time::{self, Instant};
 
 use super::{
     Settings,
+    log::Note,
     policy::ExecutionPolicy,
-    progress::Note,
     shared::{Shared, Shutdown},
 };
 use crate::{
@@ -83,7 +83,7 @@ pub(super) async fn publish(shared: Arc<Shared>, mut last: ConductorReport) {
             Err(error) => {
                 // Other parts may have no reason to contact the board.
                 if error.is_away() {
-                    shared.status.contact.lose(&error);
+                    shared.status.contact.lost(&error);
                 }
                 time::sleep(shared.settings.refresh()).await;
             }
@@ -107,11 +107,11 @@ pub(super) async fn register(
         };
         match entered.await {
             Ok(()) => {
-                outage.is_over();
+                outage.end();
                 return Ok(());
             }
             Err(error @ BoardError::NameTaken { .. }) => {
-                outage.is_over();
+                outage.end();
                 if taken_since.is_none() {
                     shared.status.log(taken(board, &conductor.name).await);
                 }
@@ -121,7 +121,7 @@ pub(super) async fn register(
                 }
                 time::sleep(NAME_PAUSE).await;
             }
-            Err(error) if error.is_final_at_first() => return Err(error),
+            Err(error) if error.ends_startup() => return Err(error),
             Err(error) => {
                 outage.begin(&error);
                 outage.pause().await;

@@ -10,8 +10,8 @@ use serde_json::json;
 use tokio::time::{self, Instant};
 
 use super::{
+    log::Note,
     policy::{ExecutionPolicy, excerpt},
-    progress::Note,
     shared::{Shared, Shutdown},
 };
 use crate::process::{child::GRACE, signal::Signals};

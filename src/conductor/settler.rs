@@ -14,8 +14,8 @@ use tokio::{
 use self::refused::RefusedSettlements;
 use super::{
     attempt::{FinishedAttempt, JobAttempt, capture::Destination},
+    log::Note,
     meter::AttemptResult,
-    progress::Note,
     shared::Shared,
 };
 use crate::{
@@ -94,11 +94,11 @@ impl Settler {
             }
             self.set_aside();
             match settled {
-                Ok(()) if is_idle => outage.wait(false),
-                Ok(()) if due.is_empty() => outage.is_over(),
+                Ok(()) if is_idle => outage.set_waiting(false),
+                Ok(()) if due.is_empty() => outage.end(),
                 // Every job got an answer, but not all as expected: retry later.
                 Ok(()) => outage.pause().await,
-                Err(error) if error.is_final() => {
+                Err(error) if error.is_denied() => {
                     for due in due {
                         self.shared.in_flight.remove(&due.attempt.held.job.key);
                     }
@@ -199,7 +199,7 @@ impl Settler {
         let settlements: Vec<_> = due.iter().map(settlement).collect();
         let answers = match self.shared.board.settle(&settlements).await {
             Ok(answers) => answers,
-            Err(error) if is_refusal(&error) && !error.is_final() => {
+            Err(error) if is_refusal(&error) && !error.is_denied() => {
                 let due = due.drain(..);
                 due.for_each(|due| self.refused.add(due, &error, &self.shared.status));
                 return Ok(());
@@ -283,9 +283,8 @@ impl Settler {
             let lines = failure.into_iter().flat_map(Failure::last_lines);
             note = lines.fold(note, |note, (stream, text)| note.with(stream, text));
         }
-        let time = decision.not_before();
-        let time = time.map(|it| it.to_rfc3339_opts(chrono::SecondsFormat::Millis, true));
-        self.shared.status.log(note.with_any("not_before", time));
+        let note = note.with_time("not_before", decision.not_before());
+        self.shared.status.log(note);
         match decision {
             Decision::Abandon(_) => self.offer_again(&attempt, decision.not_before()),
             _ => self.shared.in_flight.remove(key),
@@ -300,5 +299,5 @@ fn may_be_done(error: &BoardError) -> bool {
 
 /// Whether the board answers and knows our claim, but still refuses.
 fn is_refusal(error: &BoardError) -> bool {
-    !(error.is_retryable() || may_be_done(error) || error.is_about_the_claim())
+    !(error.is_away() || error.is_about_the_claim())
 }

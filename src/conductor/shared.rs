@@ -5,7 +5,7 @@ use std::{convert::Infallible, io, sync::Arc};
 use tokio::sync::watch;
 
 use super::{
-    Settings, contact::Outage, in_flight::InFlight, policy::ExecutionPolicy, progress::Note,
+    Settings, contact::Outage, in_flight::InFlight, log::Note, policy::ExecutionPolicy,
     spans::Spans, status::ConductorStatus,
 };
 use crate::{board::Board, job::Owner, process::clock::Boottime, worker::Worker};

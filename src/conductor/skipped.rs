@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 
 use super::{
     admission::Rejection,
+    log::{Note, Reporter},
     policy::excerpt,
-    progress::{Note, Reporter},
 };
 use crate::job::{Job, JobKey, Rank, SkippedReason};
 
@@ -261,7 +261,7 @@ mod tests {
             skipped.found_all(reasons);
             let notes = std::iter::from_fn(|| log.try_recv().ok());
             let example = notes.map(|note| match note {
-                super::super::progress::LogItem::Note(note) => note.facts[1].1.clone(),
+                super::super::log::LogItem::Note(note) => note.facts[1].1.clone(),
                 other => panic!("{other:?}"),
             });
             example.collect::<Vec<_>>()

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
-use super::{meter::AttemptResult, progress::Log};
+use super::{log::Log, meter::AttemptResult};
 use crate::{
     job::{Conductor, Decision, Job},
     process::clock,

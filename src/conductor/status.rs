@@ -13,9 +13,9 @@ use tokio::sync::watch;
 use super::{
     StopCondition,
     contact::Contact,
+    log::{Note, Reporter, Tag},
     meter::{AttemptResult, Measurements},
     policy::excerpt,
-    progress::{Note, Reporter, Tag},
     skipped::SkippedJobs,
 };
 use crate::{

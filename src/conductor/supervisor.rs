@@ -10,8 +10,8 @@ use tokio::{
 use super::{
     Halted,
     attempt::{FinishedAttempt, JobAttempt},
+    log::{Note, Tag},
     picker::{self, WonClaim},
-    progress::{Note, Tag},
     registration::{self, LeaseTerm},
     settler::{Settler, releaser::Releaser},
     shared::{Shared, Shutdown, may_claim, may_not_claim},

@@ -224,13 +224,7 @@ impl Survey {
         match cause.code {
             Code::Paused => figures.paused += 1,
             Code::Waiting => figures.waiting += 1,
-            Code::Unavailable => {
-                let is_denied = match entry {
-                    Entry::Job(job) => job.is_denied,
-                    Entry::Malformed(record) => record.is_denied,
-                };
-                self.denied += u64::from(is_denied);
-            }
+            Code::Unavailable => self.denied += u64::from(entry.is_denied()),
             _ => {}
         }
         if !cause.code.is_problem() {

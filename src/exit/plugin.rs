@@ -31,8 +31,8 @@ impl PluginState {
     }
 
     /// Classifies an error: an unreachable board is critical, all other errors are our own.
-    pub(super) fn of(judged: &ErrorClass) -> Self {
-        match (judged.code, judged.kind) {
+    pub(super) fn of(class: &ErrorClass) -> Self {
+        match (class.code, class.kind) {
             (UNREACHABLE, "unreachable") | (_, "timeout") => Self::Critical,
             _ => Self::Unknown,
         }

@@ -366,6 +366,14 @@ impl Entry {
         holder == Some(owner)
     }
 
+    /// Whether the user may not read the record.
+    pub(crate) fn is_denied(&self) -> bool {
+        match self {
+            Self::Job(job) => job.is_denied,
+            Self::Malformed(record) => record.is_denied,
+        }
+    }
+
     pub(crate) fn job(&self) -> Option<&Job> {
         match self {
             Self::Job(job) => Some(job),

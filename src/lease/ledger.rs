@@ -51,7 +51,7 @@ impl LedgerEntry {
         self.confirmed[0] + self.claim.term / 3
     }
 
-    fn limits(&self, ledger: &Ledger) -> Deadlines {
+    fn deadlines(&self, ledger: &Ledger) -> Deadlines {
         let ([last, before], term) = (self.confirmed, self.claim.term);
         let since = match ledger.has_session {
             // The server that ends sessions may not know of the last request, if the server between them has died. It
@@ -73,7 +73,7 @@ impl LedgerEntry {
 
 impl Ledger {
     pub(super) fn of(board: &dyn Board) -> Self {
-        let has_session = board.capabilities().has_session_leases;
+        let has_session = !board.capabilities().has_expiring_claims;
         Self {
             entries: Mutex::default(),
             is_closed: AtomicBool::new(false),
@@ -93,7 +93,7 @@ impl Ledger {
         };
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let mut entries = self.entries.lock();
-        let moments = |entry: &LedgerEntry| [entry.renew_at(), entry.limits(self).terminate];
+        let moments = |entry: &LedgerEntry| [entry.renew_at(), entry.deadlines(self).terminate];
         let [due, end] = moments(&entry);
         // The keeper waits for the first renewal, or for the first loss.
         let others: Vec<_> = entries.values().map(moments).collect();
@@ -120,7 +120,11 @@ impl Ledger {
     }
 
     pub(super) fn guarded_command(&self, id: u64, label: Label) -> GuardedCommand {
-        let limits = self.entries.lock().get(&id).map(|entry| entry.limits(self));
+        let limits = self
+            .entries
+            .lock()
+            .get(&id)
+            .map(|entry| entry.deadlines(self));
         // A lost claim has no time left.
         let limits = limits.unwrap_or_else(|| Deadlines::before(Boottime::now(), Duration::ZERO));
         GuardedCommand { limits, label }
@@ -139,7 +143,7 @@ impl Ledger {
 
     /// Waits until the next claim expires, by the present entries.
     pub(super) async fn some_loss(&self) {
-        let limits = |entry: &LedgerEntry| entry.limits(self).terminate;
+        let limits = |entry: &LedgerEntry| entry.deadlines(self).terminate;
         let first = self.entries.lock().values().map(limits).min();
         or_never(first.map(clock::sleep_until)).await;
     }
@@ -155,11 +159,11 @@ impl Ledger {
         let mut entries = self.entries.lock();
         let over: Vec<u64> = entries
             .iter()
-            .filter(|(_, entry)| entry.limits(self).terminate <= now)
+            .filter(|(_, entry)| entry.deadlines(self).terminate <= now)
             .map(|(&id, _)| id)
             .collect();
         for entry in over.iter().filter_map(|id| entries.remove(id)) {
-            let kill_at = entry.limits(self).kill;
+            let kill_at = entry.deadlines(self).kill;
             let last = last.cloned();
             entry.lose(Lost::Expired { kill_at, last });
         }
@@ -187,7 +191,7 @@ impl Ledger {
     fn confirm(&self, id: u64, asked: Boottime) {
         if let Some(entry) = self.entries.lock().get_mut(&id) {
             entry.confirmed = [asked, entry.confirmed[0]];
-            let limits = entry.limits(self);
+            let limits = entry.deadlines(self);
             if let Some((guard, group)) = &entry.guarded {
                 // If the guard ended and no new one starts, the task that tends the guards tries again.
                 let _ = guard.extend(*group, limits);

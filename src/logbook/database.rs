@@ -22,22 +22,22 @@ pub(super) enum LogbookDatabase {
 impl LogbookDatabase {
     pub(super) async fn open(
         url: &LogbookUrl,
-        patience: Duration,
+        op_timeout: Duration,
         access: Access,
     ) -> LogbookResult<Self> {
         match url {
             LogbookUrl::Sqlite(path) => Ok(Self::Sqlite(
-                Sqlite::open(path.clone(), patience, access).await?,
+                Sqlite::open(path.clone(), op_timeout, access).await?,
             )),
             #[cfg(feature = "mysql")]
             LogbookUrl::Mysql(server) => {
-                Ok(Self::Mysql(Mysql::open(server, patience, access).await?))
+                Ok(Self::Mysql(Mysql::open(server, op_timeout, access).await?))
             }
             #[cfg(not(feature = "mysql"))]
             LogbookUrl::Mysql(_) => Err(super::LogbookError::LeftOut("mysql")),
             #[cfg(feature = "postgres")]
             LogbookUrl::Postgres(server) => Ok(Self::Postgres(
-                Postgres::open(server, patience, access).await?,
+                Postgres::open(server, op_timeout, access).await?,
             )),
             #[cfg(not(feature = "postgres"))]
             LogbookUrl::Postgres(_) => Err(super::LogbookError::LeftOut("postgres")),

@@ -68,21 +68,26 @@ pub(crate) enum LogbookError {
 
 pub(crate) struct Logbook {
     database: LogbookDatabase,
-    patience: Duration,
+    op_timeout: Duration,
     /// Whether a query was abandoned: the next query would receive its answer.
     is_lost: AtomicBool,
 }
 
 impl Logbook {
-    pub(crate) async fn open(url: &LogbookUrl, patience: Duration) -> LogbookResult<Self> {
-        Self::open_for(url, patience, Access::Read).await
+    pub(crate) async fn open(url: &LogbookUrl, op_timeout: Duration) -> LogbookResult<Self> {
+        Self::open_for(url, op_timeout, Access::Read).await
     }
 
-    async fn open_for(url: &LogbookUrl, patience: Duration, access: Access) -> LogbookResult<Self> {
-        let opened = time::timeout(patience, LogbookDatabase::open(url, patience, access)).await;
+    async fn open_for(
+        url: &LogbookUrl,
+        op_timeout: Duration,
+        access: Access,
+    ) -> LogbookResult<Self> {
+        let opened =
+            time::timeout(op_timeout, LogbookDatabase::open(url, op_timeout, access)).await;
         Ok(Self {
-            database: opened.unwrap_or(Err(LogbookError::Slow(patience)))?,
-            patience,
+            database: opened.unwrap_or(Err(LogbookError::Slow(op_timeout)))?,
+            op_timeout,
             is_lost: AtomicBool::new(false),
         })
     }
@@ -90,11 +95,11 @@ impl Logbook {
     async fn rows(&self, question: &str, values: &[&str]) -> LogbookResult<Vec<TextRow>> {
         if !self.is_lost.load(Ordering::Relaxed) {
             let asked = self.database.rows(question, values);
-            if let Ok(answer) = time::timeout(self.patience, asked).await {
+            if let Ok(answer) = time::timeout(self.op_timeout, asked).await {
                 return answer;
             }
             self.is_lost.store(true, Ordering::Relaxed);
         }
-        Err(LogbookError::Slow(self.patience))
+        Err(LogbookError::Slow(self.op_timeout))
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Mysql(Mutex<Conn>);
 impl Mysql {
     pub(super) async fn open(
         server: &DatabaseServer,
-        patience: Duration,
+        op_timeout: Duration,
         access: Access,
     ) -> LogbookResult<Self> {
         let socket = server.socket.as_ref().map(|it| it.display().to_string());
@@ -43,12 +43,12 @@ impl Mysql {
                 .map_err(problem)?;
         }
         // MySQL and MariaDB each know one of these settings; we enforce the timeout anyway.
-        let milliseconds = patience.as_millis();
+        let milliseconds = op_timeout.as_millis();
         let mysql = format!("SET SESSION max_execution_time = {milliseconds}");
         if connection.query_drop(mysql).await.is_err() {
             let mariadb = format!(
                 "SET SESSION max_statement_time = {}",
-                patience.as_secs_f64()
+                op_timeout.as_secs_f64()
             );
             let _ = connection.query_drop(mariadb).await;
         }

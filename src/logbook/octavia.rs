@@ -214,10 +214,10 @@ impl BalancerTransaction {
     /// Locks and returns the row; `None` if it no longer exists.
     pub(crate) async fn lock(
         url: &LogbookUrl,
-        patience: Duration,
+        op_timeout: Duration,
         id: &str,
     ) -> LogbookResult<(Self, Option<LoadBalancer>)> {
-        let database = Logbook::open_for(url, patience, Access::Write).await?;
+        let database = Logbook::open_for(url, op_timeout, Access::Write).await?;
         let dialect = database.dialect();
         database.rows(dialect.begin(), &[]).await?;
         let lock = dialect.row_lock();

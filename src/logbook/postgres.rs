@@ -25,7 +25,7 @@ impl Drop for Postgres {
 impl Postgres {
     pub(super) async fn open(
         server: &DatabaseServer,
-        patience: Duration,
+        op_timeout: Duration,
         access: Access,
     ) -> LogbookResult<Self> {
         let mut config = Config::new();
@@ -43,11 +43,11 @@ impl Postgres {
             .port(server.port)
             .dbname(&server.database)
             .application_name("jobboard")
-            .connect_timeout(patience)
+            .connect_timeout(op_timeout)
             .options(format!(
                 "-c default_transaction_read_only={} -c statement_timeout={}",
                 if access == Access::Read { "on" } else { "off" },
-                patience.as_millis()
+                op_timeout.as_millis()
             ));
         let Some(tls) = &server.tls else {
             config.ssl_mode(SslMode::Disable);

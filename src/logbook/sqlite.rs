@@ -14,7 +14,7 @@ pub(super) struct Sqlite(Arc<Mutex<Connection>>);
 impl Sqlite {
     pub(super) async fn open(
         path: PathBuf,
-        patience: Duration,
+        op_timeout: Duration,
         access: Access,
     ) -> LogbookResult<Self> {
         let flags = match access {
@@ -25,7 +25,7 @@ impl Sqlite {
             // A bare name that begins with `file:` would be read as a URI.
             let path = PathBuf::from(".").join(path);
             let connection = Connection::open_with_flags(path, flags)?;
-            connection.busy_timeout(patience)?;
+            connection.busy_timeout(op_timeout)?;
             // The cheapest check that the file is a database.
             connection.pragma_query_value(None, "schema_version", |_| Ok(()))?;
             Ok(connection)

@@ -233,7 +233,7 @@ async fn locked_database_times_out() {
         database: LogbookDatabase::open(&books.url, Duration::from_secs(90), Access::Read)
             .await
             .unwrap(),
-        patience: Duration::from_millis(50),
+        op_timeout: Duration::from_millis(50),
         is_lost: false.into(),
     };
     books.file.execute_batch("BEGIN EXCLUSIVE").unwrap();

@@ -133,7 +133,7 @@ impl Output {
     }
 
     pub(crate) fn report(&mut self, report: &impl Report) -> anyhow::Result<()> {
-        self.say(report)?;
+        self.print(report)?;
         self.flush()
     }
 
@@ -186,7 +186,7 @@ impl Output {
         self.withheld.take()?.only
     }
 
-    pub(crate) fn say(&mut self, report: &impl Report) -> anyhow::Result<()> {
+    pub(crate) fn print(&mut self, report: &impl Report) -> anyhow::Result<()> {
         let result = self.write_report(report);
         self.unless_outlived(result)
     }
@@ -218,7 +218,7 @@ impl Output {
         }
         let mut page = Page::new(size_of(io::stdout()));
         report.human(&mut page);
-        self.print(&page.rows())
+        self.print_lines(&page.rows())
     }
 
     /// Prints several reports as one answer: an array in JSON.
@@ -229,7 +229,7 @@ impl Output {
             }
             self.end_array(reports.len())?;
         } else {
-            reports.iter().try_for_each(|report| self.say(report))?;
+            reports.iter().try_for_each(|report| self.print(report))?;
         }
         self.flush()
     }
@@ -255,7 +255,7 @@ impl Output {
         }
     }
 
-    fn print(&mut self, lines: &[Pieces]) -> anyhow::Result<()> {
+    fn print_lines(&mut self, lines: &[Pieces]) -> anyhow::Result<()> {
         let mut lines = lines.iter();
         lines.try_for_each(|line| self.write(&(styled(line, self.is_coloured) + "\n")))
     }

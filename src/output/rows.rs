@@ -64,7 +64,7 @@ impl<'a> Rows<'a> {
         self.count += 1;
         if let Some(layout) = &mut self.layout {
             let lines = layout.push(row.cells());
-            return self.out.print(&lines);
+            return self.out.print_lines(&lines);
         }
         match self.out.format() {
             Format::Json => self.out.element(self.count - 1, row),
@@ -104,7 +104,7 @@ impl<'a> Rows<'a> {
     pub(crate) fn finish(mut self) -> anyhow::Result<()> {
         if let Some(layout) = &mut self.layout {
             let lines = layout.finish();
-            self.out.print(&lines)?;
+            self.out.print_lines(&lines)?;
         } else if self.out.format() == Format::Json {
             self.out.end_array(self.count)?;
         }

@@ -4,7 +4,7 @@ use std::{borrow::Borrow, fmt};
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::printable::judged;
+use crate::printable::marked;
 
 /// Text without control characters, terminal sequences or changes of direction. All output for people consists of it,
 /// so that no byte of a job can act on a terminal.
@@ -132,11 +132,11 @@ fn is_safe(raw: &str) -> bool {
     // Almost all texts are like this, and a check without an early end is fast.
     raw.bytes()
         .fold(true, |is_safe, byte| is_safe & matches!(byte, b' '..=b'~'))
-        || !judged(raw).any(|(_, is_unsafe)| is_unsafe)
+        || !marked(raw).any(|(_, is_unsafe)| is_unsafe)
 }
 
 fn escape(raw: &str, safe: &mut String) {
-    for (character, is_unsafe) in judged(raw) {
+    for (character, is_unsafe) in marked(raw) {
         match character {
             '\\' => safe.push_str("\\\\"),
             character if is_unsafe => safe.extend(character.escape_default()),

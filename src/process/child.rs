@@ -58,15 +58,12 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn start(
-        command: &CommandSpec,
-        lifetime: Option<ChildLifetime>,
-    ) -> Result<Self, NotRun> {
+    pub(crate) fn start(command: &CommandSpec) -> Result<Self, NotRun> {
         let spawner = Spawner::ours().map_err(|source| NotRun::Failed {
             program: command.program.clone(),
             source,
         })?;
-        Self::start_with(&spawner, command, lifetime)
+        Self::start_with(&spawner, command, None)
     }
 
     pub(crate) fn start_with(
@@ -207,7 +204,7 @@ mod tests {
     }
 
     fn start(script: &str) -> Process {
-        Process::start(&shell(script), None).unwrap()
+        Process::start(&shell(script)).unwrap()
     }
 
     #[tokio::test]
@@ -227,7 +224,7 @@ mod tests {
         command.input = Input::Text(b"line\n".to_vec());
         command.set("GIVEN", "here");
         command.unset("HOME");
-        let process = Process::start(&command, None).unwrap();
+        let process = Process::start(&command).unwrap();
         assert_eq!(process.ended().await.unwrap(), Ended::Exit(0));
         let seen = fs::read_to_string(directory.path().join("seen")).unwrap();
         assert_eq!(seen, "line\nhere:none\n");
@@ -239,7 +236,7 @@ mod tests {
         let mut command = shell("kill -PIPE $$; exit 3");
         for directory in [None, Some("/".into())] {
             command.cwd = directory;
-            let process = Process::start(&command, None).unwrap();
+            let process = Process::start(&command).unwrap();
             let broken_pipe = Ended::Signal(Signal::PIPE.as_raw());
             assert_eq!(process.ended().await.unwrap(), broken_pipe);
         }
@@ -250,7 +247,7 @@ mod tests {
         let mut command = shell("read line || echo $? && exit 6");
         command.input = Input::Nothing;
         command.output = OutputTarget::Discard;
-        let process = Process::start(&command, None).unwrap();
+        let process = Process::start(&command).unwrap();
         assert_eq!(process.ended().await.unwrap(), Ended::Exit(6));
     }
 
@@ -258,7 +255,7 @@ mod tests {
     async fn start_failures_are_classified() {
         let run = |name: &str| {
             let argv = [OsString::from(name)];
-            CommandSpec::here(&argv, None).and_then(|it| Process::start(&it, None))
+            CommandSpec::here(&argv, None).and_then(|it| Process::start(&it))
         };
         assert!(matches!(run("/no/such"), Err(NotRun::NotFound { .. })));
         assert!(matches!(run("/etc"), Err(NotRun::NotExecutable { .. })));

@@ -27,7 +27,13 @@ impl Earlier {
         decision: &Decision,
         lease: Option<&mut KeptLease>,
     ) -> Self {
-        if !refusal.may_come_of(decision) {
+        // A settled job is no longer there. If it is, another client presumably took the claim. A job posted again or
+        // restored meanwhile looks the same.
+        let may_be_settled = match decision {
+            Decision::Abandon(_) => refusal.is_about_the_claim(),
+            _ => matches!(refusal, BoardError::NoSuchJob),
+        };
+        if !may_be_settled {
             return Self::Refused;
         }
         match lease.is_some_and(KeptLease::has_expired) {

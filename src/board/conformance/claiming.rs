@@ -317,7 +317,7 @@ pub(crate) async fn only_the_holder_of_a_claim_can_renew_it(board: &Subject) {
 
 pub(crate) async fn lease_has_the_term_that_the_board_grants(board: &Subject) {
     let granted = board.lease_term(LONG).await.unwrap();
-    let has_sessions = board.capabilities().has_session_leases;
+    let has_sessions = !board.capabilities().has_expiring_claims;
     assert!(granted == LONG || has_sessions && granted < LONG);
     let key = post_one(board, "resize").await;
     let by = claimant("ada", Term::Kept(granted));
@@ -344,7 +344,7 @@ pub(crate) async fn renewal_does_not_revive_an_expired_claim(board: &Subject) {
     let key = post_one(board, "resize").await;
     let by = claimant("ada", Term::Kept(SHORT));
     let claimed = claim_one(board, &key, &by).await.unwrap();
-    if board.capabilities().has_session_leases {
+    if !board.capabilities().has_expiring_claims {
         board.close().await;
     }
     until_free(board, &key).await;
@@ -359,7 +359,7 @@ pub(crate) async fn closed_board_keeps_other_claims_and_connects_again(board: &S
     let by = claimant("bob", Term::Kept(LONG));
     claim_one(board, &kept, &by).await.unwrap();
     board.close().await;
-    if board.capabilities().has_session_leases {
+    if !board.capabilities().has_expiring_claims {
         until_free(board, &kept).await;
     } else {
         assert_eq!(on_board(board, &kept).await.owner(), Some(&by.owner));

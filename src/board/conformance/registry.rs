@@ -142,7 +142,7 @@ pub(crate) async fn killed_conductor_is_listed_while_its_claims_may_last(
     assert_eq!(received, all_of("night", &[left]));
 
     let seen = board.conductors().await.unwrap();
-    if board.capabilities().has_session_leases {
+    if !board.capabilities().has_expiring_claims {
         // Its claims ended with its session.
         assert_eq!(seen, []);
     } else {

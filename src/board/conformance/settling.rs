@@ -242,7 +242,7 @@ pub(crate) async fn holder_of_an_expired_claim_cannot_settle(board: &Subject) {
     let key = post_one(board, "resize").await;
     let by = claimant("ada", Term::Kept(SHORT));
     let first = claim_one(board, &key, &by).await.unwrap();
-    if board.capabilities().has_session_leases {
+    if !board.capabilities().has_expiring_claims {
         board.close().await;
     }
     until_free(board, &key).await;

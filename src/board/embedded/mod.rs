@@ -27,12 +27,12 @@ use self::{
     write::{StepResult, answer},
 };
 use super::{
-    Board, BoardError, Capabilities, ClaimRules, Detail, Events, Health, JobRef, Posted, Query,
-    Result, Settled,
+    Board, BoardError, Capabilities, ClaimRules, Events, Health, JobRef, Posted, Query, Result,
+    Settled,
     examine::{Examined, Part},
     own_entry::{OwnEntry, crowded},
     pages,
-    wire::history::find as find_ended,
+    reference::find_ended,
 };
 use crate::job::{
     AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
@@ -77,7 +77,6 @@ impl Board for Embedded {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             has_expiring_claims: true,
-            has_exact_events: true,
             finds_by_uuid: true,
             ..Capabilities::default()
         }
@@ -114,7 +113,7 @@ impl Board for Embedded {
 
     async fn find(&self, location: Location, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         if location == Location::History {
-            return find_ended(self.entries(Query::all(location, Detail::Brief)), wanted).await;
+            return find_ended(self, wanted).await;
         }
         let found = self.file.read(|view| {
             let find = |wanted| look::find(view, location, wanted);

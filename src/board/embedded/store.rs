@@ -57,7 +57,7 @@ pub(crate) struct FileOptions {
     pub(crate) makes_directory: bool,
     /// Whether each change waits for the disk and survives a power loss; all survive the end of any process.
     pub(crate) sync_full: bool,
-    pub(crate) patience: Duration,
+    pub(crate) op_timeout: Duration,
     pub(crate) limit: posting::Limit,
     pub(crate) history: u32,
 }

@@ -29,7 +29,7 @@ pub(super) fn options(directory: &tempfile::TempDir) -> FileOptions {
         path: directory.path().join("board.db"),
         makes_directory: false,
         sync_full: false,
-        patience: Duration::from_secs(5),
+        op_timeout: Duration::from_secs(5),
         limit: Limit::USUAL,
         history: HISTORY,
     }

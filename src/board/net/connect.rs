@@ -11,6 +11,9 @@ use tokio::{
 use super::cause::{ServerCause, ServerProblem};
 use crate::board::url::Server;
 
+/// Time limit for connecting, or for Sentinels to name the server.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline {
     pub(crate) at: Instant,

@@ -63,7 +63,7 @@ impl Redis {
         let Address::Sentinel(sentinel) = &self.client.url.address else {
             return;
         };
-        let deadline = Deadline::after(self.client.patience());
+        let deadline = Deadline::after(self.client.connect_timeout());
         let objections = match sentinel::objections(sentinel, deadline).await {
             Ok(objections) => objections,
             Err(problem) => return seen.unseen(format!("the Sentinels: {problem}"), None),

@@ -22,7 +22,7 @@ use crate::{
         net::{
             cause::{ServerCause, ServerProblem},
             certificate,
-            connect::Deadline,
+            connect::{CONNECT_TIMEOUT, Deadline},
         },
         url::redis::{Address, RedisUrl, Sentinel},
         wire::posting::Limit,
@@ -42,9 +42,6 @@ pub(super) mod sentinel;
 
 #[cfg(test)]
 mod tests;
-
-/// Time limit for connecting, or for Sentinels to name the server.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The operation of a request, as error messages name it.
 #[derive(Debug, Clone, Copy)]
@@ -102,7 +99,7 @@ impl RedisClient {
 
     pub(super) async fn look_at_certificate(&self, seen: &mut Examined) {
         if let (Address::Tcp(server), Some(files)) = (&self.url.address, &self.url.tls) {
-            let deadline = Deadline::after(self.patience());
+            let deadline = Deadline::after(self.connect_timeout());
             certificate::examine(std::slice::from_ref(server), files, deadline, seen).await;
         }
     }
@@ -189,16 +186,16 @@ impl RedisClient {
         self.error(doing, cause.under(key.unwrap_or_default()))
     }
 
-    pub(super) fn refusal_in_script(&self, doing: RequestKind, text: &str) -> BoardError {
-        self.error(doing, meaning_in_script(text, self.url.user.as_deref()))
+    pub(super) fn refusal_in_script(&self, text: &str) -> BoardError {
+        self.error(WRITE, meaning_in_script(text, self.url.user.as_deref()))
     }
 
     pub(super) fn error(&self, doing: RequestKind, cause: ServerCause) -> BoardError {
         ServerProblem::new(self.place(), cause).into_error(doing.text, &self.name)
     }
 
-    pub(super) async fn software(&self, doing: RequestKind) -> Result<String, BoardError> {
-        Ok(self.connection(doing).await?.server.software.clone())
+    pub(super) async fn software(&self) -> Result<String, BoardError> {
+        Ok(self.connection(READ).await?.server.software.clone())
     }
 
     /// Servers older than 6 cannot push, which is `Unsupported`.
@@ -254,13 +251,13 @@ impl RedisClient {
         sentinel: &Sentinel,
         pushes: Option<Pusher>,
     ) -> Result<Connection, ServerProblem> {
-        let deadline = Deadline::after(self.patience());
+        let deadline = Deadline::after(self.connect_timeout());
         let mut tried = Vec::new();
         let mut last = None;
         // An isolated Sentinel may name a former master; ask the others.
         while let Some(server) = sentinel::master(sentinel, &tried, deadline).await? {
             let endpoint = self.endpoint(ServerPlace::Tcp(server.clone()));
-            let deadline = Deadline::after(self.patience());
+            let deadline = Deadline::after(self.connect_timeout());
             let pushes = pushes.clone();
             match Connection::open(endpoint, self.url.db, self.op_timeout, pushes, deadline).await {
                 Ok(connection) if !connection.server.is_replica => return Ok(connection),
@@ -279,17 +276,17 @@ impl RedisClient {
         doing: RequestKind,
         attempt: impl FnOnce(Deadline) -> F,
     ) -> Result<T, RequestFailure> {
-        let patience = match &self.url.address {
-            Address::Tcp(_) | Address::Unix(_) => self.patience(),
-            Address::Sentinel(_) => self.patience() * 2,
+        let limit = match &self.url.address {
+            Address::Tcp(_) | Address::Unix(_) => self.connect_timeout(),
+            Address::Sentinel(_) => self.connect_timeout() * 2,
         };
-        let deadline = Deadline::after(patience);
+        let deadline = Deadline::after(limit);
         let late = |limit| ServerProblem::new(self.place(), ServerCause::Silent(limit));
         let done = deadline.bound(late, attempt(deadline)).await;
         done.map_err(|problem| RequestFailure::NotSent(problem.into_error(doing.text, &self.name)))
     }
 
-    pub(super) fn patience(&self) -> Duration {
+    pub(super) fn connect_timeout(&self) -> Duration {
         CONNECT_TIMEOUT.min(self.op_timeout)
     }
 

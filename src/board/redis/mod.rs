@@ -29,13 +29,14 @@ use self::{
     write::post::PredictedNumbers,
 };
 use super::{
-    Board, Capabilities, ClaimRules, Detail, EventKind, Events, Health, InitialListing, JobRef,
-    PeerOrder, PeerTraits, Posted, Query, Result, Settled,
+    Board, Capabilities, ClaimRules, EventKind, Events, Health, InitialListing, JobRef, PeerOrder,
+    PeerTraits, Posted, Query, Result, Settled,
     examine::{Examined, Part},
     own_entry::OwnEntry,
     pages,
+    reference::find_ended,
     url::redis::RedisUrl,
-    wire::{history, posting::Limit},
+    wire::posting::Limit,
 };
 use crate::{
     job::{
@@ -107,7 +108,6 @@ impl Board for Redis {
         Capabilities {
             has_expiring_claims: true,
             finds_by_uuid: true,
-            has_exact_events: true,
             peers: Some(PeerTraits {
                 order: PeerOrder::NewestOfTheMostUrgent,
                 deletes_malformed: true,
@@ -133,7 +133,7 @@ impl Board for Redis {
 
     async fn find(&self, location: Location, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         if location == Location::History {
-            return history::find(self.entries(Query::all(location, Detail::Brief)), wanted).await;
+            return find_ended(self, wanted).await;
         }
         self.matches(location, wanted).await
     }
@@ -280,7 +280,7 @@ impl Board for Redis {
         // Without permission the value stays unknown.
         let memory = answers.next().and_then(std::result::Result::ok);
         Ok(Health {
-            server: self.client.software(READ).await?,
+            server: self.client.software().await?,
             jobs,
             trashed,
             trashed_by_siblings: 0,

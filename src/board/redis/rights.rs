@@ -2,7 +2,7 @@
 
 use redis::cmd;
 
-use super::{Redis, link::READ};
+use super::Redis;
 use crate::{
     board::{
         BoardError, Result,
@@ -61,7 +61,7 @@ fn owned(needed: &[(&'static str, &String, &'static str)]) -> Vec<RequiredRight>
 impl Redis {
     pub(super) async fn rights(&self, access: Access, seen: &mut Examined) -> Result<()> {
         // Connects: a refused login concerns the password, not the rights.
-        self.client.software(READ).await?;
+        self.client.software().await?;
         let needed = self.needed();
         let mut command = cmd("EVAL");
         command.arg(DENIED_RIGHTS).arg(0);

@@ -183,7 +183,6 @@ impl Board for Scripted {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             has_expiring_claims: self.has_expiring_claims,
-            has_session_leases: !self.has_expiring_claims,
             finds_by_uuid: true,
             ..Capabilities::default()
         }

@@ -1,16 +1,12 @@
-//! History records on Redis and ZooKeeper, and history lookups on any board.
+//! History records on Redis and ZooKeeper.
 
 use chrono::{DateTime, Utc};
-use futures_util::{TryStreamExt, stream::BoxStream};
 use serde::{Deserialize, Serialize};
 
 use super::{as_json, sidecar::Sidecar};
-use crate::{
-    board::{JobRef, Result, reference::CANDIDATES},
-    job::{
-        AuditEntry, Departure, End, Entry, Failure, Identity, Job, JobKey, Location, Malformed,
-        Owner, Purge, Settlement, from_json, shortened,
-    },
+use crate::job::{
+    AuditEntry, Departure, End, Entry, Failure, Identity, Job, JobKey, Location, Malformed, Owner,
+    Purge, Settlement, from_json, shortened,
 };
 
 const VERSION: u32 = 1;
@@ -131,31 +127,6 @@ impl HistoryNode {
             Err(error) => entry(name, Err(error), Sidecar::default(), None),
         }
     }
-}
-
-pub(crate) async fn find(
-    mut entries: BoxStream<'_, Result<Entry>>,
-    wanted: &[JobRef],
-) -> Result<Vec<Vec<Entry>>> {
-    let could_mean = |wanted: &JobRef, entry: &Entry| match wanted {
-        JobRef::Key(key) => entry.key() == key,
-        JobRef::Uuid(beginning) => entry.job().is_some_and(|job| {
-            let uuid = job.uuid.to_ascii_lowercase();
-            uuid.starts_with(beginning.as_str())
-        }),
-        JobRef::Sequence(number) => entry.job().is_some_and(|job| job.sequence == Some(*number)),
-    };
-    let mut found: Vec<Vec<Entry>> = vec![Vec::new(); wanted.len()];
-    while let Some(entry) = entries.try_next().await? {
-        for (wanted, found) in wanted.iter().zip(&mut found) {
-            // A job may end more than once; the last time counts.
-            let is_new = || found.iter().all(|it| it.reference() != entry.reference());
-            if found.len() < CANDIDATES && could_mean(wanted, &entry) && is_new() {
-                found.push(entry.clone());
-            }
-        }
-    }
-    Ok(found)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::{
     read::record::JobNodes,
 };
 use crate::{
-    backoff::chance,
+    backoff::random_fraction,
     board::{
         Result,
         wire::history::{HistoryNode, HistoryRecord},
@@ -130,7 +130,7 @@ pub(super) struct HistoryTrimmer(Mutex<JoinSet<()>>);
 
 impl HistoryTrimmer {
     pub(super) fn trim_sometimes(&self, root: &Root, ends: usize) {
-        if ends as f64 <= RARELY * chance() {
+        if ends as f64 <= RARELY * random_fraction() {
             return;
         }
         let mut task = self.0.lock();

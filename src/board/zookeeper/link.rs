@@ -22,7 +22,7 @@ use crate::{
         net::{
             cause::{ServerCause, ServerProblem},
             certificate,
-            connect::Deadline,
+            connect::{CONNECT_TIMEOUT, Deadline},
         },
         url::{
             Server,
@@ -40,8 +40,6 @@ pub(super) mod session;
 mod tests;
 pub(super) mod tls;
 pub(super) mod transaction;
-
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 const FAREWELL: Duration = Duration::from_secs(2);
 

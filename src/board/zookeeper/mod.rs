@@ -34,12 +34,12 @@ use self::{
     registry::{HeldEntry, SWEEP},
 };
 use super::{
-    Board, BoardError, Capabilities, ClaimRules, Detail, Events, Health, JobRef, PeerOrder,
-    PeerTraits, Posted, Query, Result, Settled,
+    Board, BoardError, Capabilities, ClaimRules, Events, Health, JobRef, PeerOrder, PeerTraits,
+    Posted, Query, Result, Settled,
     examine::{Examined, Part},
     pages,
+    reference::find_ended,
     url::zookeeper::ZooKeeperUrl,
-    wire::history::find as find_ended,
 };
 use crate::{
     job::{
@@ -88,7 +88,6 @@ impl Board for ZooKeeper {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            has_session_leases: true,
             lists_peer_conductors: true,
             peers: Some(PeerTraits {
                 order: PeerOrder::OldestOfTheLeastUrgent,
@@ -120,7 +119,7 @@ impl Board for ZooKeeper {
 
     async fn find(&self, location: Location, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         if location == Location::History {
-            return find_ended(self.entries(Query::all(location, Detail::Brief)), wanted).await;
+            return find_ended(self, wanted).await;
         }
         // Another client may have learned of the job from another server.
         let board = self.root.reading().await?;

@@ -76,9 +76,9 @@ impl Paths {
     /// Returns the board at a sibling node, if both would share a trash.
     pub(super) fn sibling(&self, name: &str) -> Option<Self> {
         let path = format!("{}/{name}", self.parent().trim_end_matches('/'));
-        let is_server_s = path == "/zookeeper";
+        let belongs_to_server = path == "/zookeeper";
         let other = Self::of(&path);
-        let is_other = !name.starts_with('.') && other.board != self.board && !is_server_s;
+        let is_other = !name.starts_with('.') && other.board != self.board && !belongs_to_server;
         let shares = || other.directory(Location::Trash) == self.directory(Location::Trash);
         (is_other && shares()).then_some(other)
     }

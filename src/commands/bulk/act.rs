@@ -134,10 +134,10 @@ pub(crate) async fn act(
                     if let Some((name, value)) = effect.field {
                         done = done.with(name, value);
                     }
-                    results.say(ctx, &done)?;
+                    results.print(ctx, &done)?;
                 }
                 Err(error) if choice == Choice::Planned && has_changed(&error) => {
-                    results.say(ctx, &Done::skipped(&reference, name))?;
+                    results.print(ctx, &Done::skipped(&reference, name))?;
                 }
                 Err(error) if total == 1 => {
                     return Err(error.context(ctx.trying(verb.now, name).with(reference)));

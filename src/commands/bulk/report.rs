@@ -167,9 +167,9 @@ impl Results {
         }
     }
 
-    pub(crate) fn say(&mut self, ctx: &mut Context, result: &impl Report) -> anyhow::Result<()> {
+    pub(crate) fn print(&mut self, ctx: &mut Context, result: &impl Report) -> anyhow::Result<()> {
         self.total += 1;
-        self.suspend(|| ctx.out.say(result))
+        self.suspend(|| ctx.out.print(result))
     }
 
     pub(crate) fn print_error(&mut self, ctx: &Context, error: &anyhow::Error) {

@@ -25,8 +25,8 @@ use crate::{
     commands::parts::scrape::scrape,
     conductor::{
         ConductorStatus, Settings,
-        meter::{AttemptResult, DurationHistogram, Measurements, SPANS},
-        progress::{Note, Reporter},
+        log::{Note, Reporter},
+        meter::{AttemptResult, BUCKETS, DurationHistogram, Measurements},
     },
     exit::CommandError,
     output::{Exposition, timestamp},
@@ -232,7 +232,7 @@ fn add_work(measured: &Measurements, exposition: &mut Exposition) {
         ("jobboard_conductor_wait_seconds", &measured.waits),
     ] {
         let DurationHistogram { within, count, sum } = *histogram;
-        let within: Vec<_> = SPANS.into_iter().zip(within).collect();
+        let within: Vec<_> = BUCKETS.into_iter().zip(within).collect();
         exposition.family(name).histogram(&within, count, sum);
     }
     let renewals = exposition.family("jobboard_conductor_renewals_total");

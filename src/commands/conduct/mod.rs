@@ -27,8 +27,9 @@ use crate::{
     board::filter::{Filter, Filters},
     conductor::{
         ConductorStatus, Destination, Halted, Reloaded, Settings, SpanFile, Steering,
-        StopCondition, TimeLimit, WorkSummary, conduct, not_notified,
-        progress::{Note, Reporter},
+        StopCondition, TimeLimit, WorkSummary, conduct,
+        log::{Note, Reporter},
+        not_notified,
     },
     context::{Context, Creation},
     duration,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use crate::{conductor::progress::Note, duration, output::Text};
+use crate::{conductor::log::Note, duration, output::Text};
 
 /// The columns that a reason keeps on a narrow terminal.
 const SHORTEST: usize = 20;
@@ -201,7 +201,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::conductor::progress::Tag;
+    use crate::conductor::log::Tag;
 
     fn lines(note: &Note, room: Option<usize>) -> Vec<String> {
         let now = "2026-11-22T03:04:05Z".parse().unwrap();

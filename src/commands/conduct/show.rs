@@ -11,7 +11,7 @@ use tokio::sync::mpsc::Receiver;
 
 use super::sentence::Sentence;
 use crate::{
-    conductor::progress::{LogItem, Note, OutputStream},
+    conductor::log::{LogItem, Note, OutputStream},
     output::{Console, Output, Side, Text, Tone},
     secret::covered_text,
 };

@@ -155,7 +155,7 @@ fn fold(state: &mut DashState) -> Vec<DashEffect> {
 }
 
 fn warn(state: &mut DashState, why: &'static str) -> Vec<DashEffect> {
-    state.say(Tone::Warning, why);
+    state.notify(Tone::Warning, why);
     Vec::new()
 }
 

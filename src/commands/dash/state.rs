@@ -290,7 +290,7 @@ impl DashState {
         self.events.truncate(EVENTS);
     }
 
-    pub(super) fn say(&mut self, tone: Tone, text: impl Into<Text>) {
+    pub(super) fn notify(&mut self, tone: Tone, text: impl Into<Text>) {
         self.message = Some((tone, text.into()));
     }
 }

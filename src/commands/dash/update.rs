@@ -93,13 +93,13 @@ fn taken(state: &mut DashState, input: DashInput) -> Vec<DashEffect> {
             };
             (state.heard, state.is_silent) = (now, false);
             if let Some(lack) = lack {
-                state.say(Tone::Warning, lack);
+                state.notify(Tone::Warning, lack);
             }
             return vec![DashEffect::Read];
         }
         DashInput::Lost(why) => {
             (state.link, state.is_reading) = (Link::Away(now), false);
-            state.say(Tone::Bad, why);
+            state.notify(Tone::Bad, why);
         }
         DashInput::Pinged(answer) => return pinged(state, answer),
         DashInput::Event(event) => {
@@ -131,7 +131,7 @@ fn answered(state: &mut DashState, answer: DashInput) -> Vec<DashEffect> {
         }
         DashInput::Hidden(location, why) => {
             state.hidden.push(location);
-            state.say(Tone::Bad, why);
+            state.notify(Tone::Bad, why);
         }
         DashInput::Found(Ok(found)) => {
             let failed = state.picture.found(found, now);
@@ -167,17 +167,17 @@ fn answered(state: &mut DashState, answer: DashInput) -> Vec<DashEffect> {
         }
         DashInput::Unread(why) => {
             state.is_reading = false;
-            state.say(Tone::Bad, why);
+            state.notify(Tone::Bad, why);
         }
         DashInput::Found(Err(why)) => {
             state.picture.ask_again();
-            state.say(Tone::Bad, why);
+            state.notify(Tone::Bad, why);
         }
         DashInput::Surroundings(Err(why)) => {
             state.surroundings_read = now;
-            state.say(Tone::Bad, why);
+            state.notify(Tone::Bad, why);
         }
-        DashInput::History(Err(why)) => state.say(Tone::Bad, why),
+        DashInput::History(Err(why)) => state.notify(Tone::Bad, why),
         _ => {}
     }
     Vec::new()
@@ -193,7 +193,7 @@ fn pinged(state: &mut DashState, answer: Result<(), String>) -> Vec<DashEffect> 
                 state.link = Link::Away(now);
             }
             state.patience = PING_DELAYS.0;
-            state.say(Tone::Bad, why);
+            state.notify(Tone::Bad, why);
         }
         Ok(()) if was_silent => {
             state.link = Link::Live;
@@ -227,7 +227,7 @@ fn ask(
         Err(why) => why,
     };
     state.overlay = Overlay::None;
-    state.say(Tone::Bad, problem);
+    state.notify(Tone::Bad, problem);
 }
 
 fn hear(state: &mut DashState, event: &Event) -> Vec<DashEffect> {

@@ -227,7 +227,7 @@ impl Performer {
             // The command writes straight to the terminal.
             output: &CapturedOutput::default,
         };
-        let decision = self.retry.judge(end, context);
+        let decision = self.retry.decide(end, context);
         let settlement = Settlement::of_command(job, &decision, &self.by.owner, fence);
         let settled = settle_leased(board, &settlement, lease).await;
         let settled =

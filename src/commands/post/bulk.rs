@@ -81,7 +81,7 @@ pub(crate) async fn run(
             match report(draft, answer, is_unique) {
                 Ok(mut report) => {
                     report.line = Some(line);
-                    results.say(ctx, &report)?;
+                    results.print(ctx, &report)?;
                 }
                 Err(error) => results.print_error(ctx, &explained(ctx, draft, line, error)),
             }

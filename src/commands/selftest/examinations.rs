@@ -36,19 +36,19 @@ pub(super) async fn settings(board: &dyn Testable, end: Instant, findings: &mut 
         ),
     ] {
         match time::timeout_at(end, board.examine(part)).await {
-            Ok(Ok(seen)) => judge(seen, promise, sound, findings),
-            Ok(Err(error)) => findings.judge(promise, Assessment::untried(chain(&error))),
-            Err(_) => findings.judge(promise, Assessment::untried("out of time")),
+            Ok(Ok(seen)) => grade(seen, promise, sound, findings),
+            Ok(Err(error)) => findings.grade(promise, Assessment::untried(chain(&error))),
+            Err(_) => findings.grade(promise, Assessment::untried("out of time")),
         }
     }
     // A missing right is reported above.
     if let Ok(Ok(Some(loss))) = time::timeout_at(end, board.loss()).await {
-        findings.judge(Promise::Durable, Assessment::weak(loss.what, loss.remedy));
+        findings.grade(Promise::Durable, Assessment::weak(loss.what, loss.remedy));
     }
 }
 
 /// Grades the findings: errors break the promise, lesser ones weaken it.
-fn judge(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings) {
+fn grade(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings) {
     for problem in seen.problems {
         let grade = match (problem.severity, problem.code) {
             // A missing right is graded by the test that needs it.
@@ -60,7 +60,7 @@ fn judge(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings)
         let command = problem.fix.and_then(Fix::into_elsewhere);
         let why = format!("{}: {}", problem.summary, problem.impact);
         let seen = Assessment::new(grade, why);
-        findings.judge(promise, Assessment { command, ..seen });
+        findings.grade(promise, Assessment { command, ..seen });
     }
     let unseen = seen.unseen.into_iter().map(|(what, why)| match why {
         Some(why) => format!("{what}: {}", chain(&why)),
@@ -71,7 +71,7 @@ fn judge(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings)
         [] => Assessment::ok(sound),
         all => Assessment::untried(format!("not checked: {}", all.join("; "))),
     };
-    findings.judge(promise, seen);
+    findings.grade(promise, seen);
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -128,7 +128,7 @@ impl From<TrialError> for Assessment {
                 Self::untried(chain(&error))
             }
             // Answering is a separate promise.
-            TrialError::Board(error) if is_unanswered(&error) => {
+            TrialError::Board(error) if error.is_away() => {
                 Self::untried(format!("a request got no reply: {}", chain(&error)))
             }
             TrialError::Board(error) => Self::new(
@@ -137,10 +137,6 @@ impl From<TrialError> for Assessment {
             ),
         }
     }
-}
-
-pub(super) fn is_unanswered(error: &BoardError) -> bool {
-    error.is_retryable() || matches!(error, BoardError::Unknown { .. })
 }
 
 pub(super) type TrialResult<T = Assessment> = Result<T, TrialError>;

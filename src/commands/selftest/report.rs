@@ -61,7 +61,7 @@ impl Findings {
     }
 
     /// Grades a promise; the first failure of a broken promise stands.
-    pub(super) fn judge(&mut self, promise: Promise, seen: Assessment) {
+    pub(super) fn grade(&mut self, promise: Promise, seen: Assessment) {
         match self.promises.iter_mut().find(|it| it.promise == promise) {
             Some(known) if seen.grade > known.seen.grade => known.seen = seen,
             Some(_) => {}
@@ -88,7 +88,7 @@ impl Findings {
     pub(super) fn nothing_tried(&mut self, why: &str) {
         for promise in Promise::ALL.iter().filter(|it| !it.is_seen()) {
             if self.of(*promise).is_none() {
-                self.judge(*promise, Assessment::untried(why));
+                self.grade(*promise, Assessment::untried(why));
             }
         }
     }
@@ -97,13 +97,13 @@ impl Findings {
         let why = chain(&error);
         match error {
             BoardError::Denied { .. } => {
-                self.judge(
+                self.grade(
                     Promise::Rights,
                     Assessment::weak(&why, "grant this permission to the user"),
                 );
                 self.denied = Some(error);
             }
-            _ => self.judge(Promise::Answers, Assessment::new(Grade::Broken, &why)),
+            _ => self.grade(Promise::Answers, Assessment::new(Grade::Broken, &why)),
         }
         self.nothing_tried(&why);
     }

@@ -15,9 +15,7 @@ use tokio::{
 
 use super::{
     examinations::Tick,
-    promise::{
-        Assessment, Grade, Promise, TrialError, TrialResult, broken, is_unanswered, require,
-    },
+    promise::{Assessment, Grade, Promise, TrialError, TrialResult, broken, require},
     report::Findings,
     scratch::Scratch,
 };
@@ -93,14 +91,14 @@ impl<'a> Trial<'a> {
         }
         self.attempt(Promise::Clock, self.last).await;
         for (promise, seen) in self.seen.take() {
-            findings.judge(promise, seen);
+            findings.grade(promise, seen);
         }
         let is_kept = |promise: Promise| findings.of(promise) == Some(Grade::Ok);
         if is_kept(Promise::Renewal) && is_kept(Promise::Keeps) {
             let is_done = !self.has_stumbled.get() && findings.is_all_tried();
             let counted = time::timeout_at(self.last, self.nothing_more(is_done)).await;
             if let Ok(Err(trouble @ TrialError::Broken(_))) = counted {
-                findings.judge(Promise::Keeps, trouble.into());
+                findings.grade(Promise::Keeps, trouble.into());
             }
         }
         if self.is_gone.get() {
@@ -146,18 +144,18 @@ impl<'a> Trial<'a> {
         let mut unheard = None;
         while !self.is_gone.get() {
             match time::timeout_at(until, self.try_once(promise)).await {
-                Ok(Err(TrialError::Board(error))) if is_unanswered(&error) => {
+                Ok(Err(TrialError::Board(error))) if error.is_away() => {
                     self.has_stumbled.set(true);
                     let why = chain(&error);
                     if unheard.is_none() && self.is_back(until).await {
                         unheard = Some(why);
                         continue;
                     }
-                    self.judge(promise, TrialError::Board(error).into());
+                    self.grade(promise, TrialError::Board(error).into());
                     let why = format!("a request got no reply: {why}");
-                    self.judge(Promise::Answers, Assessment::new(Grade::Broken, why));
+                    self.grade(Promise::Answers, Assessment::new(Grade::Broken, why));
                 }
-                Ok(tried) => self.judge(promise, tried.unwrap_or_else(Assessment::from)),
+                Ok(tried) => self.grade(promise, tried.unwrap_or_else(Assessment::from)),
                 // The report lists the tests that had no time.
                 Err(_) => {}
             }
@@ -168,19 +166,19 @@ impl<'a> Trial<'a> {
         }
     }
 
-    fn judge(&self, promise: Promise, seen: Assessment) {
+    fn grade(&self, promise: Promise, seen: Assessment) {
         self.seen.borrow_mut().push((promise, seen));
     }
 
     fn note_lost_reply(&self, why: &str) {
         let why = format!("one request got no reply, the next one did: {why}");
         let remedy = "check whether the server restarted or the network failed";
-        self.judge(Promise::Answers, Assessment::weak(why, remedy));
+        self.grade(Promise::Answers, Assessment::weak(why, remedy));
     }
 
     async fn is_back(&self, until: Instant) -> bool {
         let back = async {
-            while (self.bob.health().await.err()).is_some_and(|error| is_unanswered(&error)) {
+            while (self.bob.health().await.err()).is_some_and(|error| error.is_away()) {
                 time::sleep(RETRY_PAUSE).await;
             }
         };
@@ -260,7 +258,7 @@ impl<'a> Trial<'a> {
             let asked = Instant::now();
             let answers = match self.ada.renew(claims).await {
                 // There is time for another attempt.
-                Err(error) if is_unanswered(&error) && !is_last && since.elapsed() < self.term => {
+                Err(error) if error.is_away() && !is_last && since.elapsed() < self.term => {
                     unheard.get_or_insert_with(|| chain(&error));
                     continue;
                 }

@@ -47,7 +47,7 @@ impl EventFilter {
     }
 
     /// Returns the event to print, if any: a resync if the job cannot be looked up.
-    pub(super) async fn judge(&mut self, board: &dyn Board, event: &Event) -> Option<PrintedEvent> {
+    pub(super) async fn admit(&mut self, board: &dyn Board, event: &Event) -> Option<PrintedEvent> {
         // Events that are not printed also keep the job current.
         let is_meant = match self.filters.is_empty() {
             true => Ok(true),
@@ -176,12 +176,12 @@ mod tests {
         EventFilter::new(kinds.to_vec(), Filters::new(vec![filter.parse().unwrap()]))
     }
 
-    async fn judged(
+    async fn admitted(
         filter: &mut EventFilter,
         board: &Scripted,
         event: &Event,
     ) -> Option<EventKind> {
-        Some(filter.judge(board, event).await?.event)
+        Some(filter.admit(board, event).await?.event)
     }
 
     #[tokio::test]
@@ -191,18 +191,18 @@ mod tests {
         let mut filter = event_filter(&[], "details.size>2");
         let posted = event(EventKind::Posted, &job);
         assert_eq!(
-            judged(&mut filter, &board, &posted).await,
+            admitted(&mut filter, &board, &posted).await,
             Some(EventKind::Posted)
         );
         board.fails_next(&[]);
         let claimed = event(EventKind::Claimed, &job);
         assert_eq!(
-            judged(&mut filter, &board, &claimed).await,
+            admitted(&mut filter, &board, &claimed).await,
             Some(EventKind::Resync)
         );
         let consumed = event(EventKind::Consumed, &job);
         assert_eq!(
-            judged(&mut filter, &board, &consumed).await,
+            admitted(&mut filter, &board, &consumed).await,
             Some(EventKind::Consumed)
         );
     }
@@ -214,7 +214,7 @@ mod tests {
         let mut filter = event_filter(&[EventKind::Consumed], "details.size>2");
         board.fails_next(&[]);
         let posted = event(EventKind::Posted, &job);
-        assert_eq!(judged(&mut filter, &board, &posted).await, None);
+        assert_eq!(admitted(&mut filter, &board, &posted).await, None);
     }
 
     #[tokio::test]
@@ -229,7 +229,7 @@ mod tests {
             let mut filter = event_filter(&[], text);
             let posted = event(EventKind::Posted, &job);
             assert_eq!(
-                judged(&mut filter, &board, &posted).await,
+                admitted(&mut filter, &board, &posted).await,
                 expected,
                 "{text}"
             );

@@ -76,7 +76,7 @@ impl Handler {
             let ended = process.ended().await?;
             self.running = None;
             let wrong = (ended != Ended::Exit(0)).then(|| ended.to_string());
-            self.judge(wrong.as_deref());
+            self.record_result(wrong.as_deref());
             return Ok(());
         }
         if let Some(event) = self.waiting.pop_front() {
@@ -85,15 +85,15 @@ impl Handler {
             let mut line = serde_json::to_vec(&event)?;
             line.push(b'\n');
             self.command.input = Input::Text(line);
-            match Process::start(&self.command, None) {
+            match Process::start(&self.command) {
                 Ok(process) => self.running = Some(process),
-                Err(error) => self.judge(Some(&chain(&error))),
+                Err(error) => self.record_result(Some(&chain(&error))),
             }
         }
         Ok(())
     }
 
-    fn judge(&mut self, wrong: Option<&str>) {
+    fn record_result(&mut self, wrong: Option<&str>) {
         self.handled += 1;
         if let Some(wrong) = wrong {
             self.failed += 1;

@@ -28,6 +28,7 @@ use crate::{
     context::Context,
     duration,
     exit::CommandError,
+    optional::or_never,
     output::count_jobs,
     process::signal::Signals,
     watched_fd::WatchedFd,
@@ -110,7 +111,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
         replayed: ReplayedEvents::default(),
         left: count,
     };
-    let reader = ctx.out.reader();
+    let reader = ctx.out.reader().and_then(io::Result::ok);
     let ended = tokio::select! {
         biased;
         ended = watch.run(ctx, handler.as_mut()) => ended,
@@ -119,7 +120,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
             ctx.out.note_at_terminal("");
             Err(under_claim::code(128 + signal.as_raw()))
         }
-        () = until(limit) => match count {
+        () = or_never(limit.map(time::sleep_until)) => match count {
             Some(count) => {
                 let waited = duration::exact(timeout.unwrap_or_default());
                 let message = format!("watched for {waited} without reaching --count {count}");
@@ -127,7 +128,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
             }
             None => Ok(()),
         },
-        () = reader_closed(reader) => Ok(()),
+        () = or_never(reader.as_ref().map(WatchedFd::failed)) => Ok(()),
     };
     match handler {
         None => ended,
@@ -139,20 +140,6 @@ fn ago(since: Duration) -> DateTime<Utc> {
     let since = TimeDelta::from_std(since).ok();
     let then = since.and_then(|since| Utc::now().checked_sub_signed(since));
     then.unwrap_or(DateTime::<Utc>::MIN_UTC)
-}
-
-async fn until(limit: Option<Instant>) {
-    match limit {
-        Some(limit) => time::sleep_until(limit).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn reader_closed(reader: Option<io::Result<WatchedFd>>) {
-    match reader {
-        Some(Ok(reader)) => reader.failed().await,
-        _ => std::future::pending().await,
-    }
 }
 
 struct WatchSession<'a> {
@@ -250,7 +237,7 @@ impl WatchSession<'_> {
         if self.left == Some(0) || self.replayed.has(&event) {
             return Ok(());
         }
-        match self.filter.judge(self.board, &event).await {
+        match self.filter.admit(self.board, &event).await {
             Some(event) => self.deliver(ctx, handler, event).await,
             None => Ok(()),
         }

@@ -9,7 +9,7 @@ use tokio::net::unix::pipe::Receiver;
 pub(crate) use self::sink::Destination;
 use self::sink::OutputSink;
 use crate::{
-    conductor::progress::{LogItem, OutputStream, Reporter, Tag, not_kept},
+    conductor::log::{LogItem, OutputStream, Reporter, Tag, not_kept},
     job::CapturedOutput,
     optional::or_never,
     process::spawn::Pipes,

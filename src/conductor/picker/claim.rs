@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Chance, Picker, WonClaim};
+use super::{Opening, Picker, WonClaim};
 use crate::{
     board::{BoardError, ClaimRules},
     conductor::{admission::Rejection, skipped::SkippedJob, slots::Slots},
@@ -33,8 +33,8 @@ impl ClaimedBatch {
 }
 
 impl Picker<'_> {
-    pub(super) async fn claim(&mut self, chance: Chance, slots: &Arc<Slots>) -> ClaimedBatch {
-        let Chance { free, keys } = chance;
+    pub(super) async fn claim(&mut self, opening: Opening, slots: &Arc<Slots>) -> ClaimedBatch {
+        let Opening { free, keys } = opening;
         let rules = ClaimRules {
             is_attempt: true,
             at_once: slots.at_once(),

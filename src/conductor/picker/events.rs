@@ -26,7 +26,7 @@ impl Picker<'_> {
         if let Some(free) = free.as_mut().now_or_never() {
             return Ok(free);
         }
-        self.outage.wait(false);
+        self.outage.set_waiting(false);
         loop {
             let next_batch = self.events_read + EVENT_PAUSE;
             let next_event = async {
@@ -46,7 +46,7 @@ impl Picker<'_> {
     }
 
     pub(super) async fn wait_for_more(&mut self) -> Result<()> {
-        self.outage.wait(false);
+        self.outage.set_waiting(false);
         self.shared.has_looked.send_replace(true);
         let next_due = self.backlog.next_not_before();
         let end_of_pause = self.pauses.first_end();

@@ -28,7 +28,7 @@ use super::{
     slots::{Slot, Slots},
 };
 use crate::{
-    backoff::chance,
+    backoff::random_fraction,
     board::{
         Event, Result,
         backlog::{Backlog, CAPACITY, Candidate},
@@ -87,14 +87,12 @@ pub(super) async fn run(
         fruitless: 0,
         has_looked: false,
         has_news: true,
-        has_reported_held: false,
-        has_reported_owners: false,
-        has_reported_delayed: false,
+        reported: BTreeSet::new(),
     };
     picker.work(&slots, &won).await
 }
 
-struct Chance {
+struct Opening {
     free: usize,
     keys: Vec<JobKey>,
 }
@@ -128,9 +126,8 @@ struct Picker<'a> {
     has_looked: bool,
     /// Whether the remaining jobs may have changed since the last count.
     has_news: bool,
-    has_reported_held: bool,
-    has_reported_owners: bool,
-    has_reported_delayed: bool,
+    /// The notes about a drain that were logged; once each is enough.
+    reported: BTreeSet<&'static str>,
 }
 
 impl Picker<'_> {
@@ -143,7 +140,7 @@ impl Picker<'_> {
             let most = MAX_CLAIMS_PER_BATCH
                 .min(usize::try_from(jobs_left).unwrap_or(MAX_CLAIMS_PER_BATCH));
             // Every branch can be dropped at any point.
-            let chance = tokio::select! {
+            let opening = tokio::select! {
                 biased;
                 () = may_not_claim(shutdown) => continue,
                 // The new policy may admit skipped jobs and reject others.
@@ -151,12 +148,12 @@ impl Picker<'_> {
                     self.listed = None;
                     continue;
                 }
-                chance = self.chance(slots, most) => chance,
+                opening = self.opening(slots, most) => opening,
             };
             // A claim request is never dropped: it may succeed.
-            let batch = match chance {
+            let batch = match opening {
                 Ok(None) => return Ok(()),
-                Ok(Some(chance)) => self.claim(chance, slots).await,
+                Ok(Some(opening)) => self.claim(opening, slots).await,
                 Err(error) => ClaimedBatch::none(error),
             };
             jobs_left = jobs_left.saturating_sub(batch.won.len() as u64);
@@ -166,10 +163,10 @@ impl Picker<'_> {
                 let _ = won.send(job);
             }
             match batch.error.map_or(Ok(()), Err) {
-                Ok(()) => self.outage.is_over(),
-                Err(error) if error.is_final() => return Err(error),
+                Ok(()) => self.outage.end(),
+                Err(error) if error.is_denied() => return Err(error),
                 // An error at the first listing is permanent.
-                Err(error) if !self.has_looked && error.is_final_at_first() => return Err(error),
+                Err(error) if !self.has_looked && error.ends_startup() => return Err(error),
                 Err(error) => {
                     self.outage.begin(&error);
                     self.shared.has_looked.send_replace(true);
@@ -193,7 +190,7 @@ impl Picker<'_> {
             // By then the backlog is out of date.
             self.forget_board();
             self.shared.has_looked.send_replace(false);
-            self.outage.wait(false);
+            self.outage.set_waiting(false);
         }
         may_claim(shutdown).await
     }
@@ -204,11 +201,11 @@ impl Picker<'_> {
     }
 
     /// Waits for free slots and candidates; `None` once all jobs are done.
-    async fn chance(&mut self, slots: &Slots, most: usize) -> Result<Option<Chance>> {
+    async fn opening(&mut self, slots: &Slots, most: usize) -> Result<Option<Opening>> {
         let free = self.wait_for_slots(slots).await?.min(most);
         let keys = self.candidates(free).await?;
         self.guarded().await;
-        Ok(keys.map(|keys| Chance { free, keys }))
+        Ok(keys.map(|keys| Opening { free, keys }))
     }
 
     async fn candidates(&mut self, most: usize) -> Result<Option<Vec<JobKey>>> {
@@ -224,7 +221,7 @@ impl Picker<'_> {
             }
             self.backlog.release_delayed(now);
             self.record_queue_length();
-            let skip = (chance() * self.spread as f64) as usize;
+            let skip = (random_fraction() * self.spread as f64) as usize;
             let best = self.backlog.best(most + SPARE, skip);
             let fit = self.verify(best).await?;
             if !fit.is_empty() {

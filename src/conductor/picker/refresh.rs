@@ -2,7 +2,7 @@
 
 use std::{mem, sync::Arc};
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use tokio::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::{
     },
     conductor::{
         admission::{admit, admit_now, is_meant},
-        progress::Note,
+        log::Note,
         skipped::{SkipReasons, SkippedJob},
     },
     job::{Aftermath, ClaimEnd, Entry, JobKey, Location},
@@ -254,20 +254,23 @@ impl Picker<'_> {
 
     /// Logs each reason for a drain to wait, or not to wait, once.
     fn report(&mut self, waits: Waits, left: RemainingWork) {
-        let waits_on = |known: bool| known && left == RemainingWork::Held;
-        let log = |note| self.shared.status.log(note);
-        if waits_on(waits.held > 0) && !mem::replace(&mut self.has_reported_owners, true) {
-            let note = Note::new("waiting").with("jobs", waits.held);
-            log(note.with_any("example", waits.example));
-        }
-        if waits_on(waits.delayed > 0) && !mem::replace(&mut self.has_reported_delayed, true) {
-            let time = waits.first_turn;
-            let time = time.map(|it| it.to_rfc3339_opts(SecondsFormat::Millis, true));
-            let note = Note::new("delayed").with("jobs", waits.delayed);
-            log(note.with_any("not_before", time));
-        }
-        if waits.held_for_ever > 0 && !mem::replace(&mut self.has_reported_held, true) {
-            log(Note::new("held_without_expiry").with("jobs", waits.held_for_ever));
-        }
+        let is_held = left == RemainingWork::Held;
+        let mut log = |is_true: bool, note: Note| {
+            if is_true && self.reported.insert(note.event) {
+                self.shared.status.log(note);
+            }
+        };
+        let waiting = Note::new("waiting").with("jobs", waits.held);
+        log(
+            is_held && waits.held > 0,
+            waiting.with_any("example", waits.example),
+        );
+        let delayed = Note::new("delayed").with("jobs", waits.delayed);
+        log(
+            is_held && waits.delayed > 0,
+            delayed.with_time("not_before", waits.first_turn),
+        );
+        let forever = Note::new("held_without_expiry").with("jobs", waits.held_for_ever);
+        log(waits.held_for_ever > 0, forever);
     }
 }

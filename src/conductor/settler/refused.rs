@@ -8,7 +8,7 @@ use super::{DueSettlement, Settler};
 use crate::{
     backoff::Backoff,
     board::{BoardError, chain},
-    conductor::{progress::Note, status::ConductorStatus},
+    conductor::{log::Note, status::ConductorStatus},
     job::{JobKey, Unsettled},
     optional::or_never,
 };

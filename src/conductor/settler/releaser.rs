@@ -49,7 +49,7 @@ impl Releaser {
         }
         // A board that refuses only claims proves nothing here.
         if was_away {
-            outage.is_over();
+            outage.end();
         }
     }
 

@@ -107,10 +107,10 @@ impl OctaviaReader {
         conf: &Octavia,
         own: Option<&Sourced<Secret>>,
     ) -> Self {
-        let patience = config.op_timeout.value;
+        let op_timeout = config.op_timeout.value;
         Self {
-            logbook: Database::open(patience, "the logbooks", config.logbook.as_ref()).await,
-            own: Database::open(patience, "the load balancers", own).await,
+            logbook: Database::open(op_timeout, "the logbooks", config.logbook.as_ref()).await,
+            own: Database::open(op_timeout, "the load balancers", own).await,
             expiry: conf.expiry,
         }
     }

@@ -183,21 +183,21 @@ pub(super) struct Database {
 
 impl Database {
     pub(super) async fn open(
-        patience: Duration,
+        op_timeout: Duration,
         what: &'static str,
         url: Option<&Sourced<Secret>>,
     ) -> Self {
         let opened = match url {
-            Some(url) => Self::reach(patience, url).await.map(Some),
+            Some(url) => Self::reach(op_timeout, url).await.map(Some),
             None => Ok(None),
         };
         Self { what, opened }
     }
 
-    async fn reach(patience: Duration, url: &Sourced<Secret>) -> anyhow::Result<Logbook> {
+    async fn reach(op_timeout: Duration, url: &Sourced<Secret>) -> anyhow::Result<Logbook> {
         let read = url.value.expose().parse::<LogbookUrl>();
         let url = read.with_context(|| url.source.to_string())?;
-        let opened = Logbook::open(&url, patience).await;
+        let opened = Logbook::open(&url, op_timeout).await;
         opened.with_context(|| format!("cannot read {url}"))
     }
 

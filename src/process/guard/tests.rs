@@ -46,7 +46,7 @@ fn start_for(job: &str, mark: &str, script: &str) -> Process {
     let mut command = CommandSpec::here(&argv, Some("/usr/bin:/bin".as_ref())).unwrap();
     command.set(MARK, mark);
     command.set(JOB, job);
-    Process::start(&command, None).unwrap()
+    Process::start(&command).unwrap()
 }
 
 fn unique(name: &str) -> String {

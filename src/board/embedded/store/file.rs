@@ -150,7 +150,7 @@ impl BoardFile {
         loop {
             match attempt() {
                 Ok(answer) => return Ok(answer),
-                Err(error) if start.elapsed() < error.patience(self.options.patience) => {
+                Err(error) if start.elapsed() < error.patience(self.options.op_timeout) => {
                     tokio::time::sleep(retry_delay()).await;
                 }
                 Err(error) => return Err(self.explain(doing, error)),

@@ -49,7 +49,7 @@ impl Change<'_> {
         // Read back, so that the answer is what any other reader sees.
         let found = look::find(self, Location::Board, &JobRef::Sequence(sequence))?;
         match found.into_iter().next() {
-            Some(Entry::Job(job)) if job.is_unfit && request.needs_record() => {
+            Some(Entry::Job(job)) if job.is_unfit && request.needs_sidecar() => {
                 Err(BoardError::unclaimable(job.problem).into())
             }
             Some(Entry::Job(job)) => Ok(Claimed {

@@ -113,7 +113,7 @@ impl Connection {
         for _ in 0..PARTS {
             match timeout(self.op_timeout / PARTS, &mut answers).await {
                 Ok(Ok(Ok(answers))) => {
-                    return Ok(answers.into_iter().map(|it| self.sort(it)).collect());
+                    return Ok(answers.into_iter().map(|it| self.reply(it)).collect());
                 }
                 Ok(Ok(Err(Disconnect::InvalidByte(_)))) => {
                     return Err(self.give_up(ServerCause::NotRedis));
@@ -125,7 +125,7 @@ impl Connection {
         Err(self.give_up(ServerCause::Silent(self.op_timeout)))
     }
 
-    fn sort(&self, answer: Value) -> CommandReply {
+    fn reply(&self, answer: Value) -> CommandReply {
         let Value::ServerError(error) = answer else {
             return Ok(answer);
         };

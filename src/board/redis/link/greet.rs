@@ -45,7 +45,7 @@ impl Endpoint {
             }
             hello => hello,
         };
-        let server = self.judge(facts)?;
+        let server = self.check_server(facts)?;
         if db != 0 {
             self.check_database(self.next(&mut answers)?, db)?;
         }
@@ -107,7 +107,7 @@ impl Endpoint {
         )
     }
 
-    fn judge(&self, facts: Value) -> Result<ServerInfo, ServerProblem> {
+    fn check_server(&self, facts: Value) -> Result<ServerInfo, ServerProblem> {
         let facts = match facts {
             Value::ServerError(error) if self.is_harmless(&error) => Vec::new(),
             Value::ServerError(error) => return Err(self.meaning(&error)),

@@ -15,7 +15,7 @@ const PUSHES: usize = 20_000;
 const BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Default)]
-struct PushBacklog {
+struct PushQueue {
     bytes: AtomicUsize,
     has_lost: AtomicBool,
 }
@@ -23,7 +23,7 @@ struct PushBacklog {
 #[derive(Clone)]
 pub(crate) struct Pusher {
     sender: Sender<PushInfo>,
-    backlog: Arc<PushBacklog>,
+    backlog: Arc<PushQueue>,
 }
 
 impl Pusher {
@@ -47,7 +47,7 @@ impl Pusher {
 
 pub(crate) struct Pushed {
     receiver: Receiver<PushInfo>,
-    backlog: Arc<PushBacklog>,
+    backlog: Arc<PushQueue>,
 }
 
 impl Pushed {
@@ -74,7 +74,7 @@ impl Pushed {
 
 pub(super) fn pushes() -> (Pusher, Pushed) {
     let (sender, receiver) = channel(PUSHES);
-    let backlog = Arc::new(PushBacklog::default());
+    let backlog = Arc::new(PushQueue::default());
     let pusher = Pusher {
         sender,
         backlog: Arc::clone(&backlog),

@@ -25,20 +25,20 @@ pub(crate) const CLUSTER: ServerCause = ServerCause::unusable(
 
 /// `user` is our login name; the message never repeats data that we sent.
 pub(crate) fn meaning(error: &ServerError, user: Option<&str>) -> ServerCause {
-    sort(error.code(), error.details().unwrap_or_default(), user)
+    cause_of(error.code(), error.details().unwrap_or_default(), user)
 }
 
 pub(crate) fn meaning_in_script(text: &str, user: Option<&str>) -> ServerCause {
     // Before Redis 7 it begins with a place in the script.
     match text.split_once(' ') {
         Some((code, details)) if code.bytes().all(|byte| byte.is_ascii_uppercase()) => {
-            sort(code, details, user)
+            cause_of(code, details, user)
         }
-        _ => sort("ERR", text, user),
+        _ => cause_of("ERR", text, user),
     }
 }
 
-fn sort(code: &str, details: &str, user: Option<&str>) -> ServerCause {
+fn cause_of(code: &str, details: &str, user: Option<&str>) -> ServerCause {
     match unwrapped(code, details) {
         "LOADING" => ServerCause::Loading,
         "BUSY" => ServerCause::Busy,

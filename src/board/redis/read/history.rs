@@ -6,10 +6,10 @@ use redis::cmd;
 use crate::{
     board::{
         Result,
-        pages::next_page,
+        pages::page_length,
         redis::{
             Redis,
-            link::{WRITE, bounded::size_unread},
+            link::bounded::size_unread,
         },
         wire::{history, sidecar::Sidecar},
     },
@@ -54,7 +54,7 @@ impl Redis {
                 page = self.range(&cursor.from, count).await?;
             }
             let sizes = page.iter().flat_map(|(_, parts)| parts).map(Vec::len);
-            let next_count = next_page(page.len(), sizes.sum(), LARGEST_PAGE);
+            let next_count = page_length(page.len(), sizes.sum(), LARGEST_PAGE);
             let last = page.last().filter(|_| page.len() == count);
             let next = last
                 .and_then(|(id, _)| id_before(id))
@@ -79,7 +79,6 @@ impl Redis {
         let may_write = eval.arg(MAY_WRITE_HISTORY).arg(0).arg(self.keys.history());
         match self.client.read::<i64>(may_write).await {
             Ok(0) => Err(self.client.refusal_in_script(
-                WRITE,
                 "NOPERM this user has no permissions to run the 'xadd' command",
             )),
             Err(error) if error.is_retryable() => Err(error),

@@ -12,7 +12,7 @@ use crate::{
     board::{
         BoardError, Result,
         net::cause::ServerCause,
-        pages::next_page,
+        pages::page_length,
         redis::{
             Redis,
             keys::key_of,
@@ -167,7 +167,7 @@ pub(crate) fn parts(page: Vec<RawPosting>) -> impl Stream<Item = Result<Vec<RawP
 }
 
 pub(crate) fn page_after(count: usize, bytes: usize) -> usize {
-    next_page(count, bytes, LARGEST_PAGE)
+    page_length(count, bytes, LARGEST_PAGE)
 }
 
 fn scan_hash(hash: &str, cursor: u64, count: usize) -> Cmd {

@@ -90,7 +90,7 @@ impl Redis {
             .arg("respects_delay", flag(rules.respects_delay))
             .arg("at_once", rules.at_once.to_string())
             .arg("not_ahead", text_of(now + NOT_AHEAD))
-            .arg("needs_side", flag(rules.need_record(by.term)))
+            .arg("needs_sidecar", flag(rules.needs_sidecar(by.term)))
             .arg("largest", self.client.limit.stored().to_string());
         for field in &fields {
             self.add_job(&mut call, field);
@@ -133,7 +133,7 @@ impl Redis {
         };
         let reading = self.reading(Query::all(Location::Board, Detail::Whole));
         let refused = match read(reading, field, reply.fact(1), companions) {
-            Entry::Job(job) if job.is_unfit && rules.need_record(by.term) => {
+            Entry::Job(job) if job.is_unfit && rules.needs_sidecar(by.term) => {
                 BoardError::unclaimable(job.problem)
             }
             Entry::Job(mut job) => {

@@ -22,36 +22,38 @@ const SIDECAR: &str = include_str!("scripts/sidecar.lua");
 
 const PRELUDE: &str = include_str!("scripts/prelude.lua");
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Script {
-    Post,
-    PostNew,
-    Claim,
-    Renew,
-    Settle,
-    Revise,
-    Purge,
-    Load,
-    Register,
+macro_rules! scripts {
+    ($($name:ident $file:literal,)*) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Script {
+            $($name,)*
+        }
+
+        impl Script {
+            const ALL: &[Self] = &[$(Self::$name,)*];
+
+            fn body(self) -> &'static str {
+                match self {
+                    $(Self::$name => include_str!(concat!("scripts/", $file)),)*
+                }
+            }
+        }
+    };
+}
+
+scripts! {
+    Post "post.lua",
+    PostNew "post_new.lua",
+    Claim "claim.lua",
+    Renew "renew.lua",
+    Settle "settle.lua",
+    Revise "revise.lua",
+    Purge "purge.lua",
+    Load "load.lua",
+    Register "register.lua",
 }
 
 impl Script {
-    const COUNT: usize = Self::Register as usize + 1;
-
-    fn body(self) -> &'static str {
-        match self {
-            Self::Post => include_str!("scripts/post.lua"),
-            Self::PostNew => include_str!("scripts/post_new.lua"),
-            Self::Claim => include_str!("scripts/claim.lua"),
-            Self::Renew => include_str!("scripts/renew.lua"),
-            Self::Settle => include_str!("scripts/settle.lua"),
-            Self::Revise => include_str!("scripts/revise.lua"),
-            Self::Purge => include_str!("scripts/purge.lua"),
-            Self::Load => include_str!("scripts/load.lua"),
-            Self::Register => include_str!("scripts/register.lua"),
-        }
-    }
-
     /// Returns the functions that only some scripts share.
     fn library(self) -> &'static str {
         match self {
@@ -155,8 +157,8 @@ impl Call {
     }
 
     fn hash(&self) -> &'static str {
-        static HASHED: [OnceLock<Hashed>; Script::COUNT] =
-            [const { OnceLock::new() }; Script::COUNT];
+        static HASHED: [OnceLock<Hashed>; Script::ALL.len()] =
+            [const { OnceLock::new() }; Script::ALL.len()];
         let hashed = HASHED[self.script as usize].get_or_init(|| Hashed::new(&self.code()));
         debug_assert_eq!(
             hashed.get_hash(),
@@ -312,7 +314,7 @@ impl Reply {
             ("unreadable", _) => BoardError::unclaimable(Some(Sidecar::problem(self.fact(0)))),
             ("malformed", _) => Self::malformed(client, key, self.fact(0)),
             ("changed", _) => BoardError::Changed,
-            ("failed", _) => client.refusal_in_script(WRITE, &self.text(0)),
+            ("failed", _) => client.refusal_in_script(&self.text(0)),
             _ => Self::unexpected(client),
         })
     }
@@ -322,18 +324,6 @@ impl Reply {
 mod tests {
     use super::*;
     use crate::{board::wire::sidecar::MEMBERS, job::AuditEntry};
-
-    const ALL: [Script; Script::COUNT] = [
-        Script::Post,
-        Script::PostNew,
-        Script::Claim,
-        Script::Renew,
-        Script::Settle,
-        Script::Revise,
-        Script::Purge,
-        Script::Load,
-        Script::Register,
-    ];
 
     /// Returns the names in a Lua table of the sidecar's rules, in order.
     fn names(begin: &str, end: &str) -> Vec<&'static str> {
@@ -347,7 +337,7 @@ mod tests {
 
     #[test]
     fn scripts_use_each_name_of_their_headers_and_hide_none() {
-        for script in ALL {
+        for &script in Script::ALL {
             let names = script.names();
             let mut call = Call::of(script);
             for &name in &names {

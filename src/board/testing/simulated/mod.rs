@@ -80,7 +80,6 @@ impl Board for SimulatedBoard {
         let lifetime = self.server.look(|store| store.lifetime);
         Capabilities {
             has_expiring_claims: lifetime == ClaimLifetime::Expiry,
-            has_session_leases: lifetime == ClaimLifetime::Session,
             finds_by_uuid: true,
             ..Capabilities::default()
         }

@@ -15,6 +15,7 @@ use tokio::{
 use super::store::{ClaimLifetime, Store, away};
 use crate::{
     board::{BoardError, Result},
+    optional::or_never,
     process::simulation::Machine,
 };
 
@@ -272,10 +273,7 @@ impl Server {
         });
         let answer = async {
             let answer = answer.await.ok()?;
-            match back {
-                Some(back) => time::sleep(back).await,
-                None => std::future::pending().await,
-            }
+            or_never(back.map(time::sleep)).await;
             Some(answer)
         };
         match time::timeout(REPLY_TIMEOUT, answer).await {

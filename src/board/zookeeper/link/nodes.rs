@@ -5,7 +5,7 @@ use zookeeper_client::{Error, MultiReadResult, Stat};
 
 use super::session::Session;
 use crate::{
-    board::{Result, pages::next_page},
+    board::{Result, pages::page_length},
     job::LONGEST_TEXT,
 };
 
@@ -120,7 +120,7 @@ impl Session {
             let bytes: usize = sizes.sum();
             let most = 8 * room.at_once.max(FIRST_NODES);
             room.at_once =
-                next_page(some.len(), bytes, MAX_NODES_PER_EXCHANGE).clamp(LEAST_NODES, most);
+                page_length(some.len(), bytes, MAX_NODES_PER_EXCHANGE).clamp(LEAST_NODES, most);
             left = left.saturating_sub(bytes);
             let nodes = some.iter().zip(nodes.into_iter().flatten());
             read.extend(nodes.map(|(path, node)| of(path, node)));

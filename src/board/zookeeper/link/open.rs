@@ -6,7 +6,7 @@ use tokio::time;
 use zookeeper_client::{Client, Connector, Error};
 
 use super::{
-    CONNECT_TIMEOUT, ZooKeeperClient,
+    ZooKeeperClient,
     probe::{examine, most_informative},
     session::Session,
     tls::Tls,
@@ -16,10 +16,11 @@ use crate::{
         BoardError,
         net::{
             cause::{ServerCause, ServerProblem},
-            connect::Deadline,
+            connect::{CONNECT_TIMEOUT, Deadline},
         },
         url::Server,
     },
+    optional::or_never,
     secret::Secret,
 };
 
@@ -42,12 +43,7 @@ impl ZooKeeperClient {
     ) -> Result<Session, ServerProblem> {
         let (well, mut problems) = examine(&self.url.servers, tls, deadline).await;
         if !well.is_empty() {
-            let attempt = async {
-                match asked {
-                    Some(asked) => self.connect(&well, tls, asked).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let attempt = or_never(asked.map(|asked| self.connect(&well, tls, asked)));
             let cause = match time::timeout_at(deadline.at, attempt).await {
                 Ok(Ok(session)) => return Ok(session),
                 Ok(Err(Error::AuthFailed)) => ServerCause::AccessDenied,

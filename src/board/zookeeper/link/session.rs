@@ -4,9 +4,10 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use tokio::time;
 use zookeeper_client::{
-    Acls, CreateMode, Error, MultiWriteError, SessionId, SessionInfo, SessionState, StateWatcher,
+    Acls, CreateMode, Error, SessionId, SessionInfo, SessionState, StateWatcher,
 };
 
+use super::transaction::WRITING;
 use crate::{
     board::{
         BoardError,
@@ -83,7 +84,7 @@ impl Session {
 
     /// The inner error is the server's answer about nodes, for the caller to judge. The outer error means no answer
     /// or no permission.
-    pub(crate) async fn ask<T, E: RefusedRequest>(
+    pub(crate) async fn ask<T, E: Clone + Into<Error>>(
         &self,
         doing: &'static str,
         operation: impl Future<Output = Result<T, E>>,
@@ -97,16 +98,16 @@ impl Session {
         let Err(refusal) = answer else {
             return Ok(answer);
         };
-        match refusal.cause() {
+        match refusal.clone().into() {
             // The loss may precede or follow the server's read of the request.
             Error::ConnectionLoss | Error::Custom(_) => Err(RequestFailure::Lost(
                 self.error(doing, ServerCause::ConnectionLost),
             )),
-            Error::UnmarshalError { .. } | Error::UnexpectedError(_) | Error::Timeout => {
-                Err(RequestFailure::Lost(self.refusal(doing, refusal.cause())))
+            cause @ (Error::UnmarshalError { .. } | Error::UnexpectedError(_) | Error::Timeout) => {
+                Err(RequestFailure::Lost(self.refusal(doing, &cause)))
             }
-            cause if is_about_nodes(cause) => Ok(Err(refusal)),
-            cause => Err(RequestFailure::NotSent(self.refusal(doing, cause))),
+            cause if is_about_nodes(&cause) => Ok(Err(refusal)),
+            cause => Err(RequestFailure::NotSent(self.refusal(doing, &cause))),
         }
     }
 
@@ -169,12 +170,12 @@ impl Session {
         }
     }
 
-    pub(crate) async fn ensure_chroot(&self, doing: &'static str) -> Result<(), RequestFailure> {
+    pub(crate) async fn ensure_chroot(&self) -> Result<(), RequestFailure> {
         let Some(chroot) = &self.about.chroot else {
             return Ok(());
         };
         let options = CreateMode::Persistent.with_acls(self.about.acls);
-        self.get(doing, self.root.mkdir(chroot, &options)).await
+        self.get(WRITING, self.root.mkdir(chroot, &options)).await
     }
 
     pub(crate) fn state(&self) -> SessionState {
@@ -244,24 +245,6 @@ fn named(nodes: &[String]) -> String {
     match nodes.len().saturating_sub(NAMED) {
         0 => first,
         more => format!("{first} and {more} more"),
-    }
-}
-
-pub(crate) trait RefusedRequest {
-    fn cause(&self) -> &Error;
-}
-
-impl RefusedRequest for Error {
-    fn cause(&self) -> &Error {
-        self
-    }
-}
-
-impl RefusedRequest for MultiWriteError {
-    fn cause(&self) -> &Error {
-        match self {
-            Self::RequestFailed { source } | Self::OperationFailed { source, .. } => source,
-        }
     }
 }
 

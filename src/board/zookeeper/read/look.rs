@@ -12,7 +12,7 @@ use super::record::{self, JobNodes};
 use crate::{
     board::{
         BoardError, Detail, Order, Query, Result, Which,
-        pages::{KEPT_BYTES, LARGEST_KEPT, next_page},
+        pages::{KEPT_BYTES, LARGEST_KEPT, page_length},
         wire::json,
         zookeeper::{
             board_session::BoardSession,
@@ -82,7 +82,7 @@ impl LocationReader {
             Some(of(key, node))
         };
         let found = board.session.read_as(&paths, room, read).await?;
-        self.count = next_page(page.len(), bytes, PAGE.1);
+        self.count = page_length(page.len(), bytes, PAGE.1);
         let found = page.into_iter().zip(found);
         let found = found.filter_map(|(key, found)| Some((key, found?)));
         Ok(Some(found.collect()))
@@ -183,7 +183,7 @@ impl PageReader {
 
 pub(crate) fn next_count<'a>(read: impl Iterator<Item = &'a Node>, count: usize) -> usize {
     let bytes: usize = read.map(|node| node.data.len()).sum();
-    next_page(count, bytes, PAGE.1)
+    page_length(count, bytes, PAGE.1)
 }
 
 /// Removes the claimed jobs, reading only their locks.

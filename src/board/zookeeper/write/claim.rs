@@ -198,12 +198,12 @@ fn permit(record: &JobNodes, request: ClaimRequest<'_>) -> Result<Option<Sidecar
         return Err(BoardError::AlreadyClaimed { owner });
     }
     let posting = record.require_job()?;
-    if posting.is_oversized && request.needs_record() {
+    if posting.is_oversized && request.needs_sidecar() {
         return Err(BoardError::unclaimable(posting.problem));
     }
     match record.readable_side() {
         Ok(side) => request.permit(&side, Utc::now()).map(|()| Some(side)),
-        Err(problem) if request.needs_record() => Err(BoardError::Unclaimable { problem }),
+        Err(problem) if request.needs_sidecar() => Err(BoardError::Unclaimable { problem }),
         Err(_) => Ok(None),
     }
 }

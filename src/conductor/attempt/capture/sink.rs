@@ -12,7 +12,7 @@ use std::{
 use rustix::{fs::OFlags, process::geteuid};
 
 use crate::{
-    conductor::progress::{Log, LogItem, OutputStream, Tag},
+    conductor::log::{Log, LogItem, OutputStream, Tag},
     process::command::{CommandSpec, OutputTarget},
 };
 

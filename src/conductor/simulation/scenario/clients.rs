@@ -219,7 +219,7 @@ async fn run_one(board: Arc<SimulatedBoard>, owner: Owner, server: &Server) {
     let HeldJob {
         job, fence, lease, ..
     } = &mut held;
-    let decision = retry().judge(
+    let decision = retry().decide(
         &AttemptEnd::Ended(ended),
         AttemptContext {
             history: &job.history,

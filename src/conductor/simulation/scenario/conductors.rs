@@ -14,8 +14,8 @@ use crate::{
     },
     conductor::{
         ConductorStatus, Destination, Halted, Settings, StopCondition, TimeLimit,
+        log::{LogItem, Reporter},
         policy::{ExecutionPolicy, ProgramCache},
-        progress::{LogItem, Reporter},
         shared::Shared,
         work,
     },

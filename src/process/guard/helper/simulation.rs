@@ -3,17 +3,12 @@
 use tokio::{sync::mpsc::UnboundedReceiver, time};
 
 use super::{Boottime, CHECK_PAUSE, Processes, Sweep, WatchedCommands};
-use crate::process::clock;
+use crate::{optional::or_never, process::clock};
 
 pub(in crate::process::guard) async fn simulate(mut lines: UnboundedReceiver<String>) {
     let mut watch = WatchedCommands::default();
     loop {
-        let due = async {
-            match watch.next_due() {
-                Some(due) => clock::sleep_until(due).await,
-                None => std::future::pending().await,
-            }
-        };
+        let due = or_never(watch.next_due().map(clock::sleep_until));
         tokio::select! {
             biased;
             line = lines.recv() => match line {

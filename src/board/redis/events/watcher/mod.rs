@@ -24,6 +24,7 @@ use crate::{
         redis::{Redis, keys::KeyPart, link::PushListener},
     },
     job::JobKey,
+    optional::or_never,
 };
 
 /// Maximum queued events: about as many as the queued pushes can carry.
@@ -122,12 +123,7 @@ impl<'a> RedisWatcher<'a> {
     }
 
     async fn wait(&mut self, until: Option<Instant>) -> Result<()> {
-        let wake = async {
-            match until {
-                Some(until) => time::sleep_until(until).await,
-                None => std::future::pending().await,
-            }
-        };
+        let wake = or_never(until.map(time::sleep_until));
         let Some(listener) = &mut self.listener else {
             wake.await;
             return Ok(());

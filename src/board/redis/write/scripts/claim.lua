@@ -3,7 +3,7 @@
 -- Arguments  `channel`, `time`, `now`, `life`, `owner`; `most`, how many to claim; `at_once`, how many of these start
 --            now, while the attempts of the others count when they are settled; `not_ahead` (text), until when to
 --            delay a job that may not be claimed ahead of its turn again; flags: `is_attempt`, to count attempts;
---            `respects_delay`, to skip delayed jobs; `needs_side`, to skip jobs with an unreadable sidecar;
+--            `respects_delay`, to skip delayed jobs; `needs_sidecar`, to skip jobs with an unreadable sidecar;
 --            `largest`, the most bytes of a posting that the client reads; of each job: `field`
 -- Replies    for each job that was tried: no-such-job, already-claimed, malformed, unreadable, delayed, ok (fence,
 --            posting, side), failed
@@ -40,7 +40,7 @@ return for_each_job(function()
     return { "malformed", start }
   end
   local side, raw = read_side()
-  if not side and needs_side == "1" then return { "unreadable", raw } end
+  if not side and needs_sidecar == "1" then return { "unreadable", raw } end
   if respects_delay == "1" and side and is_delayed(side) then
     return { "delayed", side.not_before }
   end
