@@ -6,9 +6,9 @@ use serde_json::json;
 use crate::{
     conduct::{Stage, on_every_board, on_one_board},
     support::{
-        env::{Env, Outcome, wait_until},
+        Env, Outcome, play,
         process::{guards, is_alive, signal},
-        scenes::play,
+        wait_until,
     },
 };
 

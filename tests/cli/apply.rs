@@ -8,11 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     conduct::{Stage, on_every_board, on_one_board},
     interop::shared::{Shared, Side},
-    support::{
-        env::{Env, Outcome},
-        scenes::play,
-        servers::{Host, Server, ZooKeeper},
-    },
+    support::{Env, Host, Outcome, Server, ZooKeeper, play},
 };
 
 on_every_board!(jobs_that_changed_since_the_plan_are_skipped);

@@ -2,10 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use crate::support::{
-    env::{Env, Outcome, stays},
-    scenes::play,
-};
+use crate::support::{Env, Outcome, play, stays};
 
 /// Calls that read or change a board; each would succeed or find nothing.
 const CALLS: [&[&str]; 6] = [

@@ -2,10 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{
-    env::{Env, Outcome},
-    scenes::play,
-};
+use crate::support::{Env, Outcome, play};
 
 /// Posts lines of which the second is bad, and returns the run and its error.
 fn bad_second_line(line: &str) -> (Outcome, Value) {

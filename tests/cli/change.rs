@@ -12,10 +12,7 @@ use crate::{
         fill,
         hostile::sha256,
     },
-    support::{
-        env::{Env, members, wait_until, words},
-        servers::{Host, Peer, Server, ZooKeeper},
-    },
+    support::{Env, Host, Peer, Server, ZooKeeper, members, wait_until, words},
 };
 
 /// Members that `change` itself writes.

@@ -5,12 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     conduct::{Stage, on_every_board, set_mode},
-    support::{
-        env::{Env, Outcome, wait_until, words},
-        needs,
-        proxy::ProxyMode,
-        servers::Server,
-    },
+    support::{Env, Outcome, ProxyMode, Server, needs, wait_until, words},
 };
 
 on_every_board!(

@@ -1,6 +1,6 @@
 //! `jobboard claim`.
 
-use crate::support::scenes::play;
+use crate::support::play;
 
 #[test]
 fn claims_and_refusals() {

@@ -4,11 +4,7 @@ use std::{path::Path, time::Duration};
 
 use crate::{
     conduct::Stage,
-    support::{
-        env::{Env, SOON, comes_true, wait_until},
-        scenes::play,
-        tmux::Pane,
-    },
+    support::{Env, Pane, SOON, comes_true, play, wait_until},
 };
 
 #[test]

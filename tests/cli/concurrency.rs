@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::env::{Env, Running, SOON, wait_until};
+use crate::support::{Env, Running, SOON, wait_until};
 
 /// Starts the same call several times concurrently.
 fn at_once(env: &Env, count: usize, arguments: &[&str]) -> Vec<Running> {

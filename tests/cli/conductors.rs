@@ -2,7 +2,7 @@
 
 use crate::{
     conduct::Stage,
-    support::{env::Env, scenes::play},
+    support::{Env, play},
 };
 
 #[test]

@@ -9,7 +9,7 @@ use rustix::process::geteuid;
 
 use crate::{
     conduct::set_mode,
-    support::{env::Env, scenes::play},
+    support::{Env, play},
 };
 
 #[test]

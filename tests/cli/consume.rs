@@ -1,6 +1,6 @@
 //! `jobboard consume`.
 
-use crate::support::scenes::play;
+use crate::support::play;
 
 #[test]
 fn ends_and_refusals() {

@@ -10,12 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     dump::{OF_THE_BOARD, OF_THE_KIND, are_alike, boards::Boards, fill},
-    support::{
-        env::{Outcome, wait_until, words},
-        proxy::{Proxy, ProxyMode},
-        scenes::play,
-        servers::{Host, Server, ZooKeeper},
-    },
+    support::{Host, Outcome, Proxy, ProxyMode, Server, ZooKeeper, play, wait_until, words},
 };
 
 /// The audit entry, which names the move.

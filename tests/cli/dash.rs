@@ -4,13 +4,7 @@ use std::fs;
 
 use rustix::process::{Pid, Signal};
 
-use crate::support::{
-    env::{Env, wait_until},
-    process::signal,
-    scenes::play,
-    servers::Server,
-    tmux::Pane,
-};
+use crate::support::{Env, Pane, Server, play, process::signal, wait_until};
 
 /// Starts the dashboard from a script that records its pid and the terminal settings before and after.
 fn start(env: &Env, pane: &Pane<'_>, options: &str) {

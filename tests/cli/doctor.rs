@@ -13,11 +13,7 @@ use serde_json::{Value, json};
 use crate::{
     conduct::{Stage, on_every_board, set_mode},
     faults::SmallDisk,
-    support::{
-        env::{Env, Outcome, copy_program, wait_until},
-        scenes::play,
-        servers::{Host, Peer},
-    },
+    support::{Env, Host, Outcome, Peer, copy_program, play, wait_until},
 };
 
 on_every_board!(

@@ -2,11 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{
-    env::{Env, wait_until},
-    scenes::play,
-    servers::{Host, Server, ZooKeeper},
-};
+use crate::support::{Env, Host, Server, ZooKeeper, play, wait_until};
 
 macro_rules! on_each_board {
     ($($name:ident,)*) => {

@@ -8,7 +8,7 @@ mod lines;
 use serde_json::{Value, json};
 
 use self::boards::{Boards, KINDS, records};
-use crate::support::servers::{Host, Peer, Server, ZooKeeper};
+use crate::support::{Host, Peer, Server, ZooKeeper};
 
 /// Members of claims and moves, which are not copied between boards.
 pub(crate) const OF_THE_BOARD: [&str; 8] = [

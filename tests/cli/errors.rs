@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, fs, path::Path, thread};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::support::env::{Env, Outcome, wait_until};
+use crate::support::{Env, Outcome, wait_until};
 
 /// The documented kinds of errors.
 const KINDS: [&str; 17] = [

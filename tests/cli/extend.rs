@@ -2,7 +2,7 @@
 
 use crate::{
     dump::boards::Boards,
-    support::{env::Env, scenes::play},
+    support::{Env, play},
 };
 
 #[test]

@@ -21,8 +21,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::env::{Env, Outcome, Running};
 pub(crate) use crate::support::needs::{has, size};
+use crate::support::{Env, Outcome, Running};
 
 pub(crate) fn random(limit: u64) -> u64 {
     RandomState::new().hash_one(0) % limit

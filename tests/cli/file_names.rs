@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
 
 use rustix::process::{Signal, geteuid};
 
-use crate::support::env::{Env, Outcome, wait_until, words};
+use crate::support::{Env, Outcome, wait_until, words};
 
 /// A board whose file gets a second name.
 struct Named {

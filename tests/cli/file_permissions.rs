@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     conduct::set_mode,
-    support::env::{Env, Outcome, names},
+    support::{Env, Outcome, names},
 };
 
 /// A board that only its owner may use in some way, for runs as another user.

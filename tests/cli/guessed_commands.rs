@@ -1,6 +1,6 @@
 //! Words that newcomers type: each works, or suggests the right command.
 
-use crate::support::{env::Env, scenes::play};
+use crate::support::{Env, play};
 
 fn stocked() -> Env {
     let env = Env::new();

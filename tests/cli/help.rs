@@ -1,9 +1,6 @@
 //! Help texts and suggestions.
 
-use crate::support::{
-    env::{Env, members},
-    scenes::play,
-};
+use crate::support::{Env, members, play};
 
 #[test]
 fn without_a_command_the_commands_are_listed() {

@@ -7,10 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     conduct::{Stage, on_every_board, on_one_board},
-    support::{
-        env::{Outcome, members, wait_until, words},
-        tmux::Pane,
-    },
+    support::{Outcome, Pane, members, wait_until, words},
 };
 
 on_every_board!(

@@ -5,10 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{
-    env::{Env, Running, wait_until},
-    scenes::play,
-};
+use crate::support::{Env, Running, play, wait_until};
 
 /// Starts to hold a job, and returns its first output.
 fn hold(env: &Env, words: &[&str]) -> (Running, Value) {

@@ -9,11 +9,7 @@ use serde_json::json;
 
 use crate::{
     faults::size,
-    support::{
-        env::{Env, Outcome, wait_until},
-        needs::{self, is_full},
-        servers::{Host, Peer, Server, ZooKeeper},
-    },
+    support::{Env, Host, Outcome, Peer, Server, ZooKeeper, is_full, needs, wait_until},
 };
 
 /// The memory limit of a command.

@@ -3,10 +3,7 @@
 mod bounds;
 mod memory;
 
-use crate::support::{
-    env::{Env, Outcome},
-    scenes::play,
-};
+use crate::support::{Env, Outcome, play};
 
 const MIB: usize = 1024 * 1024;
 

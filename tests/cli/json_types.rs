@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::env::Env;
+use crate::support::Env;
 
 /// Finds texts that stand for a JSON value.
 fn mistyped(value: &Value, path: &str, found: &mut Vec<String>) {

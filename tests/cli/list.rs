@@ -4,10 +4,7 @@ use serde_json::json;
 
 use crate::{
     conduct::{Stage, on_one_board},
-    support::{
-        env::{Env, wait_until},
-        scenes::{play, play_on},
-    },
+    support::{Env, play, play_on, wait_until},
 };
 
 /// Three jobs, of which `middle` is claimed.

@@ -1,6 +1,6 @@
 //! Unreadable records, which no release of ours writes.
 
-use crate::support::{env::Env, scenes::play};
+use crate::support::{Env, play};
 
 /// Makes the details of some jobs unreadable.
 fn break_details(env: &Env, which: &str) {

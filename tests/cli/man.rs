@@ -1,6 +1,6 @@
 //! `jobboard man`.
 
-use crate::support::{env::Env, scenes::play};
+use crate::support::{Env, play};
 
 #[test]
 fn man_prints_the_page() {

@@ -9,10 +9,7 @@ use serde_json::Value;
 use crate::{
     check::post_jobs_of_all_kinds,
     conduct::{Stage, on_every_board},
-    support::{
-        env::{Env, Outcome},
-        needs,
-    },
+    support::{Env, Outcome, needs},
 };
 
 on_every_board!(metrics_equal_status);

@@ -7,11 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     conduct::{Stage, on_every_board, set_mode},
     doctor::dead,
-    support::{
-        env::{Env, comes_true, wait_until, words},
-        servers::Peer,
-        tmux::Pane,
-    },
+    support::{Env, Pane, Peer, comes_true, wait_until, words},
 };
 
 on_every_board!(

@@ -6,10 +6,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    env::{Env, Invocation, Outcome},
-    servers::{Host, Server, ZooKeeper},
-};
+use crate::support::{Env, Host, Invocation, Outcome, Server, ZooKeeper};
 
 const BALANCER: &str = "5f3a6c1e-2b7d-4c80-9a11-7e0f4d2c9b01";
 const AMPHORA: &str = "f27c9e10-8b5a-4d3e-a6c1-0d9f8e7b6a52";

@@ -1,9 +1,6 @@
 //! Shared behaviour of all commands: the place, form and end of output.
 
-use crate::support::{
-    env::{Env, Invocation, Outcome},
-    scenes::play,
-};
+use crate::support::{Env, Invocation, Outcome, play};
 
 /// A call of each command that prints something on the stocked board, and its input.
 const CALLS: [(&[&str], &str); 32] = [

@@ -1,6 +1,6 @@
 //! `jobboard owner`.
 
-use crate::support::scenes::play;
+use crate::support::play;
 
 #[test]
 fn owners_are_printed_and_missing_ones_are_errors() {

@@ -16,10 +16,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::support::{
-    needs,
-    servers::{Authority, Server},
-};
+use crate::support::{Authority, Server, needs};
 
 /// Runs a program that must succeed, and returns its output.
 fn done(command: &mut Command) -> String {

@@ -4,11 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     conduct::{Stage, on_every_board, on_one_board},
-    support::{
-        env::{Env, Outcome, members, wait_until},
-        scenes::play,
-        servers::Server,
-    },
+    support::{Env, Outcome, Server, members, play, wait_until},
 };
 
 on_every_board!(claim_next_skips_paused_jobs);

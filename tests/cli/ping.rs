@@ -1,6 +1,6 @@
 //! `jobboard ping`.
 
-use crate::support::{env::Env, scenes::play};
+use crate::support::{Env, play};
 
 #[test]
 fn ping_json_has_numbers() {

@@ -2,10 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{
-    env::{Env, wait_until},
-    scenes::play,
-};
+use crate::support::{Env, play, wait_until};
 
 #[test]
 fn slow_lines_are_posted_as_they_arrive() {
@@ -16,7 +13,7 @@ fn slow_lines_are_posted_as_they_arrive() {
     let mut stdin = run.stdin();
     for count in 1..=2 {
         stdin.write_all(b"{\"name\":\"a\"}\n").unwrap();
-        crate::support::env::wait_until("the answer", || run.stdout().lines().count() == count);
+        crate::support::wait_until("the answer", || run.stdout().lines().count() == count);
         assert_eq!(env.names().len(), count);
     }
     drop(stdin);
@@ -28,7 +25,7 @@ fn post_with_wait_ends_with_the_job() {
     let env = Env::new();
     for (verb, code) in [("consume", 0), ("trash", 9)] {
         let waiting = env.jobboard(&["post", "resize", "--wait"]).spawn();
-        crate::support::env::wait_until("the post", || !waiting.stdout().is_empty());
+        crate::support::wait_until("the post", || !waiting.stdout().is_empty());
         let uuid = waiting.stdout().trim().to_owned();
         env.ok(format!("{verb} {uuid} --force --yes"));
         assert_eq!(waiting.ended().code, code);
@@ -48,7 +45,7 @@ fn post_with_wait_prints_the_reason_of_a_failure() {
         "echo boom >&2; exit 3",
     ];
     let waiting = env.jobboard(&post).spawn();
-    crate::support::env::wait_until("the post", || !waiting.stdout().is_empty());
+    crate::support::wait_until("the post", || !waiting.stdout().is_empty());
     assert_eq!(env.run("conduct --drain --max-attempts 1").code, 7);
     let run = waiting.ended();
     assert_eq!(run.code, 9, "{run}");

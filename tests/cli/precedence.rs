@@ -2,10 +2,7 @@
 
 use std::fs;
 
-use crate::support::{
-    env::{Env, Outcome},
-    scenes::play,
-};
+use crate::support::{Env, Outcome, play};
 
 /// An unclaimed job, a claimed one of ada, and a trashed one.
 fn stocked() -> Env {

@@ -2,7 +2,7 @@
 
 use std::{io::Write, time::Duration};
 
-use crate::support::env::{Env, comes_true, wait_until};
+use crate::support::{Env, comes_true, wait_until};
 
 #[test]
 fn progress_appears_on_a_terminal_and_stays_out_of_the_data() {

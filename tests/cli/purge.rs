@@ -1,6 +1,6 @@
 //! `jobboard purge`.
 
-use crate::support::scenes::play;
+use crate::support::play;
 
 #[test]
 fn purges_and_refusals() {

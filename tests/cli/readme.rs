@@ -7,7 +7,7 @@ use std::{env, fmt::Write as _, fs, path::Path};
 use regex::{Captures, Regex};
 
 use crate::support::{
-    env::Env,
+    Env,
     needs::{has, may_start_servers},
 };
 

@@ -4,11 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::support::{
-    env::{Env, Outcome, wait_until},
-    proxy::{Proxy, ProxyMode},
-    servers::Server,
-};
+use crate::support::{Env, Outcome, Proxy, ProxyMode, Server, wait_until};
 
 const LISTINGS: &str = "taskflow:listings";
 

@@ -1,6 +1,6 @@
 //! References to one or several jobs.
 
-use crate::support::{env::Env, scenes::play};
+use crate::support::{Env, play};
 
 #[test]
 fn one_command_can_feed_another() {

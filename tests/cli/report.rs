@@ -9,10 +9,7 @@ use serde_json::Value;
 
 use crate::{
     conduct::{Stage, on_every_board},
-    support::{
-        env::{Env, Outcome, members},
-        scenes::play,
-    },
+    support::{Env, Outcome, members, play},
 };
 
 on_every_board!(numbers_equal_those_of_other_commands);

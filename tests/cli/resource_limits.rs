@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{conduct::Stage, support::env::Env};
+use crate::{conduct::Stage, support::Env};
 
 /// Half a mebibyte, in the units of a shell: less than the output below, more than a board.
 const FILE_LIMIT: &str = "ulimit -f 1000; exec \"$@\"";

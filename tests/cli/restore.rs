@@ -1,6 +1,6 @@
 //! `jobboard restore`.
 
-use crate::support::scenes::play;
+use crate::support::play;
 
 #[test]
 fn restored_jobs_and_refusals() {

@@ -7,10 +7,7 @@ use serde_json::Value;
 
 use crate::{
     conduct::{Stage, on_every_board, on_one_board},
-    support::{
-        env::{Outcome, Running, wait_until},
-        scenes::play,
-    },
+    support::{Outcome, Running, play, wait_until},
 };
 
 on_every_board!(waiting_claim_wins_a_retried_job);

@@ -11,9 +11,9 @@ use std::{
 use rustix::process::Signal;
 
 use crate::support::{
-    env::{Env, Outcome, Running, wait_until},
-    process::{Tag, guards, is_alive, no_echo, signal, watches},
-    scenes::play,
+    Env, Outcome, Running, Tag, play,
+    process::{guards, is_alive, no_echo, signal, watches},
+    wait_until,
 };
 
 /// The longest time that a command may outlive its watchers.

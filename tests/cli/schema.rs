@@ -5,9 +5,8 @@ use std::{io::Write, process::Stdio};
 use serde_json::{Value, json};
 
 use crate::support::{
-    env::Env,
+    Env, python,
     schema::{SCHEMAS, mismatch},
-    servers::python,
 };
 
 #[test]

@@ -10,10 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     conduct::Stage,
-    support::{
-        env::{Env, Outcome, Running, wait_until},
-        servers::{Peer, Server},
-    },
+    support::{Env, Outcome, Peer, Running, Server, wait_until},
 };
 
 /// Enough time for all checks; a busy machine gets more.

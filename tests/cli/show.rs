@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{env::Env, scenes::play};
+use crate::support::{Env, play};
 
 /// Posts a job, runs it once, and leaves it in the trash.
 fn fail(env: &Env, script: &str) {

@@ -4,10 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     conduct::{Stage, on_every_board, on_one_board},
-    support::{
-        env::{Env, Outcome, members, wait_until},
-        scenes::play,
-    },
+    support::{Env, Outcome, members, play, wait_until},
 };
 
 on_every_board!(

@@ -12,10 +12,7 @@ use serde_json::Value;
 
 use crate::{
     doctor::dead,
-    support::{
-        env::{Env, Invocation, wait_until},
-        needs,
-    },
+    support::{Env, Invocation, needs, wait_until},
 };
 
 const QUOTED: &str = "x'; touch PWN; #";

@@ -5,9 +5,9 @@ use std::{fs, time::Duration};
 use rustix::process::{Pid, Signal};
 
 use crate::support::{
-    env::{Env, members, stays, wait_until},
-    process::{Stat, Tag, signal, stat},
-    tmux::Pane,
+    Env, Pane, Tag, members,
+    process::{Stat, signal, stat},
+    stays, wait_until,
 };
 
 /// Waits until the command of a run sleeps and controls the terminal, and returns it.

@@ -1,6 +1,6 @@
 //! `jobboard trash`.
 
-use crate::support::{env::Env, scenes::play};
+use crate::support::{Env, play};
 
 #[test]
 fn trashed_jobs_and_refusals() {

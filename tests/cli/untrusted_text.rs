@@ -1,6 +1,6 @@
 //! Untrusted texts: none of them controls a terminal, in any output.
 
-use crate::support::env::{Env, Outcome};
+use crate::support::{Env, Outcome};
 
 /// Clears the screen, sets the title, rings, reverses the text, and imitates more lines.
 const HOSTILE: &str =

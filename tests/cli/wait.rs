@@ -1,9 +1,7 @@
 //! `jobboard wait`.
 
 use crate::support::{
-    env::{Env, Outcome, Running, wait_until},
-    scenes::play,
-    servers::{Host as _, Server, ZooKeeper},
+    Env, Outcome, Running, Server, ZooKeeper, play, servers::Host as _, wait_until,
 };
 
 /// A Redis board with an awaited job.

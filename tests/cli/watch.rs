@@ -5,10 +5,7 @@ use std::fs;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{
-    env::{Env, Running, members, wait_until},
-    servers::Server,
-};
+use crate::support::{Env, Running, Server, members, wait_until};
 
 /// Starts a watch, and returns once it misses no event.
 fn watch(env: &Env, arguments: &[&str]) -> Running {

@@ -6,10 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::{Stage, on_every_board, on_one_board};
-use crate::support::{
-    env::{members, wait_until},
-    process::{Tag, no_echo},
-};
+use crate::support::{Tag, members, process::no_echo, wait_until};
 
 on_every_board!(
     operator_can_force_a_job_from_a_conductor,

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Stage, on_every_board, on_one_board};
-use crate::support::env::members;
+use crate::support::members;
 
 on_every_board!(exhausted_job_is_not_retried);
 

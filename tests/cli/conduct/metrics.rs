@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use super::{Stage, on_one_board};
 use crate::{
     metrics::{figure_of, judged},
-    support::env::{Running, SOON, wait_until},
+    support::{Running, SOON, wait_until},
 };
 
 on_one_board!(work_of_a_conductor_is_counted);

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use crate::support::env::members;
+use crate::support::members;
 
 pub(crate) use self::stage::{Kind, Stage, on_every_board, on_one_board, set_mode};
 

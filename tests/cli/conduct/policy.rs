@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use serde_json::{Value, json};
 
 use super::{Stage, stage::set_mode};
-use crate::support::env::{members, wait_until};
+use crate::support::{members, wait_until};
 
 fn post(stage: &Stage, name: &str, details: &Value) {
     stage.env.load(name, details);

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::{Stage, stage::set_mode};
-use crate::support::env::wait_until;
+use crate::support::wait_until;
 
 /// Removes the board with all files next to it.
 fn remove(stage: &Stage) {

@@ -7,10 +7,9 @@ use serde_json::json;
 
 use super::{Stage, on_one_board};
 use crate::support::{
-    env::{Invocation, stays, wait_until},
-    manager::Manager,
-    process::{Tag, guards, signal},
-    proxy::ProxyMode,
+    Invocation, Manager, ProxyMode, Tag,
+    process::{guards, signal},
+    stays, wait_until,
 };
 
 on_one_board!(

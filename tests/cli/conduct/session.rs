@@ -7,10 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::Stage;
-use crate::support::{
-    env::{Running, wait_until},
-    servers::Peer,
-};
+use crate::support::{Peer, Running, wait_until};
 
 fn conductors(stage: &Stage) -> Vec<String> {
     let listed = stage.env.json("conductors --json");

@@ -10,11 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Stage, on_one_board, stage::set_mode};
 use crate::support::{
-    env::{Invocation, Running, stays, wait_until},
-    manager::Manager,
-    process::is_alive,
-    proxy::ProxyMode,
-    servers::Host,
+    Host, Invocation, Manager, ProxyMode, Running, process::is_alive, stays, wait_until,
 };
 
 on_one_board!(

@@ -5,10 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::{
-    env::{Env, Invocation, Running, wait_until},
-    needs::is_full,
-    proxy::Proxy,
-    servers::{Host, Server, ZooKeeper, zookeeper::Ensemble},
+    Env, Host, Invocation, Proxy, Running, Server, ZooKeeper, is_full,
+    servers::zookeeper::Ensemble, wait_until,
 };
 
 /// A board of some kind, with its own environment.

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{Stage, on_every_board, on_one_board, stage::set_mode};
-use crate::support::env::wait_until;
+use crate::support::wait_until;
 
 on_every_board!(dead_conductor_is_listed_as_gone);
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs};
 use serde_json::Value;
 
 use super::{Stage, on_one_board};
-use crate::support::env::{wait_until, words};
+use crate::support::{wait_until, words};
 
 on_one_board!(attempts_are_linked_to_the_trace_of_the_posting);
 

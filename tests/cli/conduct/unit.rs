@@ -11,11 +11,7 @@ use rustix::process::{Signal, geteuid};
 use serde_json::json;
 
 use super::set_mode;
-use crate::support::{
-    env::{Env, Invocation, wait_until},
-    manager::Manager,
-    needs::has,
-};
+use crate::support::{Env, Invocation, Manager, needs::has, wait_until};
 
 const UNIT: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),

@@ -6,10 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::Stage;
-use crate::support::{
-    env::wait_until,
-    servers::{Peer, ZooKeeper},
-};
+use crate::support::{Peer, ZooKeeper, wait_until};
 
 /// Returns a client with direct access to the nodes of a board, and the path of its jobs.
 fn stranger(stage: &mut Stage) -> Option<(Peer, String)> {

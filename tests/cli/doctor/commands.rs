@@ -8,7 +8,7 @@ use super::{Stage, command, dead, findings, finds, on_every_board};
 use crate::{
     conduct::set_mode,
     night::ruin_a_record,
-    support::env::{Outcome, wait_until},
+    support::{Outcome, wait_until},
 };
 
 on_every_board!(

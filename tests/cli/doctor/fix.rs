@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Stage, dead, diagnosed, doctor, findings, finds, on_every_board, use_it};
-use crate::support::{env::Env, servers::ZooKeeper, tmux::Pane};
+use crate::support::{Env, Pane, ZooKeeper};
 
 on_every_board!(fix_repairs_what_is_safe_and_nothing_else);
 

@@ -5,10 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{Host, Peer, Stage, command, diagnosed, doctor, fail, findings, finds, is_sound};
-use crate::support::{
-    env::{Env, wait_until},
-    servers::{Authority, Identity, Server, ZooKeeper},
-};
+use crate::support::{Authority, Env, Identity, Server, ZooKeeper, wait_until};
 
 /// Requires that a diagnosis leaves all nodes unchanged.
 pub(super) fn foreign_nodes_stay_unchanged(stage: &Stage) {

@@ -7,11 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::support::{
-    env::{Env, Invocation, Outcome, words},
-    needs::is_full,
-    servers::{Host, Peer, Server, ZooKeeper},
-};
+use crate::support::{Env, Host, Invocation, Outcome, Peer, Server, ZooKeeper, is_full, words};
 
 pub(crate) const KINDS: [&str; 3] = ["embedded", "redis", "zookeeper"];
 

@@ -1,7 +1,7 @@
 //! Interrupted loads that are repeated.
 
 use super::boards::Boards;
-use crate::support::env::wait_until;
+use crate::support::wait_until;
 
 /// More than a load stores between two of its results.
 const JOBS: usize = 1300;

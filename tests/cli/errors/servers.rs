@@ -3,11 +3,7 @@
 use std::{net::TcpListener, path::Path};
 
 use super::Errors;
-use crate::support::{
-    env::Env,
-    proxy::{Proxy, ProxyMode},
-    servers::{Authority, Host, Peer, Server, ZooKeeper},
-};
+use crate::support::{Authority, Env, Host, Peer, Proxy, ProxyMode, Server, ZooKeeper};
 
 /// Each part returns `None` without its server.
 pub(super) const PARTS: [fn(&mut Errors) -> Option<()>; 6] =

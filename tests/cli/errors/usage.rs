@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::Errors;
-use crate::support::env::Env;
+use crate::support::Env;
 
 /// Invalid or contradictory command lines.
 const MISTAKES: &[&str] = &[

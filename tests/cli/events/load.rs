@@ -11,10 +11,7 @@ use serde_json::json;
 use super::{EventSource, QUIET, Watched, count, is_full, watch};
 use crate::{
     faults::size,
-    support::{
-        env::{Env, wait_until},
-        servers::{Server, ZooKeeper},
-    },
+    support::{Env, Server, ZooKeeper, wait_until},
 };
 
 /// Returns the resident memory of a process in KiB.

@@ -17,11 +17,7 @@ use serde_json::{Value, json};
 
 use crate::{
     interop::shared::Shared,
-    support::{
-        env::{Env, Running},
-        needs::is_full,
-        servers::{Host, Peer, Server, ZooKeeper},
-    },
+    support::{Env, Host, Peer, Running, Server, ZooKeeper, is_full},
 };
 
 /// Roughly the delay between two reads.

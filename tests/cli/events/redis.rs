@@ -9,10 +9,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::{Watched, count, is_full, kinds, watch};
-use crate::support::{
-    env::{Env, wait_until, words},
-    servers::{Peer, Server},
-};
+use crate::support::{Env, Peer, Server, wait_until, words};
 
 #[test]
 fn expired_claim_is_reported_on_time_on_a_busy_server() {

@@ -12,10 +12,7 @@ use serde_json::{Value, json};
 use super::{EventSource, count, listed, watch, whole};
 use crate::{
     interop::shared::Shared,
-    support::{
-        env::{Env, Running, SOON, comes_true, wait_until},
-        servers::{Host, Peer, Server, ZooKeeper},
-    },
+    support::{Env, Host, Peer, Running, SOON, Server, ZooKeeper, comes_true, wait_until},
 };
 
 /// A watcher of a board with a fault.

@@ -11,10 +11,7 @@ use serde_json::{Value, json};
 use super::{EventSource, QUIET, Watched, is_full, kinds, kinds_in, watch};
 use crate::{
     interop::shared::Shared,
-    support::{
-        env::{Env, stays},
-        servers::{Host, Peer, Server, ZooKeeper},
-    },
+    support::{Env, Host, Peer, Server, ZooKeeper, stays},
 };
 
 #[test]

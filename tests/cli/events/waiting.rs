@@ -11,10 +11,7 @@ use super::{EventSource, QUIET, is_full};
 use crate::{
     faults::size,
     interop::shared::Shared,
-    support::{
-        env::{Env, Running, wait_until},
-        servers::{Server, ZooKeeper},
-    },
+    support::{Env, Running, Server, ZooKeeper, wait_until},
 };
 
 /// Starts a wait, and returns once it misses no event.

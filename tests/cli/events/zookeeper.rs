@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Watched, kinds};
-use crate::{interop::shared::Shared, support::servers::ZooKeeper};
+use crate::{interop::shared::Shared, support::ZooKeeper};
 
 /// Returns the node of the only job on the board.
 fn node(watched: &mut Watched<ZooKeeper>) -> String {

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Stage, explain, is};
 use crate::{
     doctor::findings,
-    support::{env::wait_until, servers::Peer},
+    support::{Peer, wait_until},
 };
 
 #[test]

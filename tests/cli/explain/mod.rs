@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     conduct::{Stage, on_every_board, on_one_board},
-    support::env::{Outcome, Running, wait_until},
+    support::{Outcome, Running, wait_until},
 };
 
 on_every_board!(

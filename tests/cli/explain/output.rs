@@ -1,6 +1,6 @@
 //! The text and JSON of an explanation.
 
-use crate::support::{env::Env, scenes::play};
+use crate::support::{Env, play};
 
 #[test]
 fn table_output_begins_with_the_verdict() {

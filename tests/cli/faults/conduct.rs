@@ -30,9 +30,9 @@ use super::{random, size};
 use crate::{
     conduct::{Stage, on_every_board},
     support::{
-        env::{Running, SOON, comes_true, wait_until, words},
-        manager::Manager,
-        process::{self, Tag, is_alive},
+        Manager, Running, SOON, Tag, comes_true,
+        process::{self, is_alive},
+        wait_until, words,
     },
 };
 

@@ -11,10 +11,7 @@ use std::{
 use rustix::process::Signal;
 
 use super::{is_intact, random, size};
-use crate::support::{
-    env::{Env, Running, wait_until},
-    process::{Tag, all},
-};
+use crate::support::{Env, Running, Tag, process::all, wait_until};
 
 /// The longest time that a command may outlive its watchers.
 const SURVIVAL: Duration = Duration::from_secs(2);

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use super::{random, size};
 use crate::{
     conduct::{Stage, on_every_board},
-    support::env::Running,
+    support::Running,
 };
 
 const WRITERS: usize = 8;

@@ -13,11 +13,7 @@ use super::{preload, random, size};
 use crate::{
     copy::behind_a_proxy,
     dump::boards::Boards,
-    support::{
-        env::{Env, Running, wait_until},
-        proxy::ProxyMode,
-        servers::Peer,
-    },
+    support::{Env, Peer, ProxyMode, Running, wait_until},
 };
 
 /// Runs jobs on a board until stopped, and returns their uuids.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{random, size};
-use crate::support::env::{Env, Outcome, Running, SOON, comes_true, wait_until, words};
+use crate::support::{Env, Outcome, Running, SOON, comes_true, wait_until, words};
 
 /// The limit of requests per second for all waiting commands on an unchanged board.
 const BUSY: f64 = 20.0;

@@ -11,11 +11,7 @@ mod waiting;
 
 use std::{collections::BTreeMap, process::Child};
 
-use crate::support::{
-    env::{Env, wait_until},
-    proxy::Proxy,
-    servers::Server,
-};
+use crate::support::{Env, Proxy, Server, wait_until};
 
 /// Arguments for a server that keeps acknowledged data on disk.
 const DURABLE: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];

@@ -13,8 +13,9 @@ use super::{conduct::finishes, size};
 use crate::{
     conduct::{Stage, on_every_board},
     support::{
-        env::{Running, SOON, comes_true, wait_until},
-        process::{Tag, guards, signal},
+        Running, SOON, Tag, comes_true,
+        process::{guards, signal},
+        wait_until,
     },
 };
 
@@ -343,7 +344,7 @@ fn relabelled_orphan_ends() -> bool {
 
 #[test]
 fn ended_orphans_are_reaped() {
-    let env = crate::support::env::Env::new();
+    let env = crate::support::Env::new();
     let tag = Tag::new();
     let script = format!(
         "for i in 1 2 3 4 5; do (sleep 0.01 &); done; sleep {}",
@@ -364,7 +365,7 @@ fn ended_orphans_are_reaped() {
 
 #[test]
 fn killing_all_processes_of_a_name_spares_the_guard() {
-    let env = crate::support::env::Env::new();
+    let env = crate::support::Env::new();
     let tag = Tag::new();
     let mut run = env
         .jobboard(&["run", "a", "--", "sleep", tag.text()])

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::support::{env::Invocation, needs};
+use crate::support::{Invocation, needs};
 
 /// The memory limit in MiB.
 const MAX_MEMORY_MIB: u64 = 143;

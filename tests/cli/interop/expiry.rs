@@ -5,10 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::shared::{SIDES, Shared, Side, pairs};
-use crate::support::{
-    env::{SOON, wait_until},
-    servers::Server,
-};
+use crate::support::{SOON, Server, wait_until};
 
 fn expires_in(shared: &mut Shared<Server>, job: &str) -> [f64; 2] {
     let theirs = shared.ask_peer("expires_in", job).as_f64().unwrap();

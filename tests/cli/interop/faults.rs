@@ -7,10 +7,7 @@ use serde_json::json;
 use super::shared::Shared;
 use crate::{
     faults::size,
-    support::{
-        env::Env,
-        servers::{Host, Peer, Server, ZooKeeper},
-    },
+    support::{Env, Host, Peer, Server, ZooKeeper},
 };
 
 const WORKERS: usize = 3;

@@ -8,10 +8,7 @@ pub(crate) mod shared;
 use serde_json::{Value, json};
 
 use self::shared::{SIDES, Shared, Side, pairs, triples};
-use crate::support::{
-    env::wait_until,
-    servers::{Host, Location, Server, ZooKeeper},
-};
+use crate::support::{Host, Location, Server, ZooKeeper, wait_until};
 
 macro_rules! on_all_servers {
     ($($name:ident,)*) => {

@@ -7,10 +7,7 @@ use serde_json::{Value, json};
 use super::shared::{SIDES, Shared};
 use crate::{
     conduct::set_mode,
-    support::{
-        env::{Env, Outcome, Running, wait_until, words},
-        servers::Server,
-    },
+    support::{Env, Outcome, Running, Server, wait_until, words},
 };
 
 /// The number of sound jobs.

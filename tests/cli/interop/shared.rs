@@ -2,10 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    env::Env,
-    servers::{Host, Location, Peer},
-};
+use crate::support::{Env, Host, Location, Peer};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {

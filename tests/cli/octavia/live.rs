@@ -23,10 +23,7 @@ use std::{collections::BTreeSet, fs};
 use serde_json::{Value, json};
 
 use self::cloud::{Cloud, Driver, text};
-use crate::support::{
-    env::{Env, SOON, wait_until},
-    servers::{Server, ZooKeeper},
-};
+use crate::support::{Env, SOON, Server, ZooKeeper, wait_until};
 
 /// The flow whose posting does not name its resource.
 const UNNAMED: &str = "delete_amphora";

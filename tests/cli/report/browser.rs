@@ -5,7 +5,7 @@ use std::{path::Path, process::Command};
 use serde_json::{Value, json};
 
 use crate::support::{
-    env::Env,
+    Env,
     needs::{has, is_there},
 };
 

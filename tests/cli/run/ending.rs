@@ -1,7 +1,7 @@
 //! Runs that end before their commands, or are asked to.
 
 use super::*;
-use crate::support::env::members;
+use crate::support::members;
 
 #[test]
 fn term_is_forwarded_to_the_command() {

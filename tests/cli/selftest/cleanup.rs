@@ -5,10 +5,7 @@ use std::{fs, os::unix::fs::symlink};
 use serde_json::json;
 
 use super::{SURE, Scene, find_leftover, grades, selftest, selftest_whole};
-use crate::support::{
-    env::{Env, wait_until},
-    servers::{Authority, Server},
-};
+use crate::support::{Authority, Env, Server, wait_until};
 
 /// The name of an old scratch board.
 const OLD: &str = "selftest-20200101T000000Z-0123abcd";

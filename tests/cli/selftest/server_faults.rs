@@ -11,11 +11,7 @@ use serde_json::{Value, json};
 use super::{SURE, grades, promises, selftest, selftest_whole, with_time};
 use crate::{
     conduct::Stage,
-    support::{
-        env::{Env, Running, wait_until},
-        proxy::{Proxy, ProxyMode},
-        servers::{Host, Server},
-    },
+    support::{Env, Host, Proxy, ProxyMode, Running, Server, wait_until},
 };
 
 fn redis(arguments: &[&str]) -> Option<(Env, Server)> {

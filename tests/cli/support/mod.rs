@@ -16,3 +16,20 @@ pub(crate) mod scenes;
 pub(crate) mod schema;
 pub(crate) mod servers;
 pub(crate) mod tmux;
+
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+pub(crate) use self::databases::Database;
+pub(crate) use self::{
+    env::{
+        Env, Invocation, Outcome, Running, SOON, comes_true, copy_program, members, names, stays,
+        wait_until, words,
+    },
+    history::{Act, Answer, By, History, How, Sight, What},
+    manager::Manager,
+    needs::is_full,
+    process::Tag,
+    proxy::{Proxy, ProxyMode},
+    scenes::{play, play_on},
+    servers::{Authority, Host, Identity, Location, Peer, Server, ZooKeeper, python},
+    tmux::Pane,
+};

@@ -5,8 +5,7 @@ use serde_json::json;
 use super::{lock_of, node_of, on_board};
 use crate::{
     interop::shared::{Shared, Side, triples},
-    support::env::members,
-    support::{env::wait_until, servers::ZooKeeper},
+    support::{ZooKeeper, members, wait_until},
 };
 
 fn number(node: &str) -> u32 {

@@ -6,10 +6,7 @@ use serde_json::json;
 use super::{lock_of, node_of};
 use crate::{
     interop::shared::{Shared, Side},
-    support::{
-        env::{Running, wait_until},
-        servers::ZooKeeper,
-    },
+    support::{Running, ZooKeeper, wait_until},
 };
 
 /// A held job, and its holder.

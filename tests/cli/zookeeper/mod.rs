@@ -7,7 +7,7 @@ mod sharing;
 
 use serde_json::Value;
 
-use crate::{interop::shared::Shared, support::servers::ZooKeeper};
+use crate::{interop::shared::Shared, support::ZooKeeper};
 
 fn on_board(shared: &mut Shared<ZooKeeper>) -> Vec<(String, Value)> {
     let directory = format!("{}/", shared.server.path());

@@ -8,7 +8,7 @@ use super::on_board;
 use crate::{
     conduct::Stage,
     interop::shared::{Shared, Side, pairs},
-    support::servers::{Host, Location, ZooKeeper},
+    support::{Host, Location, ZooKeeper},
 };
 
 /// Returns the data of a recorded case.

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     interop::shared::{Shared, Side},
-    support::servers::{Host, ZooKeeper},
+    support::{Host, ZooKeeper},
 };
 
 /// Two boards that share a trash; each has one job there.
@@ -41,7 +41,7 @@ impl Neighbours {
         })
     }
 
-    fn run(&self, words: &[&str]) -> crate::support::env::Outcome {
+    fn run(&self, words: &[&str]) -> crate::support::Outcome {
         self.shared.env.jobboard(words).run()
     }
 

@@ -15,11 +15,7 @@ use rustix::{
 use crate::{
     conduct::Stage,
     faults::{random, size},
-    support::{
-        env::{Running, wait_until},
-        process::Tag,
-        proxy::ProxyMode,
-    },
+    support::{ProxyMode, Running, Tag, wait_until},
 };
 
 /// Processes that keep processors busy.

@@ -6,7 +6,7 @@ use super::{alone, each_ran_once, finishes};
 use crate::{
     conduct::{Stage, on_every_board},
     faults::{preload, size},
-    support::env::{SOON, wait_until},
+    support::{SOON, wait_until},
 };
 
 on_every_board!(clock_steps_end_no_claim);

@@ -9,10 +9,7 @@ use super::lost_replies::{Way, redis, zookeeper};
 use crate::{
     conduct::Stage,
     faults::size,
-    support::{
-        env::{Invocation, Outcome, wait_until},
-        proxy::{Proxy, ProxyMode},
-    },
+    support::{Invocation, Outcome, Proxy, ProxyMode, wait_until},
 };
 
 /// A name that identifies its requests in the traffic.

@@ -4,7 +4,7 @@ use super::{alone, each_ran_once, finishes};
 use crate::{
     conduct::Stage,
     faults::size,
-    support::env::{SOON, comes_true, wait_until},
+    support::{SOON, comes_true, wait_until},
 };
 
 #[test]

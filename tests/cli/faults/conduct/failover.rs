@@ -8,10 +8,7 @@ use super::{alone, finishes};
 use crate::{
     conduct::Stage,
     faults::size,
-    support::{
-        env::{SOON, comes_true, wait_until},
-        servers::Server,
-    },
+    support::{SOON, Server, comes_true, wait_until},
 };
 
 #[test]

@@ -8,11 +8,7 @@ use super::{alone, runs};
 use crate::{
     conduct::Stage,
     faults::size,
-    support::{
-        env::{Running, members, wait_until, words},
-        process::{Tag, no_echo},
-        proxy::{Proxy, ProxyMode},
-    },
+    support::{Proxy, ProxyMode, Running, Tag, members, process::no_echo, wait_until, words},
 };
 
 /// The requests that identify claims and settlements of a board.

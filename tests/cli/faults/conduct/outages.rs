@@ -11,7 +11,7 @@ use super::{alone, runs};
 use crate::{
     conduct::Stage,
     faults::size,
-    support::env::{Running, SOON, comes_true, wait_until},
+    support::{Running, SOON, comes_true, wait_until},
 };
 
 /// The longest delay of the work after an outage.
@@ -46,7 +46,7 @@ fn work_goes_on(stage: &Stage, back: Instant) -> Duration {
     took
 }
 
-fn ends_well(conductor: &mut Option<Running>) -> crate::support::env::Outcome {
+fn ends_well(conductor: &mut Option<Running>) -> crate::support::Outcome {
     let mut conductor = conductor.take().unwrap();
     assert!(!conductor.has_ended());
     conductor.signal(Signal::TERM);

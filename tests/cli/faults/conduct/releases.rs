@@ -6,7 +6,7 @@ use super::{alone, each_ran_once, finishes};
 use crate::{
     conduct::Stage,
     faults::size,
-    support::env::{SOON, words},
+    support::{SOON, words},
 };
 
 /// `scripts/faults releases` builds the other release. Without one this test has nothing to compare.

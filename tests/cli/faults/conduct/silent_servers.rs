@@ -8,10 +8,7 @@ use super::{alone, finishes, lost_replies::start_remote, runs};
 use crate::{
     conduct::Stage,
     faults::{random, size},
-    support::{
-        env::{Running, SOON, comes_true},
-        proxy::ProxyMode,
-    },
+    support::{ProxyMode, Running, SOON, comes_true},
 };
 
 const LEASE: Duration = Duration::from_secs(3);

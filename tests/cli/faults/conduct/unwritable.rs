@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     conduct::Stage,
-    support::{env::wait_until, servers::Server},
+    support::{Server, wait_until},
 };
 
 /// The server refuses writes across a renewal while a command runs, which then ends.

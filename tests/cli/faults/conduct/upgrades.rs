@@ -6,10 +6,7 @@ use super::{alone, each_ran_once};
 use crate::{
     conduct::{Stage, on_every_board},
     faults::size,
-    support::{
-        env::{Running, copy_program, wait_until},
-        manager::Manager,
-    },
+    support::{Manager, Running, copy_program, wait_until},
 };
 use rustix::process::Signal;
 

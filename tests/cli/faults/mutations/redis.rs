@@ -9,7 +9,7 @@ use std::{
 use super::{Chance, becomes_idle, ends, meet, waiters};
 use crate::{
     faults::size,
-    support::{env::Env, servers::Server},
+    support::{Env, Server},
 };
 
 /// The end of a pipeline.

@@ -5,7 +5,7 @@ use zookeeper_client::{Acls, Client, CreateMode};
 use super::{Chance, becomes_idle, meet, waiters};
 use crate::{
     faults::size,
-    support::{env::Env, servers::zookeeper::Process},
+    support::{Env, servers::zookeeper::Process},
 };
 
 fn asked(server: &Server) -> u64 {

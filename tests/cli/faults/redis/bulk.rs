@@ -6,10 +6,7 @@ use std::{
 use serde_json::Value;
 
 use super::{DURABLE, Nap, hang_up, names_on, open_behind_proxy, open_with, uuid_in};
-use crate::support::{
-    env::{Env, Outcome, wait_until},
-    proxy::ProxyMode,
-};
+use crate::support::{Env, Outcome, ProxyMode, wait_until};
 
 /// The number of lines before the fault, and after it.
 const HALF: usize = 1200;

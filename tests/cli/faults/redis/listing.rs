@@ -4,10 +4,7 @@ use std::{
 };
 
 use super::{DURABLE, Nap, hang_up, open_behind_proxy, open_with};
-use crate::support::{
-    env::{Env, Outcome, wait_until},
-    proxy::ProxyMode,
-};
+use crate::support::{Env, Outcome, ProxyMode, wait_until};
 
 /// Jobs for several pages.
 const COUNT: usize = 1500;

@@ -1,11 +1,7 @@
 //! Lost replies: unknown results are reported, and nothing happens twice.
 
 use super::{names_on, open_behind_proxy, uuid_in};
-use crate::support::{
-    env::{Env, Outcome},
-    proxy::{Proxy, ProxyMode},
-    servers::Server,
-};
+use crate::support::{Env, Outcome, Proxy, ProxyMode, Server};
 
 const LOSSES: [ProxyMode; 2] = [ProxyMode::Silent, ProxyMode::HangUp];
 

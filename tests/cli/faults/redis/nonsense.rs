@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use crate::support::env::Env;
+use crate::support::Env;
 
 /// Starts a server with this reply to everything, and returns its URL.
 fn answering(answer: &'static [u8]) -> String {

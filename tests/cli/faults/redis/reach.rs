@@ -4,10 +4,7 @@ use std::{net::TcpListener, path::Path, time::Instant};
 
 use crate::{
     redis::denied,
-    support::{
-        env::{Env, SOON, wait_until},
-        servers::{Authority, Identity, Server},
-    },
+    support::{Authority, Env, Identity, SOON, Server, wait_until},
 };
 
 /// Returns the URL of a board over TLS.

@@ -5,11 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::open_behind_proxy;
-use crate::support::{
-    env::{Env, Running, members, wait_until},
-    proxy::{Proxy, ProxyMode},
-    servers::Server,
-};
+use crate::support::{Env, Proxy, ProxyMode, Running, Server, members, wait_until};
 
 /// A board behind a proxy, and without it.
 struct Stage {

@@ -9,11 +9,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::SECRET;
-use crate::support::{
-    env::{Env, Invocation, Outcome},
-    octavia,
-    servers::{Host, Server, ZooKeeper},
-};
+use crate::support::{Env, Host, Invocation, Outcome, Server, ZooKeeper, octavia};
 
 /// An Octavia with its configuration, its databases, and the server of its board.
 pub(super) struct Cloud<S> {

@@ -8,12 +8,7 @@ use super::{
     mend::{Tables, VERDICTS},
     text,
 };
-use crate::support::{
-    databases::{Database, NAMES},
-    env::Env,
-    needs,
-    servers::{Authority, Server},
-};
+use crate::support::{Authority, Database, Env, Server, databases::NAMES, needs};
 
 impl Tables for Database {
     fn urls(&self, _: &Env) -> Value {

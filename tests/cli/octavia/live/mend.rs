@@ -5,10 +5,7 @@ use std::{fs, thread, time::Duration};
 use serde_json::{Value, json};
 
 use super::{Cloud, Driver, Server, ZooKeeper, cloud::text};
-use crate::support::{
-    env::{Env, Outcome, wait_until},
-    needs,
-};
+use crate::support::{Env, Outcome, needs, wait_until};
 
 /// Where an Octavia keeps its tables.
 pub(super) trait Tables {
@@ -111,7 +108,7 @@ impl<S: Driver> Cloud<S> {
         self.applying(posted, more).run()
     }
 
-    fn applying(&self, posted: &Value, more: &[&str]) -> crate::support::env::Invocation {
+    fn applying(&self, posted: &Value, more: &[&str]) -> crate::support::Invocation {
         let balancer = text(posted, "loadbalancer");
         let (words, name) = self.confirmed(&["mend", "--lb", balancer, "--apply"]);
         let words = [words, vec!["--confirm", &name], more.to_vec()].concat();

@@ -13,11 +13,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde_json::{Value, json};
 
 use super::{chance::Dice, strike::Other};
-use crate::support::{
-    env::{Env, Outcome, wait_until},
-    history::{Answer, By, History, How, Sight, What},
-    servers::Peer,
-};
+use crate::support::{Answer, By, Env, History, How, Outcome, Peer, Sight, What, wait_until};
 
 /// The number of jobs that they use at a time: few, so that they collide.
 const FEW: usize = 5;

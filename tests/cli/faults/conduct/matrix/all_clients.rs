@@ -29,7 +29,7 @@ use super::{
 use crate::{
     conduct::Kind,
     faults::size,
-    support::{history::History, process::Tag},
+    support::{History, Tag},
 };
 
 /// The number of each kind of client.

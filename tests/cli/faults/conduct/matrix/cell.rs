@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{conduct::Stage, support::proxy::ProxyMode};
+use crate::{conduct::Stage, support::ProxyMode};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Board {

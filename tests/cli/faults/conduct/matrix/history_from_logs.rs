@@ -8,10 +8,7 @@ use super::{
     judge::{self, Noted},
     worker::{Life, Way, Worker},
 };
-use crate::support::{
-    env::Env,
-    history::{Act, Answer, By, History, How, Sight, What},
-};
+use crate::support::{Act, Answer, By, Env, History, How, Sight, What};
 
 /// The precision of a conductor's times.
 const CUT_OFF: Duration = Duration::from_millis(1);

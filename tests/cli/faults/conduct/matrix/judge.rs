@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 
 use super::history_from_logs;
-use crate::support::{env::Env, history::History};
+use crate::support::{Env, History};
 
 #[derive(Debug)]
 pub(super) struct Noted {

@@ -12,17 +12,12 @@ use super::{
 use crate::{
     conduct::Stage,
     faults::preload,
-    support::{
-        env::{Env, wait_until},
-        history::{Answer, History, What},
-        proxy::{Proxy, ProxyMode},
-        servers::Server,
-    },
+    support::{Answer, Env, History, Proxy, ProxyMode, Server, What, wait_until},
 };
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-fn fence(outcome: &crate::support::env::Outcome) -> u64 {
+fn fence(outcome: &crate::support::Outcome) -> u64 {
     outcome.json()["fence"].as_str().unwrap().parse().unwrap()
 }
 

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     conduct::Stage,
     faults::{random, size},
-    support::history::{Act, Answer, By, History, How, Sight, What},
+    support::{Act, Answer, By, History, How, Sight, What},
 };
 
 /// An act on a job, with its start and end in milliseconds.

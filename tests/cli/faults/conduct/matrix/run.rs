@@ -21,11 +21,7 @@ use super::{
 };
 use crate::{
     conduct::Kind,
-    support::{
-        env::{Env, comes_true},
-        history::History,
-        process::Tag,
-    },
+    support::{Env, History, Tag, comes_true},
 };
 
 /// The longest idle time of a board with jobs.

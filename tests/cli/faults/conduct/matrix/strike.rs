@@ -16,10 +16,7 @@ use super::{
 };
 use crate::{
     conduct::Kind,
-    support::{
-        env::{Env, comes_true},
-        proxy::{Proxy, ProxyMode},
-    },
+    support::{Env, Proxy, ProxyMode, comes_true},
 };
 
 /// The targets of a fault.

@@ -15,12 +15,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::cell::Part;
-use crate::support::{
-    env::{Env, Running},
-    history::History,
-    process,
-    proxy::Proxy,
-};
+use crate::support::{Env, History, Proxy, Running, process};
 
 /// The longest time to end on request.
 const ENDING: Duration = Duration::from_secs(60);
