@@ -41,7 +41,7 @@ fn pid(stage: &Stage) -> Pid {
 
 fn by_force(stage: &Stage, words: &[&str]) -> Outcome {
     let force = ["abandon", "--force", "--yes", "--json"];
-    stage.env.jobboard(&[&force, words].concat()).run()
+    stage.env.run([&force, words].concat())
 }
 
 fn job_of_a_dead_conductor_is_available_after_a_forced_release(stage: &Stage) {
@@ -55,10 +55,9 @@ fn job_of_a_dead_conductor_is_available_after_a_forced_release(stage: &Stage) {
     assert_eq!(shown["failures"].as_array().unwrap().len(), 1);
     assert!(shown["not_before"].is_null(), "{shown}");
     let explained = stage.env.run(format!("explain {job}"));
-    let released = "  released    the claim of dead1, by ";
-    assert!(explained.stdout.contains(released), "{explained}");
+    explained.shows("  released    the claim of dead1, by ");
     let shown = stage.env.run(format!("show {job} -o table"));
-    assert!(shown.stdout.contains(": the claim of dead1"), "{shown}");
+    shown.shows(": the claim of dead1");
     assert_eq!(stage.env.ok("list --failed -o uuid"), "");
     assert_eq!(stage.env.json("status --json")["names"][0]["failed"], 0);
     stage.conduct(&["--drain"]).run().succeeded();
@@ -108,22 +107,16 @@ fn job_trashed_by_force_waits_for_a_former_owner_that_may_still_run_it(stage: &S
     let runner = stage.env.jobboard(&words).spawn();
     stage.logged(1);
     let ok = |words: &[&str]| {
-        let outcome = stage.env.jobboard(words).run();
+        let outcome = stage.env.run(words);
         outcome.succeeded();
         outcome
     };
-    let trashed = ok(&["trash", "--force", "--yes", job]);
-    let warning = "`restore` and `retry` refuse";
-    assert!(trashed.stderr.contains(warning), "{trashed}");
+    ok(&["trash", "--force", "--yes", job]).warns("`restore` and `retry` refuse");
     for verb in ["restore", "retry"] {
-        let refused = stage.env.jobboard(&[verb, job]).run();
-        let message = refused.failed(4);
-        assert!(
-            message.contains("may still be running the job"),
-            "{refused}"
-        );
+        let refused = stage.env.run([verb, job]);
+        refused.fails(4, "may still be running the job");
     }
-    let explained = stage.env.jobboard(&["explain", job]).run();
+    let explained = stage.env.run(["explain", job]);
     assert!(!explained.stdout.contains("jobboard retry"), "{explained}");
     ok(&["restore", job, "--now"]);
     assert_eq!(stage.env.show(job)["not_before"], json!(null));
@@ -134,7 +127,7 @@ fn job_trashed_by_force_after_its_command_ended_is_restored(stage: &Stage) {
     let job = kill_conductor(stage, FIRST_RUNS);
     wait_until("the guard ends the command", || !is_alive(pid(stage)));
     for verb in [&["trash", "--force", "--yes"][..], &["restore"]] {
-        let outcome = stage.env.jobboard(&[verb, &[&job]].concat()).run();
+        let outcome = stage.env.run([verb, &[&job]].concat());
         outcome.succeeded();
         assert!(!outcome.stderr.contains("refuse"), "{outcome}");
     }
@@ -160,10 +153,9 @@ fn running_command_of_a_dead_conductor_delays_its_job(stage: &Stage) {
     let done = by_force(stage, &[&job]);
     signal(pid(stage), Signal::KILL);
     assert!(done.json()["not_before"].is_string(), "{done:?}");
-    let expected = "long is still running (process ";
-    assert!(done.stderr.contains(expected), "{done:?}");
+    done.warns("long is still running (process ");
     let child = pid(stage).as_raw_nonzero().to_string();
-    assert!(done.stderr.contains(&child), "{done:?}");
+    done.warns(child);
     // `retry` looks again.
     wait_until("the command ends", || !is_alive(pid(stage)));
     stage.env.ok(format!("retry {job}"));
@@ -176,11 +168,11 @@ fn retry_waits_for_a_former_owner_that_may_still_run_the_job() {
     let worker = env.jobboard(&["claim", &job, "--", "sleep", "600"]).spawn();
     wait_until("the command runs", || env.state(&job) == "CLAIMED");
     env.ok(format!("abandon --force {job} --yes"));
-    let refused = env.jobboard(&["retry", &job]).run();
+    let refused = env.run(["retry", &job]);
     refused.fails(4, "may still be running the job");
-    let explained = env.jobboard(&["explain", &job]).run();
+    let explained = env.run(["explain", &job]);
     assert!(!explained.stdout.contains("jobboard retry"), "{explained}");
-    env.jobboard(&["retry", &job, "--now"]).run().succeeded();
+    env.ok(["retry", &job, "--now"]);
     assert_eq!(env.show(&job)["not_before"], serde_json::Value::Null);
     drop(worker);
 }
@@ -199,8 +191,7 @@ fn name_of_a_process_is_refused_without_force() {
         &["extend", "--expiry", "1s"],
     ] {
         let words = [&["--who", &owner], words, &[&job]].concat();
-        let refused = env.jobboard(&words).run();
-        refused.fails(8, "is the name of a process");
+        env.run(words).fails(8, "is the name of a process");
     }
     assert_eq!(env.state(&job), "CLAIMED");
     drop(worker);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     conduct::{Stage, on_every_board, on_one_board},
     interop::shared::{Shared, Side},
-    support::{Env, Host, Outcome, Server, ZooKeeper, play},
+    support::{Env, Host, Server, ZooKeeper, play},
 };
 
 on_every_board!(jobs_that_changed_since_the_plan_are_skipped);
@@ -18,10 +18,6 @@ on_one_board!(
     killed_apply_is_completed_by_repeating_it,
     job_that_changes_before_its_turn_is_skipped,
 );
-
-fn run(env: &Env, words: &[&str]) -> Outcome {
-    env.jobboard(words).run()
-}
 
 /// Applies the plan, and returns the names of the jobs with each result.
 fn applied(env: &Env) -> (Vec<String>, Vec<String>) {
@@ -46,40 +42,24 @@ fn each_verb_is_planned_without_an_effect_and_applied_once(stage: &Stage) {
     }
     let jobs = json!(["a", "b", "c"]);
     for (verb, after) in [
-        (&["trash", "--state", "UNCLAIMED", "--force"][..], "TRASHED"),
-        (&["restore", "--state", "TRASHED"], "UNCLAIMED"),
-        (&["trash", "--state", "UNCLAIMED", "--force"], "TRASHED"),
-        (&["retry", "--state", "TRASHED"], "UNCLAIMED"),
+        ("trash --state UNCLAIMED --force", "TRASHED"),
+        ("restore --state TRASHED", "UNCLAIMED"),
+        ("trash --state UNCLAIMED --force", "TRASHED"),
+        ("retry --state TRASHED", "UNCLAIMED"),
         (
-            &[
-                "change",
-                "-",
-                "--priority",
-                "HIGH",
-                "--set",
-                "n:=null",
-                "--unset",
-                "m",
-            ],
+            "change - --priority HIGH --set n:=null --unset m",
             "UNCLAIMED",
         ),
-        (&["abandon", "--state", "CLAIMED"], "UNCLAIMED"),
-        (
-            &["consume", "--state", "UNCLAIMED", "--force", "--failed"],
-            "COMPLETE",
-        ),
+        ("abandon --state CLAIMED", "UNCLAIMED"),
+        ("consume --state UNCLAIMED --force --failed", "COMPLETE"),
     ] {
         let uuids = env.run("list -o uuid").stdout;
-        if verb[0] == "abandon" {
+        if verb.starts_with("abandon") {
             for job in uuids.lines() {
                 env.claim(job, "ada");
             }
         }
-        let words = [
-            verb,
-            &["--who", "ada", "--reason", "no use", "--plan", "plan"],
-        ]
-        .concat();
+        let words = format!("{verb} --who ada --reason 'no use' --plan plan");
         let before = env.everything();
         env.jobboard(&words).stdin(uuids).run().succeeded();
         assert_eq!(env.everything(), before, "{verb:?}");
@@ -91,11 +71,11 @@ fn each_verb_is_planned_without_an_effect_and_applied_once(stage: &Stage) {
             "COMPLETE" => &["list", "--json", "--history"],
             _ => &["list", "--json"],
         };
-        let done = run(env, list).json();
+        let done = env.run(list).json();
         for job in done.as_array().unwrap() {
             let found = [&job["state"], &job["by"], &job["reason"]];
             assert_eq!(found, [after, "ada", "no use"], "{verb:?}");
-            if verb[0] == "change" {
+            if verb.starts_with("change") {
                 assert_eq!(job["details"], json!({"n": null}), "{verb:?}");
             }
         }
@@ -135,9 +115,8 @@ fn killed_apply_is_completed_by_repeating_it(stage: &Stage) {
         let jobs = env.post_many(20);
         let plan = ["retry", "--state", "TRASHED", "--plan", "plan"];
         env.ok("trash --name * --force --yes");
-        run(env, &[&plan[..], &["--reason", "disk freed"]].concat()).succeeded();
-        let apply = ["apply", "plan", "--yes", "--rate", "50/s"];
-        let running = env.jobboard(&apply).spawn();
+        env.ok([&plan[..], &["--reason", "disk freed"]].concat());
+        let running = env.jobboard("apply plan --yes --rate 50/s").spawn();
         running.prints(lines);
         running.kill();
         let (done, skipped) = applied(env);
@@ -158,9 +137,8 @@ fn job_that_changes_before_its_turn_is_skipped(stage: &Stage) {
     let plan = [
         "change", &jobs[0], &jobs[1], "--set", "n=1", "--plan", "plan",
     ];
-    run(env, &plan).succeeded();
-    let apply = ["apply", "plan", "--yes", "--rate", "20/m"];
-    let apply = env.jobboard(&apply).spawn();
+    env.ok(plan);
+    let apply = env.jobboard("apply plan --yes --rate 20/m").spawn();
     apply.prints(1);
     apply.signal(Signal::STOP);
     env.ok(format!("change {} --priority LOW", jobs[1]));
@@ -186,14 +164,10 @@ fn plan_that_is_damaged_or_for_another_board_changes_nothing() {
         (&edited, "damaged: its hash does not match"),
     ] {
         let apply = env.jobboard(&["apply", "-", "--yes"]).stdin(text);
-        assert!(apply.run().failed(8).contains(found));
+        apply.run().fails(8, found);
     }
-    let other = ["apply", "plan", "--yes", "--board", "sqlite:other.db"];
-    assert!(
-        run(&env, &other)
-            .failed(8)
-            .contains("the plan is for the board sqlite:")
-    );
+    env.run(["apply", "plan", "--yes", "--board", "sqlite:other.db"])
+        .fails(8, "the plan is for the board sqlite:");
     env.fails(8, "apply plan");
     assert_eq!(env.state("@1"), "UNCLAIMED");
     // A plan may contain details, so only its author may read it.
@@ -222,8 +196,7 @@ fn each_job_is_done_by_the_plan_or_by_the_worker<H: Host>() {
     for job in early {
         shared.does(Side::TaskFlow, "claim", job, "py").unwrap();
     }
-    let apply = ["apply", "plan", "--yes", "--rate", "20/s"];
-    let apply = shared.env.jobboard(&apply).spawn();
+    let apply = shared.env.jobboard("apply plan --yes --rate 20/s").spawn();
     apply.prints(4);
     // From the last job backwards, so that it meets the worker.
     let mut worked = Vec::new();

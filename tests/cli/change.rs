@@ -27,7 +27,7 @@ fn changing_several_jobs_needs_the_name_of_a_protected_board() {
         "default = \"prod\"\n[board.prod]\nurl = \"{url}\"\nprotected = true\n"
     ));
     let refused = env.run("change @1 @2 --priority HIGH");
-    assert!(refused.failed(8).contains("--confirm prod"), "{refused}");
+    refused.fails(8, "--confirm prod");
     env.ok("change @1 @2 --priority HIGH --dry-run");
     env.ok("change @1 --priority HIGH");
     env.ok("change @1 @2 --priority LOW --confirm prod");
@@ -36,8 +36,7 @@ fn changing_several_jobs_needs_the_name_of_a_protected_board() {
         let trash = env.run("list --trash -o uuid");
         let uuids: Vec<_> = trash.succeeded().lines().collect();
         let several = format!("{verb} {}", uuids.join(" "));
-        let refused = env.run(&several);
-        assert!(refused.failed(8).contains("--confirm prod"), "{refused}");
+        env.run(&several).fails(8, "--confirm prod");
         env.ok(format!("{several} --confirm prod"));
     }
 }
@@ -109,7 +108,7 @@ fn impossible_changes_leave_the_job_unchanged() {
     let uuid = |at: usize| before[at]["uuid"].as_str().unwrap();
     let change = |words: &[&str]| boards.run(&board, &[&["change"][..], words].concat());
     let claimed = change(&[uuid(4), "--priority", "LOW"]);
-    assert!(claimed.failed(4).contains("claimed by ada"), "{claimed}");
+    claimed.fails(4, "claimed by ada");
     let large = format!("{{\"x\":\"{}\"}}", "x".repeat(1 << 20));
     fs::write(boards.env.file("large"), large).unwrap();
     change(&[uuid(5), "--details", "@large"]).failed(2);
@@ -123,8 +122,7 @@ fn impossible_changes_leave_the_job_unchanged() {
         change(&[&[uuid(5)][..], words].concat()).failed(2);
     }
     assert_eq!(boards.dumped(&board), before);
-    let two = change(&[uuid(4), uuid(5), "--priority", "LOW"]);
-    assert_eq!(two.code, 7, "{two}");
+    change(&[uuid(4), uuid(5), "--priority", "LOW"]).has_code(7);
     assert_eq!(boards.dumped(&board)[5]["priority"], "LOW");
 }
 
@@ -149,21 +147,13 @@ fn trashed_job_is_changed_in_the_trash_and_retried() {
             "{kind}: {after}"
         );
         assert_eq!(members(&after, "action reason"), "changed typo");
-        for key in [
-            "state",
-            "attempts",
-            "failures",
-            "trashed_on",
-            "sequence",
-            "created_on",
-        ] {
+        for key in words("state attempts failures trashed_on sequence created_on") {
             assert_eq!(after[key], before[key], "{kind}: {key}");
         }
         run(&["retry", &job]).succeeded();
         run(&["claim", &job, "--", "sh", "-c", "exit 9"]).failed(9);
         let words = ["change", &job, "--priority", "LOW"];
-        let text = run(&["change", &job, "--set", "command=echo hi"]);
-        text.warns("`-- COMMAND` sets a command");
+        run(&["change", &job, "--set", "command=echo hi"]).warns("`-- COMMAND` sets a command");
         run(&["purge", &job, "--yes"]).succeeded();
         run(&words).failed(3);
     }
@@ -250,8 +240,7 @@ fn taskflow_reads_it<H: Host>(server: Option<H>) {
     let change = format!("change {job} --priority HIGH --set b=2 --reason why");
     // The listener may start late.
     wait_until("it is reported", || {
-        let changed = boards.run(&board, &words(&change));
-        assert!(changed.stderr.contains("Python services"), "{changed}");
+        boards.run(&board, &words(&change)).warns("Python services");
         watch.has_ended()
     });
     let report: Value = serde_json::from_str(watch.ended().stdout.trim()).unwrap();

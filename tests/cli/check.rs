@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     conduct::{Stage, on_every_board, set_mode},
-    support::{Env, Outcome, ProxyMode, Server, needs, wait_until, words},
+    support::{Env, Outcome, ProxyMode, Server, needs, texts, wait_until, words},
 };
 
 on_every_board!(
@@ -14,7 +14,7 @@ on_every_board!(
 );
 
 fn check(env: &Env, words: &[&str]) -> Outcome {
-    env.jobboard(&[&["check"], words].concat()).run()
+    env.run([&["check"], words].concat())
 }
 
 /// Returns the value and the grade of a metric.
@@ -27,7 +27,7 @@ fn metric(report: &Value, name: &str) -> (u64, String) {
 
 fn checked_values(env: &Env, words: &[&str]) -> Value {
     let run = check(env, &[words, &["--json"]].concat());
-    serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"))
+    run.value()
 }
 
 /// Posts jobs of all kinds: claimed, claimed by a dead owner, trashed, delayed and exhausted.
@@ -39,14 +39,9 @@ pub(crate) fn post_jobs_of_all_kinds(env: &Env) {
     env.claim(&jobs[3], "ada:elsewhere.:7:c0ffee01");
     env.trash(&jobs[4]);
     env.trash(&jobs[5]);
-    let fail = |job: &str, delay: &str| {
-        let claim = ["claim", job, "--retry-delay", delay, "--retry-max", delay];
-        let claim = [&claim[..], &["--max-attempts", "9", "--", "false"]].concat();
-        env.jobboard(&claim).run().failed(1);
-    };
-    fail(&jobs[6], "1d");
+    env.fail(&jobs[6], "1d");
     for _ in 0..5 {
-        fail(&jobs[7], "1ms");
+        env.fail(&jobs[7], "1ms");
     }
 }
 
@@ -77,9 +72,8 @@ fn numbers_equal_those_of_status_and_listings(stage: &Stage) {
         assert_eq!(counted.as_u64().unwrap_or(0), count, "{name} of {status}");
     }
     for found in checked["metrics"].as_array().unwrap() {
-        let command = found["command"].as_array().unwrap().iter();
-        let words: Vec<_> = command.map(|word| word.as_str().unwrap()).collect();
-        let listed = env.jobboard(&[&words[1..], &["-o", "uuid"]].concat()).run();
+        let words = texts(&found["command"]);
+        let listed = env.run([&words[1..], &["-o", "uuid"]].concat());
         // `doctor` reports a finding by its exit code.
         let is_answer = listed.code == 0 || (words[1] == "doctor" && listed.code == 7);
         assert!(is_answer, "{words:?}: {listed}");
@@ -110,8 +104,7 @@ fn claims_of_a_dead_conductor_differ_from_live_ones(stage: &Stage) {
     let run = check(&stage.env, &["-c", "conductors=1:", "-w", "owner_dead=0"]);
     assert!(run.succeeded().starts_with("OK - 0 unclaimed, "), "{run}");
     let check = stage.env.jobboard(&["check", "--warn", "rtt=1h"]);
-    let unheard = check.in_shell("exec \"$@\" >/dev/full").run();
-    assert_eq!(unheard.code, 3, "{unheard}");
+    check.in_shell("exec \"$@\" >/dev/full").run().has_code(3);
     conductor.kill();
     // On ZooKeeper a claim ends with its session.
     wait_until("it is reported", || {
@@ -156,7 +149,7 @@ fn each_code_about_jobs_is_a_metric() {
     env.load("wrong", &json!({"command": ["../x"]}));
     let fails = env.post("fails");
     let claim = format!("claim {fails} --max-attempts 1 -- false");
-    env.run(claim).failed(1);
+    env.fails(1, claim);
     for (name, count) in [
         ("invalid_command", 1),
         ("no_conductor", 1),
@@ -175,10 +168,8 @@ fn each_code_about_jobs_is_a_metric() {
     assert_eq!(run.code, 1, "{run}");
     let first = "WARNING - failed 1 (exit 1), invalid-command 1 | ";
     assert!(run.stdout.starts_with(first), "{run}");
-    let range = ["-c", "invalid-command=0"];
-    assert_eq!(check(&env, &range).code, 2);
-    let line = "\nWARNING: invalid-command is 1: give ";
-    assert!(run.stdout.contains(line), "{run}");
+    assert_eq!(check(&env, &["-c", "invalid-command=0"]).code, 2);
+    run.shows("\nWARNING: invalid-command is 1: give ");
 }
 
 /// Removes the numbers that differ in each run.
@@ -206,8 +197,7 @@ fn first_line_summarises_and_the_others_list_commands() {
     WARNING: trashed is 1, outside the range 0: jobboard list --trash
     --- stderr
     ");
-    let run = check(&env, &["-v"]);
-    run.prints("\nOK: trashed is 1: jobboard list --trash\n");
+    check(&env, &["-v"]).prints("\nOK: trashed is 1: jobboard list --trash\n");
     // A filter may contain `|`, which separates the numbers for monitoring.
     let run = check(&env, &["--filter", "name~a|job", "-w", "unclaimed=0"]);
     assert_eq!(run.stdout.matches('|').count(), 1, "{run}");
@@ -224,12 +214,12 @@ fn first_line_summarises_and_the_others_list_commands() {
 #[test]
 fn failed_jobs_in_the_trash_are_a_warning() {
     let env = Env::new();
-    let job = env.jobboard(&["post", "backup", "max_attempts:=1"]).run();
+    let job = env.run(["post", "backup", "max_attempts:=1"]);
     let job = job.posted();
-    env.run(format!("claim {job} -- false")).failed(1);
+    env.fails(1, format!("claim {job} -- false"));
     let run = env.run("check");
     assert_eq!(run.code, 1, "{run}");
-    assert!(run.stdout.contains("WARNING - failed 1"), "{run}");
+    run.shows("WARNING - failed 1");
     env.ok(format!("retry {job}"));
     env.trash(&job);
     let run = env.run("check");
@@ -260,7 +250,7 @@ fn every_failure_has_a_monitoring_exit_code() {
         assert!(run.stdout.starts_with(state), "{line}: {run}");
         if code > 0 {
             let run = env.run(format!("{line} --json"));
-            let report: Value = serde_json::from_str(&run.stdout).unwrap();
+            let report = run.value();
             assert_eq!((run.code, &report["code"]), (code, &json!(code)), "{run}");
         }
     }
@@ -293,7 +283,7 @@ fn unreachable_or_silent_server_is_critical_and_denied_access_unknown() {
     stage.stop_server();
     let run = check(&stage.env, &[]);
     assert_eq!(run.code, 2, "{run}");
-    assert!(run.stdout.contains("refused the connection"), "{run}");
+    run.shows("refused the connection");
 }
 
 #[test]
@@ -376,7 +366,7 @@ fn icinga_accepts_every_number_and_the_definitions() {
     let file = file.display().to_string();
     let vars = format!("-DVarsPath={}/vars", env.root().display());
     let run = icinga(&[&["daemon", "-C", "-c", &file, &vars], &directories[..]].concat());
-    assert!(run.succeeded().contains("Instantiated 1 Service."), "{run}");
+    run.prints("Instantiated 1 Service.");
 }
 
 #[test]

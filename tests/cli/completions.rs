@@ -4,14 +4,14 @@ use std::{path::Path, time::Duration};
 
 use crate::{
     conduct::Stage,
-    support::{Env, Pane, SOON, comes_true, play, wait_until},
+    support::{Env, Pane, SOON, comes_true, play, wait_until, words},
 };
 
 #[test]
 fn each_shell_script_asks_the_program() {
     let env = Env::new();
     for shell in ["bash", "zsh", "fish"] {
-        let run = env.jobboard(&["completions", shell]).run();
+        let run = env.run(["completions", shell]);
         let script = run.succeeded();
         assert!(script.contains("COMPLETE"), "{shell}");
         // Scripts find the program by its name.
@@ -30,7 +30,7 @@ fn packaged_scripts_are_the_same() {
         ("fish", "jobboard.fish"),
     ] {
         let stored = std::fs::read_to_string(directory.join(file)).unwrap();
-        let run = env.jobboard(&["completions", shell]).run();
+        let run = env.run(["completions", shell]);
         assert_eq!(run.succeeded(), stored, "{shell}");
     }
 }
@@ -62,40 +62,31 @@ fn offers(env: &Env, words: &[&str], expected: &[&str]) {
 fn words_are_completed() {
     let env = Env::new();
     env.configure("[board.prod]\nurl = 'redis://127.0.0.1:1'\n[board.past]\nurl = 'sqlite:past'\n");
-    for (words, expected) in [
-        (&["list", "--state", "un"][..], &["UNCLAIMED"][..]),
-        (&["list", "--state=U"], &["--state=UNCLAIMED"]),
-        (&["consume", "--state", "T"], &["TRASHED"]),
+    for (line, expected) in [
+        ("list --state un", "UNCLAIMED"),
+        ("list --state=U", "--state=UNCLAIMED"),
+        ("consume --state T", "TRASHED"),
+        ("post a --priority v", "VERY_HIGH VERY_LOW"),
+        ("watch --event conductor-j", "conductor-joined"),
+        ("list --sort -h", "-held"),
+        ("list --columns name,+si", "name,+size"),
+        ("list --count --by state,own", "state,owner"),
         (
-            &["post", "a", "--priority", "v"],
-            &["VERY_HIGH", "VERY_LOW"],
+            "wait --any --filter pri",
+            "priority= priority!= priority< priority<= priority> priority>=",
         ),
-        (&["watch", "--event", "conductor-j"], &["conductor-joined"]),
-        (&["list", "--sort", "-h"], &["-held"]),
-        (&["list", "--columns", "name,+si"], &["name,+size"]),
-        (&["list", "--count", "--by", "state,own"], &["state,owner"]),
-        (&["list", "--filter", "'state=UN"], &["state=UNCLAIMED"]),
-        (
-            &["wait", "--any", "--filter", "pri"],
-            &[
-                "priority=",
-                "priority!=",
-                "priority<",
-                "priority<=",
-                "priority>",
-                "priority>=",
-            ],
-        ),
-        (&["list", "--board", "p"], &["past", "prod"]),
-        (&["copy", "--to", "pr"], &["prod"]),
-        (&["help", "exit"], &["exit-codes"]),
-        (&["help", "abandon"], &["abandon"]),
-        (&["schema", "ev"], &["event"]),
+        ("list --board p", "past prod"),
+        ("copy --to pr", "prod"),
+        ("help exit", "exit-codes"),
+        ("help abandon", "abandon"),
+        ("schema ev", "event"),
         // The remaining words belong to the command.
-        (&["run", "a", "--", "list", "--state", "un"], &[]),
+        ("run a -- list --state un", ""),
     ] {
-        offers(&env, words, expected);
+        offers(&env, &words(line), &words(expected));
     }
+    let quoted = ["list", "--filter", "'state=UN"];
+    offers(&env, &quoted, &["state=UNCLAIMED"]);
 }
 
 /// Posts an unclaimed, a claimed, a delayed and a trashed job, and returns their ids.
@@ -103,10 +94,9 @@ fn peopled(env: &Env) -> [String; 4] {
     let uuids: [String; 4] = env.post_many(4).try_into().unwrap();
     env.claim(&uuids[1], "ada");
     let failing = ["claim", &uuids[2], "--", "sh", "-c", "exit 75"];
-    assert_ne!(env.jobboard(&failing).run().code, 0);
+    assert_ne!(env.run(failing).code, 0);
     env.trash(&uuids[3]);
-    let pause = env.run("pause night-*");
-    pause.succeeded();
+    env.ok("pause night-*");
     uuids.map(|uuid| uuid[..8].to_owned())
 }
 

@@ -8,8 +8,7 @@ use crate::{
 #[test]
 fn empty_registry_lists_nothing() {
     let env = Env::new();
-    let run = env.run("conductors --json");
-    assert_eq!(run.succeeded(), "[]\n");
+    assert_eq!(env.run("conductors --json").succeeded(), "[]\n");
     assert!(!env.board().exists());
 }
 
@@ -41,14 +40,12 @@ fn killed_conductor_is_listed_while_it_holds_a_claim() {
     let explained = stage.env.run(format!("explain {waiting}"));
     assert!(!explained.stdout.contains("dead2"), "{explained}");
     let shown = stage.env.run("dash --once --view conductors");
-    assert!(shown.stdout.contains("dead1"), "{shown}");
+    shown.shows("dead1");
     assert!(!shown.stdout.contains("dead2"), "{shown}");
-    let named = stage.env.run("conductors dead1 -o table");
-    assert!(named.succeeded().contains("gone "), "{named}");
+    stage.env.run("conductors dead1 -o table").prints("gone ");
 
     stage.env.ok(format!("abandon {job} --force --yes"));
-    let listed = stage.env.run("conductors --json");
-    assert_eq!(listed.succeeded(), "[]\n");
+    assert_eq!(stage.env.run("conductors --json").succeeded(), "[]\n");
     stage.start(&["--name", "dead1"]).kill();
 }
 

@@ -107,8 +107,7 @@ fn configuration_through_a_foreign_link_is_refused() {
     let real = file.with_extension("real");
     fs::rename(&file, &real).unwrap();
     symlink(&real, &file).unwrap();
-    let list = env.jobboard(&["list", "--board", "a"]);
-    list.run().succeeded();
+    env.jobboard(&["list", "--board", "a"]).run().succeeded();
     std::os::unix::fs::lchown(&file, Some(65534), None).unwrap();
     is_refused(&env, "belongs to user 65534", "chown");
 }

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 
 use crate::{
     dump::{OF_THE_BOARD, OF_THE_KIND, are_alike, boards::Boards, fill},
-    support::{Host, Outcome, Proxy, ProxyMode, Server, ZooKeeper, play, wait_until, words},
+    support::{
+        Host, Outcome, Proxy, ProxyMode, Server, ZooKeeper, column, play, texts, wait_until, words,
+    },
 };
 
 /// The audit entry, which names the move.
@@ -37,32 +39,17 @@ fn copy_is_identical_and_repeatable() {
         let (one, other) = (boards.another(from), boards.another(to));
         fill(&boards, &one);
         let would = copy(&boards, &one, &other, &["--dry-run", "--read-only"]);
-        would.succeeded();
-        assert!(
-            would.values().iter().all(|it| it["done"] == "would-copy"),
-            "{would:?}"
-        );
+        assert_eq!(would.each("done"), ["would-copy"; 8]);
         copy(&boards, &one, &other, &["--filter", "name=rich"]).succeeded();
         assert_eq!(boards.dumped(&other).len(), 1);
         let copied = copy(&boards, &one, &other, &[]);
-        copied.succeeded();
-        let done: Vec<_> = copied
-            .values()
-            .iter()
-            .map(|it| it["done"].clone())
-            .collect();
-        assert_eq!(
-            (done.len(), &done[0], &done[1]),
-            (8, &json!("exists"), &json!("copied"))
-        );
+        let done = copied.each("done");
+        assert_eq!((done.len(), &*done[0], &*done[1]), (8, "exists", "copied"));
         let but = [&OF_THE_BOARD[..], &OF_THE_KIND].concat();
         let (before, mut after) = (boards.dumped(&one), boards.dumped(&other));
         are_alike(&before, &after, &but);
         if from == to {
-            let raw = |all: &[serde_json::Value]| -> Vec<_> {
-                all.iter().map(|it| it["raw"].clone()).collect()
-            };
-            assert_eq!(raw(&before), raw(&after), "{from}");
+            assert_eq!(column(&before, "raw"), column(&after, "raw"), "{from}");
         }
         // A copy restores a deleted job.
         let gone = after.remove(1)["uuid"].as_str().unwrap().to_owned();
@@ -89,7 +76,7 @@ fn different_job_with_the_same_uuid_is_reported_on_both_boards() {
             [] => "a different job with this uuid",
             _ => &taken,
         };
-        assert!(copied.stderr.contains(why), "{copied:?}");
+        copied.warns(why);
         let shows = format!(" show {uuid}` shows the job on the target");
         assert_eq!(
             copied.stderr.contains(&shows),
@@ -112,8 +99,7 @@ fn move_takes_unclaimed_jobs_and_reports_the_others() {
         fill(&boards, &one);
         let before = boards.dumped(&one);
         let moved = copy(&boards, &one, &other, &["--move"]);
-        assert_eq!(moved.code, 7, "{moved:?}");
-        assert!(moved.stderr.contains("claimed by ada"), "{moved:?}");
+        moved.exits(7, "claimed by ada");
         let there = boards.dumped(&other);
         let but = [&OF_THE_BOARD[..], &OF_THE_KIND, &OF_THE_MOVE].concat();
         let free: Vec<_> = before
@@ -127,22 +113,14 @@ fn move_takes_unclaimed_jobs_and_reports_the_others() {
             assert_eq!(job["action"], "received", "{job}");
             assert!(reason.starts_with("moved from "), "{job}");
         }
-        let names: Vec<_> = boards
-            .dumped(&one)
-            .iter()
-            .map(|it| it["name"].clone())
-            .collect();
+        let names = column(&boards.dumped(&one), "name");
         assert_eq!(names, ["claimed", "thrown", "thrown-too"], "{from} {to}");
         let past = boards.run(&one, &["list", "--history", "--json"]).json();
         let reason = past[0]["reason"].as_str().unwrap();
         assert!(reason.starts_with("moved to "), "{reason}");
         // It was moved, not completed: `wait` must not continue.
         let waited = boards.run(&one, &["wait", past[0]["uuid"].as_str().unwrap()]);
-        let why = "continues on another board, by ";
-        assert!(
-            waited.code == 9 && waited.stderr.contains(why),
-            "{waited:?}"
-        );
+        waited.exits(9, "continues on another board, by ");
     }
 }
 
@@ -249,9 +227,7 @@ fn plan_moves_unchanged_jobs_and_lists_the_others() {
         run(&["claim", &held, "--who", "ada"]);
         run(&["trash", &thrown, "--force", "--yes"]);
         let before = boards.dumped(&one);
-        let planned = plan(&boards, &one, &other);
-        assert_eq!(planned.code, 7, "{planned:?}");
-        assert!(planned.stderr.contains("claimed by ada"), "{planned:?}");
+        plan(&boards, &one, &other).exits(7, "claimed by ada");
         assert_eq!(
             (boards.dumped(&one), boards.dumped(&other)),
             (before, Vec::new())
@@ -281,10 +257,7 @@ fn plan_moves_unchanged_jobs_and_lists_the_others() {
 #[test]
 fn killed_move_of_a_plan_is_completed_by_applying_the_plan_again() {
     const JOBS: usize = 500;
-    let boards = Boards::new();
-    if !boards.kinds().contains(&"redis") {
-        return;
-    }
+    need!(boards = Boards::with_redis());
     let (one, other) = (boards.another("redis"), boards.another("embedded"));
     boards.post_many(&one, JOBS);
     let all = uuids(&boards, &one, &[]);
@@ -314,7 +287,7 @@ fn plan_of_a_move_names_its_target() {
     boards.ok(&one, "post a");
     plan(&boards, &one, &other).succeeded();
     let rate = boards.run(&one, &["apply", "plan", "--yes", "--rate", "1/s"]);
-    assert!(rate.failed(2).contains("--rate does not apply"));
+    rate.fails(2, "--rate does not apply");
     let header = fs::read_to_string(boards.env.file("plan")).unwrap();
     let header: Value = serde_json::from_str(header.lines().next().unwrap()).unwrap();
     let url = boards.url(&other);
@@ -404,7 +377,7 @@ fn copy_with_an_unanswered_post_stays_claimed_until_the_move_is_resumed() {
         let moved = copy(&boards, &one, &to, &["--move"]);
         assert!(proxy.has_sprung());
         assert_ne!(moved.code, 0, "{moved:?}");
-        assert!(moved.stderr.contains("copy --resume --to"), "{moved:?}");
+        moved.warns("copy --resume --to");
         // The job is free on the source, and no client can claim its copy.
         assert_eq!(uuids(&boards, &one, &["--unclaimed"]).len(), 1);
         assert_eq!(uuids(&boards, &other, &[]).len(), 1);
@@ -455,11 +428,8 @@ fn killed_at(boards: &Boards, word: &'static str, is_target: bool) -> Killed {
 
 #[test]
 fn doctor_on_either_board_suggests_how_to_finish_a_move() {
-    let boards = Boards::new();
-    if !boards.kinds().contains(&"redis") {
-        return;
-    }
-    let run = |words: &[&str]| boards.env.jobboard(words).run();
+    need!(boards = Boards::with_redis());
+    let run = |words: &[&str]| boards.env.run(words);
     let doctor = |board: &str| {
         run(&words(&format!(
             "--board {board} doctor --only unfinished-move --json"
@@ -471,13 +441,12 @@ fn doctor_on_either_board_suggests_how_to_finish_a_move() {
             let asked = if is_asked_there { &to } else { &from };
             let found = doctor(asked);
             assert_eq!(found.code, 7, "{found:?}");
-            let report: Value = serde_json::from_str(&found.stdout).unwrap();
+            let report = found.value();
             let fix = &report["problems"][0]["fix"];
             // A peer may have written the address, so `--fix` does not run the command.
             assert_eq!(fix["risk"], Value::Null, "{report}");
-            let words = fix["command"].as_array().unwrap().iter().skip(1);
-            let words: Vec<_> = words.map(|word| word.as_str().unwrap()).collect();
-            let resumed = run(&[&words[..], &["--yes", "-o", "jsonl"]].concat());
+            let words = texts(&fix["command"]);
+            let resumed = run(&[&words[1..], &["--yes", "-o", "jsonl"]].concat());
             resumed.succeeded();
             let done = if moved { "moved" } else { "returned" };
             assert_eq!(resumed.json()["done"], done, "{resumed:?}");
@@ -505,10 +474,7 @@ fn delete_commits(boards: &Boards, namespace: &str) {
 
 #[test]
 fn copy_without_a_commit_record_is_released_by_history_or_by_an_operator() {
-    let boards = Boards::new();
-    if !boards.kinds().contains(&"redis") {
-        return;
-    }
+    need!(boards = Boards::with_redis());
     for has_history in [true, false] {
         let Killed { _proxy, from, to } = killed_at(&boards, "moved to", false);
         let namespace = from.rsplit_once("namespace=").unwrap().1;
@@ -530,10 +496,8 @@ fn copy_without_a_commit_record_is_released_by_history_or_by_an_operator() {
             let why = "has neither the job nor a record of its end";
             assert!(message.as_str().unwrap().contains(why), "{resumed:?}");
             assert_eq!((&*free(), uuids(&boards, &to, &[]).len()), ("0\n", 1));
-            let release = commands[0].as_array().unwrap().iter().skip(1);
-            let release: Vec<_> = release.map(|word| word.as_str().unwrap()).collect();
-            let release = [&release[..], &["--yes"]].concat();
-            boards.env.jobboard(&release).run().succeeded();
+            let release = [&texts(&commands[0])[1..], &["--yes"]].concat();
+            boards.env.ok(release);
         }
         assert_eq!(free(), "1\n");
     }
@@ -559,10 +523,7 @@ fn copy_is_removed_if_history_shows_that_the_job_ran_on_the_source() {
 
 #[test]
 fn forged_move_record_ends_no_claim_on_the_target() {
-    let boards = Boards::new();
-    if !boards.kinds().contains(&"redis") {
-        return;
-    }
+    need!(boards = Boards::with_redis());
     let (one, other) = (boards.another("redis"), boards.another("embedded"));
     boards.ok(&one, "post a");
     let mover = "move:a@far:far:7:c0ffee01";
@@ -586,10 +547,7 @@ fn forged_move_record_ends_no_claim_on_the_target() {
 /// A peer of the source may write any record there.
 #[test]
 fn commit_record_of_a_job_that_is_still_there_releases_no_copy() {
-    let boards = Boards::new();
-    if !boards.kinds().contains(&"redis") {
-        return;
-    }
+    need!(boards = Boards::with_redis());
     let Killed { _proxy, from, to } = killed_at(&boards, "lost-7", true);
     let file = rusqlite::Connection::open(from.strip_prefix("sqlite:").unwrap()).unwrap();
     let forged = "INSERT INTO moves SELECT (SELECT uuid FROM job) || ' ' || key, '' FROM moves";
@@ -611,17 +569,9 @@ fn commit_record_of_a_job_that_is_still_there_releases_no_copy() {
 
 #[test]
 fn copies_without_a_source_record_are_kept() {
-    let boards = Boards::new();
-    if !boards.kinds().contains(&"redis") {
-        return;
-    }
+    need!(boards = Boards::with_redis());
     let Killed { _proxy, from, to } = killed_at(&boards, "lost-7", true);
-    let run = |words: &[&str]| {
-        boards
-            .env
-            .jobboard(&[&["--board", &to], words].concat())
-            .run()
-    };
+    let run = |words: &[&str]| boards.env.run([&["--board", &to], words].concat());
     let stranger = boards.another("embedded");
     boards.ok(&stranger, "post a");
     copy(&boards, &stranger, &to, &["--resume"]).succeeded();

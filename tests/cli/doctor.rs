@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::{
     conduct::{Stage, on_every_board, set_mode},
     faults::SmallDisk,
-    support::{Env, Host, Outcome, Peer, copy_program, play, wait_until},
+    support::{Env, Outcome, column, copy_program, play, texts, wait_until},
 };
 
 on_every_board!(
@@ -28,12 +28,12 @@ on_every_board!(
 const USUAL: [&str; 2] = ["--skip", "not-persistent"];
 
 fn doctor(env: &Env, words: &[&str]) -> Outcome {
-    env.jobboard(&[&["doctor", "--json"], words].concat()).run()
+    env.run([&["doctor", "--json"], words].concat())
 }
 
 fn diagnosed(env: &Env, words: &[&str]) -> Value {
     let run = doctor(env, words);
-    let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
+    let report = run.value();
     let worst = |finding: &Value| finding["severity"] != "note";
     let is_sound = !report["problems"].as_array().unwrap().iter().any(worst);
     assert_eq!(
@@ -53,8 +53,7 @@ pub(crate) fn findings(env: &Env, code: &str) -> Vec<Value> {
 
 /// Returns the words of the suggested command.
 fn command(found: &Value) -> Vec<&str> {
-    let words = found["fix"]["command"].as_array().unwrap().iter();
-    words.map(|word| word.as_str().unwrap()).collect()
+    texts(&found["fix"]["command"])
 }
 
 /// Requires exactly one finding of this code, and returns it.
@@ -79,19 +78,13 @@ pub(crate) fn dead(name: &str) -> String {
     )
 }
 
-fn fail(env: &Env, job: &str, delay: &str) {
-    let claim = ["claim", job, "--retry-delay", delay, "--retry-max", delay];
-    let claim = [&claim[..], &["--max-attempts", "9", "--", "false"]].concat();
-    env.jobboard(&claim).run().failed(1);
-}
-
 /// Uses a board in all common ways.
 fn use_it(stage: &Stage) {
     let env = &stage.env;
     let jobs = env.post_many(9);
     env.claim(&jobs[0], "ada");
-    fail(env, &jobs[1], "1d");
-    fail(env, &jobs[2], "1ms");
+    env.fail(&jobs[1], "1d");
+    env.fail(&jobs[2], "1ms");
     env.trash(&jobs[3]);
     env.trash(&jobs[4]);
     env.ok(format!("restore {}", jobs[4]));
@@ -103,15 +96,12 @@ fn use_it(stage: &Stage) {
 
 fn board_in_normal_use_has_no_problem(stage: &Stage) {
     let unused = doctor(&stage.env, &USUAL);
-    assert!(unused.succeeded().contains("\"problems\":[]"), "{unused}");
+    unused.prints("\"problems\":[]");
     unused.warns("no job was ever posted on");
     use_it(stage);
     stage.post("long", "touch log; exec sleep 600");
     let codes = |report: &Value| {
-        let problems = report["problems"].as_array().unwrap().iter();
-        let mut codes: Vec<_> = problems
-            .map(|it| it["code"].as_str().unwrap().to_owned())
-            .collect();
+        let mut codes = column(report["problems"].as_array().unwrap(), "code");
         codes.sort();
         codes
     };
@@ -145,9 +135,7 @@ fn dead_owners_and_exhausted_jobs_are_reported(stage: &Stage) {
     assert_eq!(found["fix"]["risk"], "safe", "{found}");
     // The command releases that claim only.
     let words = command(&found);
-    env.jobboard(&[&words[1..], &["--yes"]].concat())
-        .run()
-        .succeeded();
+    env.ok([&words[1..], &["--yes"]].concat());
     assert_eq!(
         [0, 1].map(|at| env.state(&jobs[at])),
         ["UNCLAIMED", "CLAIMED"]
@@ -160,10 +148,10 @@ fn dead_owners_and_exhausted_jobs_are_reported(stage: &Stage) {
     assert!(command(&found).contains(&"--now"), "{found}");
     env.ok(format!("abandon {} --force --yes", jobs[0]));
     for _ in 0..5 {
-        fail(env, &jobs[2], "1ms");
+        env.fail(&jobs[2], "1ms");
     }
     // A job with attempts left is no problem.
-    fail(env, &jobs[3], "1ms");
+    env.fail(&jobs[3], "1ms");
     let found = finds(env, "retries-exhausted");
     assert_eq!(
         (&found["jobs"], &found["examples"][0]["job"]),
@@ -211,7 +199,7 @@ fn stopped_conductors_and_their_claims_are_reported(stage: &Stage) {
     );
     let explained = stage.env.run(format!("explain {job}"));
     assert_eq!(explained.code, 4, "{explained}");
-    assert!(explained.stdout.contains(&resume), "{explained}");
+    explained.shows(&resume);
     conductor.signal(Signal::CONT);
     wait_until("its heartbeat is back", || {
         findings(&stage.env, "owner-stopped").is_empty()
@@ -373,8 +361,7 @@ fn nearly_full_disk_is_reported() {
         return;
     };
     let url = format!("sqlite:{}", disk.0.join("board.db").display());
-    let post = ["post", "a", "--board", &url];
-    env.jobboard(&post).run().succeeded();
+    env.ok(format!("post a --board {url}"));
     let words = ["--only", "disk-full", "--board", &url];
     assert_eq!(doctor(&env, &words).code, 7);
     env.post("b");
@@ -386,8 +373,7 @@ fn read_only_file_is_reported() {
     let env = Env::new();
     let shared = env.root().join("shared");
     let url = format!("sqlite:{}", shared.join("board.db").display());
-    env.run(format!("post a --create --board {url}"))
-        .succeeded();
+    env.ok(format!("post a --create --board {url}"));
     let program = env.root().join("jobboard");
     copy_program(&program);
     set_mode(env.root(), 0o755);
@@ -401,7 +387,7 @@ fn read_only_file_is_reported() {
         .cwd(Path::new("/"))
         .unprivileged()
         .run();
-    let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
+    let report = run.value();
     assert_eq!(report["problems"][0]["code"], "missing-rights", "{report}");
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Env, Host, Server, ZooKeeper, play, wait_until};
+use crate::support::{Env, Host, Server, ZooKeeper, play, wait_until, words};
 
 macro_rules! on_each_board {
     ($($name:ident,)*) => {
@@ -34,14 +34,13 @@ on_each_board! {
 fn at(server: &impl Host) -> Env {
     let env = Env::new();
     let board = server.board();
-    env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{board}\"\n"));
+    env.uses(&board);
     env
 }
 
 fn is_empty(env: &Env) {
     assert_eq!(env.names(), [""; 0]);
-    let trash = env.jobboard(&["list", "--trash", "-o", "uuid"]).run();
-    assert_eq!(trash.succeeded(), "");
+    assert_eq!(env.run(["list", "--trash", "-o", "uuid"]).succeeded(), "");
 }
 
 fn jobs_of_dead_conductors_are_taken_over<S>(env: Env, _server: S) {
@@ -53,19 +52,13 @@ fn jobs_of_dead_conductors_are_taken_over<S>(env: Env, _server: S) {
         assert_eq!(report[kind]["jobs"], report[kind]["picked_up"], "{drill}");
         assert!(report[kind]["jobs"].as_u64() > Some(0), "{drill}");
     }
-    for count in [
-        "lost",
-        "finished_twice",
-        "finished_by_former_owner",
-        "events_missed",
-    ] {
+    for count in words("lost finished_twice finished_by_former_owner events_missed") {
         assert_eq!(report[count], 0, "{drill}");
     }
     // None, if the stopped conductor itself notices that its claims have ended.
     assert!(report["refused"].is_u64(), "{drill}");
     // Its own jobs are gone, and the user's job is not touched.
-    let listed = env.jobboard(&["list", "-o", "uuid"]).run();
-    assert_eq!(listed.succeeded().trim_end(), own);
+    assert_eq!(env.run(["list", "-o", "uuid"]).succeeded().trim_end(), own);
 }
 
 fn interrupted_drill_leaves_nothing<S>(env: Env, _server: S) {
@@ -75,10 +68,9 @@ fn interrupted_drill_leaves_nothing<S>(env: Env, _server: S) {
         !claimed.stdout.is_empty()
     });
     drill.signal(rustix::process::Signal::INT);
-    let ended = drill.ended();
-    assert_eq!(ended.code, 130, "{ended}");
+    drill.ended().has_code(130);
     is_empty(&env);
-    let there = env.jobboard(&["conductors", "--json"]).run().json();
+    let there = env.json(["conductors", "--json"]);
     let is_running = |it: &Value| it["silent"] != true;
     assert!(!there.as_array().unwrap().iter().any(is_running), "{there}");
 }

@@ -8,7 +8,7 @@ mod lines;
 use serde_json::{Value, json};
 
 use self::boards::{Boards, KINDS, records};
-use crate::support::{Host, Peer, Server, ZooKeeper};
+use crate::support::{Host, Peer, Server, ZooKeeper, column};
 
 /// Members of claims and moves, which are not copied between boards.
 pub(crate) const OF_THE_BOARD: [&str; 8] = [
@@ -53,10 +53,7 @@ pub(crate) fn fill(boards: &Boards, board: &str) {
 /// Requires that two dumps have the same records, except for these members.
 #[track_caller]
 pub(crate) fn are_alike(one: &[Value], other: &[Value], but: &[&str]) {
-    let names = |records: &[Value]| -> Vec<String> {
-        records.iter().map(|it| it["name"].to_string()).collect()
-    };
-    assert_eq!(names(one), names(other));
+    assert_eq!(column(one, "name"), column(other, "name"));
     for (one, other) in one.iter().zip(other) {
         for (member, value) in one.as_object().unwrap() {
             let is_free = but.contains(&member.as_str());
@@ -81,8 +78,7 @@ fn dump_and_load_preserve_jobs_between_all_boards() {
         for to in boards.kinds() {
             let board = boards.another(to);
             let loaded = boards.run(&board, &["load", "it"]);
-            loaded.succeeded();
-            loaded.warns("posted: 6, to the trash: 2, already there: 0");
+            loaded.exits(0, "posted: 6, to the trash: 2, already there: 0");
             let after = boards.dumped(&board);
             let kinds = &OF_THE_KIND[..];
             let but = match from == to {
@@ -101,11 +97,7 @@ fn dump_and_load_preserve_jobs_between_all_boards() {
             assert_eq!(failed["attempts"], 1);
             assert_eq!(failed["failures"][0]["exit_code"], 3);
             let again = boards.run(&board, &["load", "it", "-o", "jsonl"]);
-            again.succeeded();
-            assert!(
-                again.values().iter().all(|it| it["done"] == "exists"),
-                "{again:?}"
-            );
+            assert_eq!(again.each("done"), ["exists"; 8]);
             assert_eq!(boards.dumped(&board), after);
             // And back to a board of the first kind.
             let back = boards.another(from);
@@ -132,8 +124,7 @@ fn loaded_jobs_can_be_performed_and_restored() {
         // The copies are unclaimed, and failed jobs are still delayed.
         for name in ["rich", "with-book", "claimed", "last", "low"] {
             let next = ["claim", "--next", "--", "sh", "-c", "echo $JOBBOARD_NAME"];
-            let performed = boards.run(&board, &next);
-            assert_eq!(performed.succeeded(), format!("{name}\n"));
+            assert_eq!(boards.run(&board, &next).succeeded(), format!("{name}\n"));
         }
         assert_eq!(boards.run(&board, &["claim", "--next"]).code, 6);
         boards.ok(&board, "restore --name thrown* --yes");
@@ -224,8 +215,7 @@ fn repeated_load_skips_jobs_that_ended_meanwhile() {
     boards.ok(&to, "purge --name purged --yes");
     let again = boards.run(&to, &["load", "it"]);
     again.succeeded();
-    let expected = "1 job already ended on this board; skipped (--again loads them)";
-    assert!(again.stderr.contains(expected), "{again:?}");
+    again.warns("1 job already ended on this board; skipped (--again loads them)");
     again.warns("posted: 1, to the trash: 0, already there: 1");
     boards.ok(&to, "load it --again");
     assert_eq!(boards.dumped(&to).len(), 3);
@@ -239,12 +229,7 @@ fn dry_run_prints_the_plan_without_effect() {
     boards.ok(&from, "dump it");
     let dry = ["load", "it", "--dry-run", "--read-only", "-o", "jsonl"];
     let outcome = boards.run(&to, &dry);
-    outcome.succeeded();
-    assert!(
-        outcome.values().iter().all(|it| it["done"] == "would-post"),
-        "{outcome:?}"
-    );
-    assert_eq!(outcome.values().len(), 8);
+    assert_eq!(outcome.each("done"), ["would-post"; 8]);
     assert_eq!(boards.dumped(&to).len(), 0);
     assert_eq!(boards.run(&to, &["load", "it", "--read-only"]).code, 8);
 }
@@ -264,8 +249,7 @@ fn different_job_with_the_same_uuid_is_kept_and_reported() {
                 boards.ok(&other, format!("trash {uuid} --force --yes"));
             }
             let loaded = boards.run(&other, &["load", "it"]);
-            assert_eq!(loaded.code, 7, "{loaded:?}");
-            loaded.warns("a different job with this uuid");
+            loaded.exits(7, "a different job with this uuid");
             let job = boards.run(&other, &["show", uuid, "--json"]).json();
             assert_eq!(job["details"], json!({"n": 2}));
         }

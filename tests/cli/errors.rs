@@ -10,28 +10,12 @@ use std::{collections::BTreeSet, fs, path::Path, thread};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::support::{Env, Outcome, wait_until};
+use crate::support::{Env, Outcome, wait_until, words};
 
 /// The documented kinds of errors.
-const KINDS: [&str; 17] = [
-    "already-claimed",
-    "ambiguous",
-    "changed",
-    "denied",
-    "exists",
-    "failed",
-    "malformed",
-    "not-claimed",
-    "not-delayed",
-    "not-found",
-    "not-owner",
-    "refused",
-    "timeout",
-    "unknown",
-    "unreachable",
-    "unsupported",
-    "usage",
-];
+const KINDS: &str = "already-claimed ambiguous changed denied exists failed malformed not-claimed \
+                     not-delayed not-found not-owner refused timeout unknown \
+                     unreachable unsupported usage";
 
 /// Errors that need no hint: each job was reported separately, or the system names the problem of a file.
 const PLAIN: [&str; 2] = ["failed for ", ": no such file or directory"];
@@ -52,7 +36,7 @@ fn every_error_names_the_attempt_the_reason_and_the_next_command() {
     });
     need!(parts = parts);
     let kinds: BTreeSet<_> = parts.iter().flat_map(|it| &it.kinds).collect();
-    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), KINDS);
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), words(KINDS));
     let text: String = parts.into_iter().map(|it| it.text).collect();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/errors/collection.txt");
     if std::env::var_os("JOBBOARD_UPDATE").is_some() {
@@ -110,10 +94,10 @@ impl Of<'_> {
     fn expect_saying(&mut self, text: &str, kind: &str, words: &[&str]) {
         let env = self.env;
         let says_it = |words: &[&str]| {
-            let mut run = env.jobboard(words).run();
+            let mut run = env.run(words);
             wait_until(text, || {
                 run.stderr.contains(text) || {
-                    run = env.jobboard(words).run();
+                    run = env.run(words);
                     false
                 }
             });

@@ -47,10 +47,9 @@ pub(crate) fn preload(env: &Env, source: &str) -> Option<String> {
 }
 
 fn is_intact(env: &Env) {
-    let check = "PRAGMA integrity_check";
     let answer: String = env
         .database()
-        .query_row(check, [], |row| row.get(0))
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
         .unwrap();
     assert_eq!(answer, "ok");
 }
@@ -120,8 +119,7 @@ struct Ledger {
 impl Ledger {
     /// Claims and consumes once, and kills either at random.
     fn work(&mut self, env: &Env) {
-        let claim = ["claim", "--next", "-o", "uuid", "--who", "ada"];
-        let claim = perhaps_killed(env.jobboard(&claim).spawn());
+        let claim = perhaps_killed(env.jobboard("claim --next -o uuid --who ada").spawn());
         need!(uuid = acknowledged(&claim).pop());
         self.claimed.insert(uuid.clone());
         self.perhaps_consumed.insert(uuid.clone());

@@ -32,7 +32,7 @@ impl Named {
     fn run(&self, name: &str, words: &[&str]) -> Outcome {
         let words = Self::words(name, words);
         let words: Vec<_> = words.iter().map(String::as_str).collect();
-        self.env.jobboard(&words).run()
+        self.env.run(words)
     }
 
     fn count(&self, name: &str) -> String {
@@ -126,8 +126,7 @@ fn hard_link_is_refused_while_the_first_name_is_in_use() {
     let named = Named::new();
     named.empty_log("one.db");
     named.link();
-    let words = ["watch", "--board", "sqlite:one.db"];
-    let watch = named.env.jobboard(&words).spawn();
+    let watch = named.env.jobboard("watch --board sqlite:one.db").spawn();
     wait_until("the board is open", || {
         let open = fs::read_dir(format!("/proc/{}/fd", watch.pid())).unwrap();
         let mut files = open.filter_map(|it| fs::read_link(it.unwrap().path()).ok());
@@ -219,11 +218,7 @@ fn moved_file_needs_its_log() {
     // A board made here would overwrite the log.
     for words in [&["post", "other"][..], &["wait", "--empty"], &["doctor"]] {
         let run = named.run("one.db", words);
-        let message = run.failed(8);
-        assert!(
-            message.contains("may contain jobs of a moved board"),
-            "{run}"
-        );
+        run.fails(8, "may contain jobs of a moved board");
     }
     let log = |name: &str| named.file(&format!("{name}-wal"));
     fs::rename(log("one.db"), log("there/two.db")).unwrap();
@@ -283,14 +278,12 @@ fn mount_of_the_file_is_another_name_and_mount_of_its_directory_is_not() {
     };
     let alone = |words: &[&str]| mounted("one.db two.db", "two.db", words);
     let directory = |words: &[&str]| mounted(". there", "there/one.db", words);
-    let run = alone(&["post", "second"]);
-    assert!(run.failed(8).contains(LOG), "{run}");
+    alone(&["post", "second"]).fails(8, LOG);
     directory(&["post", "second"]).succeeded();
     assert_eq!(named.count("one.db"), "2");
     named.empty_log("one.db");
     alone(&["post", "third"]).succeeded();
-    let run = named.run("one.db", &["list"]);
-    assert!(run.failed(8).contains(LOG), "{run}");
+    named.run("one.db", &["list"]).fails(8, LOG);
     assert_eq!(alone(&["list", "--count"]).succeeded(), "3\n");
 }
 

@@ -4,8 +4,7 @@ use crate::support::{Env, play};
 
 fn stocked() -> Env {
     let env = Env::new();
-    let fail = "post backup max_attempts:=1 -- sh -c 'echo disk full >&2; exit 3'";
-    env.ok(fail);
+    env.ok("post backup max_attempts:=1 -- sh -c 'echo disk full >&2; exit 3'");
     let _ = env.run("conduct --drain");
     env.post("deploy");
     env
@@ -61,7 +60,7 @@ fn guessed_commands_act_as_their_names_suggest() {
         ("work --drain --max-jobs 1", ""),
     ] {
         let words: Vec<_> = line.split(' ').collect();
-        let run = env.jobboard(&words).run();
+        let run = env.run(words);
         assert!(run.succeeded().contains(expected), "{line}: {run}");
     }
     let purge = "purge --all --yes";
@@ -69,12 +68,12 @@ fn guessed_commands_act_as_their_names_suggest() {
     for line in ["why deploy", "explain deploy", "status deploy"] {
         let words: Vec<_> = line.split(' ').collect();
         env.post("deploy");
-        let run = env.jobboard(&words).run();
+        let run = env.run(words);
         assert_eq!(run.code, 4, "{line}: {run}");
         assert!(run.stdout.contains("no-conductor"), "{line}: {run}");
         let deploy = env.run("list deploy -o uuid");
         let trash = ["trash", "--force", "--yes", deploy.succeeded().trim()];
-        env.jobboard(&trash).run().succeeded();
+        env.ok(trash);
         env.ok(purge);
     }
 }
@@ -128,7 +127,7 @@ fn guessed_words_without_a_command_are_answered() {
 
 fn is_answered(env: &Env, line: &str, answer: &str) {
     let words: Vec<_> = line.split(' ').collect();
-    let run = env.jobboard(&words).run();
+    let run = env.run(words);
     assert!(run.failed(2).contains(answer), "{line}: {run}");
 }
 
@@ -236,14 +235,12 @@ fn options_of_other_programs_are_answered() {
 fn post_of_a_command_line_as_a_name_shows_how_to_post_a_command() {
     let env = Env::new();
     let run = env.run("post 'echo hi'");
-    run.succeeded();
-    run.warns("`jobboard post echo -- echo hi`");
+    run.exits(0, "`jobboard post echo -- echo hi`");
     let (_, remove) = run
         .stderr
         .split_once("to remove this job: `jobboard ")
         .unwrap();
-    env.run(format!("{} --yes", remove.trim_end().trim_matches('`')))
-        .succeeded();
+    env.ok(format!("{} --yes", remove.trim_end().trim_matches('`')));
     assert_eq!(env.run("list").succeeded(), "");
     let run = env.run("post 'echo hi' -- echo hi");
     run.succeeded();
@@ -255,25 +252,24 @@ fn commands_that_can_be_undone_take_the_name_of_a_single_job() {
     let env = Env::new();
     let uuid = env.post("deploy");
     let waiting = env.jobboard(&["wait", "deploy"]).spawn();
-    env.run("claim --name deploy --next").succeeded();
-    env.run(format!("trash {uuid} --failed")).succeeded();
-    let waited = waiting.ended();
-    assert_eq!(waited.code, 9, "{waited}");
+    env.ok("claim --name deploy --next");
+    env.ok(format!("trash {uuid} --failed"));
+    waiting.ended().has_code(9);
     for (verb, done) in [("retry", "retried"), ("restore", "restored")] {
         let run = env.run("change --priority HIGH deploy");
-        assert!(run.succeeded().contains("changed"), "{run}");
-        assert!(run.stderr.contains("still in the trash"), "{run}");
+        run.prints("changed");
+        run.warns("still in the trash");
         let run = env.run(format!("{verb} deploy"));
-        assert!(run.succeeded().contains(done), "{run}");
+        run.prints(done);
         let run = env.run("trash --force --yes deploy");
-        assert!(run.succeeded().contains(&uuid.to_string()), "{run}");
+        run.prints(&uuid.to_string());
     }
     let _ = env.post("deploy");
     let _ = env.post("cafe");
     assert_eq!(env.run("retry cafe").code, 4);
-    env.run("claim --next --name cafe").succeeded();
-    env.run("consume --force --name cafe --yes").succeeded();
-    env.run("wait cafe").succeeded();
+    env.ok("claim --next --name cafe");
+    env.ok("consume --force --name cafe --yes");
+    env.ok("wait cafe");
     assert_eq!(env.run("--board redis://127.0.0.1:1/0 wait deploy").code, 5);
     for (line, hint) in [
         ("retry", "as in `jobboard retry "),

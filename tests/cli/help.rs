@@ -4,7 +4,7 @@ use crate::support::{Env, members, play};
 
 #[test]
 fn without_a_command_the_commands_are_listed() {
-    let run = Env::new().jobboard(&[]).run();
+    let run = Env::new().run([]);
     let text = &run.stdout;
     assert_eq!((run.code, run.stderr.as_str()), (2, ""), "{run}");
     assert!(!text.contains("\n\n\n"), "{run}");
@@ -76,8 +76,8 @@ fn global_options_work_before_and_after_the_command() {
         &["--password-file", "config.toml"],
     ];
     for option in options {
-        let before = env.jobboard(&[option, &["list"]].concat()).run();
-        let behind = env.jobboard(&[&["list"], option].concat()).run();
+        let before = env.run([option, &["list"]].concat());
+        let behind = env.run([&["list"], option].concat());
         assert_eq!(
             before.succeeded().lines().count(),
             behind.succeeded().lines().count()
@@ -89,10 +89,10 @@ fn global_options_work_before_and_after_the_command() {
 fn verbose_messages_go_to_stderr() {
     let env = Env::new();
     env.post("resize");
-    let [brief, verbose] = [&["list"][..], &["list", "-v"]].map(|words| env.jobboard(words).run());
+    let [brief, verbose] = [&["list"][..], &["list", "-v"]].map(|words| env.run(words));
     assert_eq!(verbose.succeeded(), brief.succeeded());
     assert_eq!(brief.stderr, "");
-    assert!(verbose.stderr.contains("board.db"), "{verbose}");
+    verbose.warns("board.db");
 }
 
 #[test]
@@ -112,8 +112,8 @@ fn common_subjects_have_topics() {
         ("guarantees", "a job runs at least once"),
         ("options", "  -o, --format <FORMAT>\n"),
     ] {
-        let run = env.jobboard(&["help", topic]).run();
-        assert!(run.succeeded().contains(words), "{run}");
+        let run = env.run(["help", topic]);
+        run.prints(words);
         assert!(
             run.stdout.lines().all(|line| line.chars().count() <= 100),
             "{run}"
@@ -166,7 +166,7 @@ fn documented_filters_are_valid() {
     assert_eq!(examples.len(), 7);
     for example in examples {
         let list = ["list", "--filter", example];
-        env.jobboard(&list).run().succeeded();
+        env.ok(list);
     }
 }
 
@@ -224,7 +224,7 @@ fn examples_are_valid() {
             }
             let words = line.replace('\'', "");
             let words: Vec<_> = words.split(' ').skip(1).collect();
-            env.jobboard(&words).run().succeeded();
+            env.ok(words);
             typed += 1;
         }
     }
@@ -257,23 +257,21 @@ fn help_json_describes_the_arguments() {
     assert_eq!(list["aliases"], serde_json::json!(["ls"]));
     assert!(commands.contains(&list), "{list}");
     for subject in ["options", "boards", "help"] {
-        let run = env.jobboard(&["help", subject, "-o", "json"]).run();
+        let run = env.run(["help", subject, "-o", "json"]);
         assert!(run.json().is_object(), "{run}");
     }
-    let run = env.run("help nothing --json");
-    assert_eq!(run.error()["kind"], "usage");
+    assert_eq!(env.run("help nothing --json").error()["kind"], "usage");
 }
 
 #[test]
 fn help_of_a_command_equals_its_help_option() {
     let env = Env::new();
     for command in ["list", "ls", "purge", "conduct", "help"] {
-        let asked = env.jobboard(&["help", command]).run();
-        let own = env.jobboard(&[command, "--help"]).run();
+        let asked = env.run(["help", command]);
+        let own = env.run([command, "--help"]);
         assert_eq!(asked.succeeded(), own.succeeded());
     }
-    let all = env.run("help");
-    assert_eq!(all.succeeded(), env.ok("--help"));
+    assert_eq!(env.run("help").succeeded(), env.ok("--help"));
 }
 
 #[test]

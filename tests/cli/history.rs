@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     conduct::{Stage, on_every_board, on_one_board},
-    support::{Outcome, Pane, members, wait_until, words},
+    support::{Outcome, Pane, column, members, wait_until, words},
 };
 
 on_every_board!(
@@ -26,7 +26,7 @@ on_one_board!(
 );
 
 fn run(stage: &Stage, words: &[&str]) -> Outcome {
-    stage.env.jobboard(words).run()
+    stage.env.run(words)
 }
 
 /// Returns the history, latest end first.
@@ -61,16 +61,12 @@ fn each_end_looks_the_same_everywhere(stage: &Stage) {
     assert_eq!(listed.len(), 3);
     for ((outcome, uuid), listed) in ends.into_iter().zip(&listed) {
         assert_eq!(listed["outcome"], outcome);
-        assert_eq!(
-            (&listed["uuid"], &listed["state"]),
-            (&json!(uuid), &json!("COMPLETE"))
-        );
+        assert_eq!(members(&listed, "uuid state"), format!("{uuid} COMPLETE"));
         assert!(listed["ended_on"].is_string(), "{listed}");
         // `show` prints the same.
         assert_eq!(&stage.env.show(uuid), listed);
         let page = stage.env.run(format!("show {uuid} -o table"));
-        let page = page.succeeded();
-        assert!(page.contains(&format!("outcome       {outcome}")), "{page}");
+        page.prints(format!("outcome       {outcome}"));
         let waited = stage.env.run(format!("wait {uuid}"));
         assert_eq!(waited.code, if outcome == "consumed" { 0 } else { 9 });
     }
@@ -144,7 +140,7 @@ fn earlier_action_is_not_taken_for_the_cause_of_the_end(stage: &Stage) {
         [(&abandoned, &json!("olga")), (&consumed, &Value::Null)]
     );
     let wrong = stage.env.run("list --history --filter outcome=bogus");
-    assert!(wrong.failed(2).contains("consumed, failed, purged"));
+    wrong.fails(2, "consumed, failed, purged");
 }
 
 fn job_consumed_as_failed_counts_as_failed(stage: &Stage) {
@@ -159,16 +155,9 @@ fn job_consumed_as_failed_counts_as_failed(stage: &Stage) {
     assert_eq!(members(report, "done outcome"), "consumed failed");
     let posted = posting.ended();
     let why = "resize was removed and recorded as failed; last failure: no such volume";
-    assert!(
-        posted.code == 9 && posted.stderr.contains(why),
-        "{posted:?}"
-    );
+    posted.exits(9, why);
     let uuid = posted.stdout.trim();
-    let waited = stage.env.run(format!("wait {uuid}"));
-    assert!(
-        waited.code == 9 && waited.stderr.contains(why),
-        "{waited:?}"
-    );
+    stage.env.run(format!("wait {uuid}")).exits(9, why);
     let shown = stage.env.show(uuid);
     assert_eq!(members(&shown, "outcome by"), "failed ada");
     assert_eq!(shown["failures"][0]["reason"], "no such volume");
@@ -193,10 +182,7 @@ fn final_failure_is_reported_the_same_by_every_runner(stage: &Stage) {
     for job in listed {
         let waited = run(stage, &["wait", job["uuid"].as_str().unwrap()]);
         let why = "was removed and recorded as failed; last failure: exit 7";
-        assert!(
-            waited.code == 9 && waited.stderr.contains(why),
-            "{waited:?}"
-        );
+        waited.exits(9, why);
     }
 }
 
@@ -220,9 +206,8 @@ fn missing_job_does_not_prevent_waiting_for_others(stage: &Stage) {
     assert_eq!(has_peers, stage.is_network(), "{waited:?}");
     stage.env.ok(format!("trash --force --yes {trashed}"));
     let waited = stage.env.run(format!("wait {gone} {trashed}"));
-    assert_eq!(waited.code, 9, "{waited:?}");
-    waited.warns("trashed ended in the trash");
-    assert!(waited.stderr.contains("the job is unknown"), "{waited:?}");
+    waited.exits(9, "trashed ended in the trash");
+    waited.warns("the job is unknown");
 }
 
 fn unrecorded_ends_of_peers_are_mentioned(stage: &Stage) {
@@ -251,12 +236,7 @@ fn conductors_write_history_that_filters_can_select(stage: &Stage) {
     }
     let words = words("conduct --drain --allow-any --on-failure consume -j2");
     run(stage, &words);
-    let names = |filter: &str| {
-        let jobs = history(stage, &["--filter", filter]);
-        jobs.iter()
-            .map(|job| job["name"].clone())
-            .collect::<Vec<_>>()
-    };
+    let names = |filter: &str| column(&history(stage, &["--filter", filter]), "name");
     assert_eq!(names("outcome=failed"), ["bad"]);
     assert_eq!(names("exit_code=0"), ["good"]);
     assert_eq!(
@@ -264,23 +244,13 @@ fn conductors_write_history_that_filters_can_select(stage: &Stage) {
         ["bad"]
     );
     assert_eq!(names("ended>1h"), [""; 0]);
-    let count = stage.env.run("list --history --count");
-    assert_eq!(count.succeeded(), "2\n");
+    assert_eq!(stage.env.run("list --history --count").succeeded(), "2\n");
 }
 
 fn board_without_history_records_nothing(stage: &Stage) {
-    let config = stage.env.json("config --json");
-    let url = config
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|it| it["key"] == "url")
-        .unwrap();
+    let url = stage.url();
     let remember = |history: &str| {
-        let board = format!(
-            "default = \"b\"\n[board.b]\nurl = {}\n{history}",
-            url["value"]
-        );
+        let board = format!("default = \"b\"\n[board.b]\nurl = {url}\n{history}");
         stage.env.configure(&board);
     };
     let job = stage.env.post("resize");
@@ -290,8 +260,5 @@ fn board_without_history_records_nothing(stage: &Stage) {
     assert_eq!(history(stage, &[]), [Value::Null; 0]);
     stage.env.fails(3, format!("wait {job}"));
     let waited = stage.env.json(format!("wait {job} --gone-ok --json"));
-    assert_eq!(
-        (&waited["uuid"], &waited["done"]),
-        (&json!(job), &json!("complete"))
-    );
+    assert_eq!(members(&waited, "uuid done"), format!("{job} complete"));
 }

@@ -73,7 +73,7 @@ fn only_force_releases_a_held_claim() {
     env.post("resize");
     let (mut running, report) = hold(&env, &["--lease", "3s"]);
     let abandon = ["abandon", "@1", "--json", "--who", "ada"];
-    let refused = env.jobboard(&abandon).run();
+    let refused = env.run(abandon);
     refused.failed(4);
     assert_eq!(refused.error()["kind"], "not-owner");
     assert_eq!(env.show("@1")["owner"], report["owner"]);

@@ -15,8 +15,7 @@ fn post_with_details(env: &Env, details: impl Into<Vec<u8>>) -> Outcome {
 #[test]
 fn details_with_invalid_utf8() {
     let env = Env::new();
-    let run = post_with_details(&env, b"{\"a\": \"\xff\"}");
-    run.failed(2);
+    post_with_details(&env, b"{\"a\": \"\xff\"}").failed(2);
 }
 
 #[test]

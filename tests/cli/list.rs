@@ -15,8 +15,7 @@ fn three() -> Env {
         ("middle", "normal"),
         ("first", "very_high"),
     ] {
-        let posted = env.jobboard(&["post", name, "--priority", priority]).run();
-        posted.succeeded();
+        env.ok(["post", name, "--priority", priority]);
     }
     env.claim("@2", "ada");
     env
@@ -43,8 +42,7 @@ fn json_has_every_key_and_null_for_absent_values() {
 fn uuid_format_prints_uuids_only() {
     let env = Env::new();
     let uuid = env.post("resize");
-    let run = env.run("list -o uuid");
-    assert_eq!(run.succeeded(), format!("{uuid}\n"));
+    assert_eq!(env.run("list -o uuid").succeeded(), format!("{uuid}\n"));
 }
 
 on_one_board!(
@@ -57,7 +55,7 @@ on_one_board!(
 /// Returns a listing without the padding of its columns.
 fn shown(stage: &Stage, words: &[&str]) -> Vec<String> {
     let words = [&["list", "-o", "table"], words].concat();
-    let run = stage.env.jobboard(&words).run();
+    let run = stage.env.run(words);
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     run.succeeded().lines().map(words).collect()
 }
@@ -65,7 +63,6 @@ fn shown(stage: &Stage, words: &[&str]) -> Vec<String> {
 fn problems_of_jobs_are_noted(stage: &Stage) {
     let jobs = ["stuck", "busy", "failing", "fresh"].map(|name| stage.env.post(name));
     stage.env.claim(&jobs[0], "ada");
-    let run = |words: &[&str]| stage.env.jobboard(words).run();
     let fail = [
         "claim",
         &jobs[2],
@@ -76,7 +73,7 @@ fn problems_of_jobs_are_noted(stage: &Stage) {
         "--",
         "false",
     ];
-    run(&fail).failed(1);
+    stage.env.fails(1, fail);
     let holding = stage.env.jobboard(&["claim", &jobs[1], "--hold"]).spawn();
     wait_until("it is held", || stage.env.state(&jobs[1]) == "CLAIMED");
     let rows = shown(
@@ -90,21 +87,9 @@ fn problems_of_jobs_are_noted(stage: &Stage) {
     assert!(rows[3].starts_with("failing 1 retry in "), "{rows:?}");
     assert_eq!(rows[4..], ["fresh 0 -"]);
     // Other formats get the same, with the usual fields unless fields are requested.
-    let stuck = run(&[
-        "list",
-        "--columns",
-        "note,+attempts",
-        "--filter",
-        "name=stuck",
-    ]);
-    assert_eq!(stuck.succeeded(), "never expires\t0\n");
-    assert_eq!(
-        run(&["list", "--name", "fresh"])
-            .succeeded()
-            .split('\t')
-            .count(),
-        10
-    );
+    let stuck = "list --columns note,+attempts --filter name=stuck";
+    assert_eq!(stage.env.ok(stuck), "never expires\t0\n");
+    assert_eq!(stage.env.ok("list --name fresh").split('\t').count(), 10);
     drop(holding);
 }
 
@@ -152,17 +137,10 @@ fn jobs_can_be_counted_by_any_field(stage: &Stage) {
 
 fn trash_and_history_have_their_own_columns(stage: &Stage) {
     let [given_up, done] = ["given-up", "done"].map(|name| stage.env.post(name));
-    let run = |words: &[&str]| stage.env.jobboard(words).run();
-    let because = [
-        "--force",
-        "--yes",
-        "--who",
-        "olga",
-        "--reason",
-        "no such volume",
-    ];
-    run(&[&["trash", &given_up], &because[..]].concat()).succeeded();
-    run(&[&["consume", &done], &because[..]].concat()).succeeded();
+    let run = |words: &[&str]| stage.env.run(words);
+    let because = "--force --yes --who olga --reason 'no such volume'";
+    stage.env.ok(format!("trash {given_up} {because}"));
+    stage.env.ok(format!("consume {done} {because}"));
     let trash = shown(stage, &["--trash"]);
     assert_eq!(trash[0], "UUID NAME TRASHED TRIES BY REASON");
     assert!(trash[1].ends_with(" 0 olga no such volume"), "{trash:?}");
@@ -173,8 +151,7 @@ fn trash_and_history_have_their_own_columns(stage: &Stage) {
         "{past:?}"
     );
     // The plan for the trash is shown like the trash.
-    let purge = run(&["purge", "--all", "--dry-run", "-o", "table"]);
-    assert!(purge.succeeded().contains("REASON"), "{purge}");
+    run(&["purge", "--all", "--dry-run", "-o", "table"]).prints("REASON");
     let trash = run(&["list", "--trash"]);
     let fields: Vec<_> = trash.succeeded().trim_end().split('\t').collect();
     assert_eq!(fields[..2], [&*given_up, "given-up"]);
@@ -190,16 +167,15 @@ fn color_always_outweighs_no_color() {
     env.claim("@1", "ada");
     let words = ["--color", "always", "list", "-o", "table"];
     let run = env.jobboard(&words).env("NO_COLOR", "1").run();
-    assert!(run.succeeded().contains("\u{1b}[1m"), "{run}");
-    assert!(run.stdout.contains("\u{1b}[94m"), "{run}");
+    run.prints("\u{1b}[1m");
+    run.shows("\u{1b}[94m");
 }
 
 #[test]
 fn command_that_never_runs_is_noted() {
     let env = Env::new();
     env.load("wrong", &json!({"command": ["./x"]}));
-    let run = env.jobboard(&["list", "-o", "table"]).run();
-    assert!(run.succeeded().contains("invalid-command"), "{run}");
+    env.run(["list", "-o", "table"]).prints("invalid-command");
 }
 
 #[test]
@@ -208,8 +184,8 @@ fn ended_job_is_not_attributed_to_an_earlier_retry() {
     let mended = stage.env.file("mended");
     let test = ["post", "a", "max_attempts:=1", "--", "test", "-e"];
     let post = [&test[..], &[mended.to_str().unwrap()]].concat();
-    stage.env.jobboard(&post).run().succeeded();
-    stage.env.run("conduct --drain").failed(7);
+    stage.env.ok(post);
+    stage.env.fails(7, "conduct --drain");
     std::fs::write(&mended, "").unwrap();
     stage.env.ok("retry a --who olga");
     stage.env.ok("conduct --drain");

@@ -16,8 +16,7 @@ fn many_unreadable_records_hide_no_job() {
     let env = Env::new();
     env.post_many(40);
     break_details(&env, "sequence < 40");
-    let next = env.run("claim --next --json");
-    assert_eq!(next.json()["name"], "job-39");
+    assert_eq!(env.run("claim --next --json").json()["name"], "job-39");
 }
 
 #[test]
@@ -45,8 +44,7 @@ fn listed_unreadable_record_is_a_bad_line_of_a_bulk_post() {
     let post = ["post", "--from", "-", "--board", "sqlite:other.db"];
     let run = env.jobboard(&post).stdin(listed.succeeded()).run();
     assert_eq!((run.code, run.stdout.lines().count()), (7, 2), "{run}");
-    let expected = "line 2: the record key:";
-    assert!(run.stderr.contains(expected), "{run}");
+    run.warns("line 2: the record key:");
     run.warns(" is malformed and holds no readable job");
 }
 

@@ -1,18 +1,17 @@
 //! `jobboard man`.
 
-use crate::support::{Env, play};
+use crate::support::{Env, assert_contains, play};
 
 #[test]
 fn man_prints_the_page() {
     let run = Env::new().run("man");
-    assert!(run.succeeded().contains(".TH jobboard 1"), "{run}");
+    run.prints(".TH jobboard 1");
 }
 
 #[test]
 fn man_writes_pages_to_a_directory() {
     let env = Env::new();
-    let run = env.run("man share/man");
-    assert_eq!(run.succeeded(), "share/man\n");
+    assert_eq!(env.run("man share/man").succeeded(), "share/man\n");
     let read = |page: &str| {
         let path = env.file("share/man").join(page);
         std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{page}: {error}"))
@@ -50,10 +49,7 @@ fn man_writes_pages_to_a_directory() {
         let text = read(&format!("jobboard-{topic}.7"));
         let title = format!(".TH jobboard-{topic} 7");
         assert!(text.contains(&title) && text.contains(words), "{text}");
-        assert!(
-            text.contains(".SH \"SEE ALSO\"\n\\fBjobboard\\fR(1)"),
-            "{text}"
-        );
+        assert_contains(&text, ".SH \"SEE ALSO\"\n\\fBjobboard\\fR(1)");
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
 on_every_board!(metrics_equal_status);
 
 fn metrics(env: &Env, words: &[&str]) -> Outcome {
-    env.jobboard(&[&["metrics"], words].concat()).run()
+    env.run([&["metrics"], words].concat())
 }
 
 /// Returns the value of a number, given with its labels except that of the board.
@@ -115,9 +115,7 @@ fn claimable_jobs_lack_only_a_conductor() {
     env.load("wrong", &serde_json::json!({"command": ["../x"]}));
     let spent = env.post("spent");
     for _ in 0..5 {
-        let claim = ["claim", &spent, "--retry-delay", "1ms", "--retry-max"];
-        let fail = ["1ms", "--max-attempts", "9", "--", "false"];
-        env.jobboard(&[&claim[..], &fail].concat()).run().failed(1);
+        env.fail(&spent, "1ms");
     }
     let text = metrics(&env, &[]);
     let text = text.succeeded();
@@ -132,8 +130,7 @@ fn textfile_is_complete_and_world_readable() {
     env.post("backup");
     let file = env.file("board.prom");
     let words = ["--textfile", file.to_str().unwrap()];
-    let run = metrics(&env, &words);
-    assert!(run.succeeded().contains("board.prom"), "{run}");
+    metrics(&env, &words).prints("board.prom");
     let text = fs::read_to_string(&file).unwrap();
     judged(&text);
     assert_eq!(figure(&text, "jobboard_jobs_claimable"), Some(1.0));
@@ -171,8 +168,7 @@ fn unreachable_board_is_reported_as_down() {
     let file = env.file("board.prom");
     let words = ["--textfile", file.to_str().unwrap()];
     let away = ["--board", "redis://127.0.0.1:1"];
-    let run = metrics(&env, &[&away[..], &words].concat());
-    run.failed(5);
+    metrics(&env, &[&away[..], &words].concat()).failed(5);
     for text in [
         fs::read_to_string(file).unwrap(),
         metrics(&env, &away).stdout,

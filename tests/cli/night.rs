@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     conduct::{Stage, on_every_board, set_mode},
     doctor::dead,
-    support::{Env, Pane, Peer, comes_true, wait_until, words},
+    support::{Env, Pane, Peer, column, comes_true, wait_until, words},
 };
 
 on_every_board!(
@@ -15,20 +15,11 @@ on_every_board!(
     suggested_commands_work_on_random_boards,
 );
 
-const PLANTED: [&str; 9] = [
-    "owner-dead",
-    "unreadable-record",
-    "conductor-refuses",
-    "no-matching-conductor",
-    "invalid-command",
-    "claim-never-expires",
-    "retries-exhausted",
-    "failed",
-    "paused",
-];
+const PLANTED: &str = "owner-dead unreadable-record conductor-refuses no-matching-conductor \
+                       invalid-command claim-never-expires retries-exhausted failed paused";
 
 fn run(env: &Env, words: &[&str]) -> String {
-    env.jobboard(words).run().succeeded().to_owned()
+    env.run(words).succeeded().to_owned()
 }
 
 fn handler(env: &Env, name: &str, script: &str, mode: u32) {
@@ -82,8 +73,7 @@ fn plant_claims(stage: &Stage) {
     }
     let spent = env.run("post spent").posted();
     for _ in 0..5 {
-        let retry = "--max-attempts 9 --retry-delay 1ms --retry-max 1ms";
-        env.run(format!("claim {spent} {retry} -- false")).failed(1);
+        env.fail(&spent, "1ms");
     }
     for number in 0..3 {
         let flow = env.run(format!("post flow-{number}")).posted();
@@ -133,12 +123,8 @@ pub(crate) fn ruin_a_record(stage: &Stage) {
 
 /// Returns the codes of the findings.
 fn codes(env: &Env) -> Vec<String> {
-    let run = env.run("doctor --json");
-    let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
-    let problems = report["problems"].as_array().unwrap().iter();
-    problems
-        .map(|it| it["code"].as_str().unwrap().to_owned())
-        .collect()
+    let report = env.run("doctor --json").value();
+    column(report["problems"].as_array().unwrap(), "code")
 }
 
 /// Returns the number of jobs with each problem, as `explain` finds it for each readable job alone.
@@ -147,7 +133,7 @@ fn explained(env: &Env) -> BTreeMap<String, u64> {
     let jobs = lists.iter().flat_map(|list| list.lines());
     let explain: Vec<_> = ["explain", "--json"].into_iter().chain(jobs).collect();
     let mut counts = BTreeMap::new();
-    let run = env.jobboard(&explain).run();
+    let run = env.run(explain);
     for job in run.values()[0].as_array().unwrap() {
         for finding in job["findings"].as_array().unwrap() {
             let code = finding["code"].as_str().unwrap().to_owned();
@@ -160,8 +146,8 @@ fn explained(env: &Env) -> BTreeMap<String, u64> {
 /// Requires the same number of jobs for each problem in all views.
 fn views_agree(env: &Env) {
     let json = |words: &[&str]| -> Value {
-        let run = env.jobboard(&[words, &["--json"]].concat()).run();
-        serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"))
+        let run = env.run([words, &["--json"]].concat());
+        run.value()
     };
     let problems = |report: &Value| {
         let mut counts = BTreeMap::new();
@@ -284,12 +270,7 @@ fn views_agree_on_problems_without_a_job() {
     let begun = "2026-01-01T00:00:00Z redis://127.0.0.1:1/0?namespace=b";
     server.run(&["HSET", "taskflow:moves", &mover, begun]);
     views_agree(env);
-    let expected = [
-        "wrong-type",
-        "breaks-peers",
-        "unfinished-move",
-        "unreadable-entry",
-    ];
+    let expected = words("wrong-type breaks-peers unfinished-move unreadable-entry");
     let status = env.json("status --json");
     let codes = by_code(&status).into_iter().map(|(code, ..)| code);
     let codes: Vec<_> = codes.filter(|it| it != "no-conductor").collect();
@@ -302,8 +283,8 @@ fn views_agree_on_problems_without_a_job() {
             metrics.lines().any(|it| is_it(it) && it.ends_with(" 1")),
             "{metrics}"
         );
-        assert!(check.stdout.contains(&format!("{code} 1")), "{check}");
-        assert!(dash.stdout.contains(code), "{dash}");
+        check.shows(format!("{code} 1"));
+        dash.shows(code);
     }
     assert_eq!(check.code, 1, "{check}");
     let listed = env.run("list -o jsonl --filter details.command!=none");
@@ -322,7 +303,7 @@ fn change_at_random(env: &Env, seed: &mut u64) {
     let job = match next(seed, 4) {
         0 => env.load(name, &json!({"command": ["../x"]})),
         1 => env.run(format!("post {name} max_attempts:=1")).posted(),
-        2 => env.jobboard(&["post", name, "--", "true"]).run().posted(),
+        2 => env.run(["post", name, "--", "true"]).posted(),
         _ => env.post(name),
     };
     let fail = ["claim", &job, "--retry-delay", "1ms", "--retry-max", "1ms"];
@@ -332,7 +313,7 @@ fn change_at_random(env: &Env, seed: &mut u64) {
         2 => env.trash(&job),
         3 => drop(env.run(format!("claim {job} --expiry 1h"))),
         // Without its own retry limit, the job is delayed; with one, it may be trashed.
-        4 | 5 => drop(env.jobboard(&[&fail[..], &["--", "false"]].concat()).run()),
+        4 | 5 => drop(env.run([&fail[..], &["--", "false"]].concat())),
         6 if env.board().exists() => {
             let ruin = "PRAGMA ignore_check_constraints = on;
                         UPDATE job SET details = 'nonsense' WHERE uuid = ?1";
@@ -346,8 +327,7 @@ fn change_at_random(env: &Env, seed: &mut u64) {
 }
 
 fn diagnosed(env: &Env) -> Vec<Value> {
-    let run = env.run("doctor --skip server --json");
-    let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
+    let report = env.run("doctor --skip server --json").value();
     report["problems"].as_array().unwrap().clone()
 }
 
@@ -364,7 +344,7 @@ fn commands_work(env: &Env) {
             continue;
         };
         let consent: &[&str] = if is_repair { &["--yes"] } else { &[] };
-        let run = env.jobboard(&[&words[1..], consent].concat()).run();
+        let run = env.run([&words[1..], consent].concat());
         assert!([0, 4, 7].contains(&run.code), "{problem}: {run}");
         let left = diagnosed(env).iter().any(|it| key(it) == key(&problem));
         assert_eq!(left, !is_repair, "{problem}: {run}");
@@ -408,7 +388,7 @@ fn many_problems_take_three_commands(stage: &Stage) {
     wait_until("it skips jobs", || night.stderr().contains("skipped"));
     let doctor = ["doctor", "--skip", "server", "--color", "never"];
     let shown = env.jobboard(&doctor).at_terminal(100).run();
-    for code in PLANTED {
+    for code in words(PLANTED) {
         assert!(shown.stdout.contains(code), "{code}: {shown}");
     }
     let rows = |line: &str| line.chars().count().div_ceil(100).max(1);
@@ -417,7 +397,7 @@ fn many_problems_take_three_commands(stage: &Stage) {
         "{shown}"
     );
     shown.shows("4 paused (report-* is paused by");
-    assert!(shown.stdout.contains("exit 3: disk full"), "{shown}");
+    shown.shows("exit 3: disk full");
     views_agree(env);
     // Problems that no command repairs.
     for name in ["cleanup", "migrate", "flow-0", "flow-1", "flow-2"] {
@@ -444,7 +424,7 @@ fn many_problems_take_three_commands(stage: &Stage) {
     let left = || {
         codes(env)
             .into_iter()
-            .filter(|code| PLANTED.contains(&code.as_str()))
+            .filter(|code| words(PLANTED).contains(&code.as_str()))
     };
     // The conductor reads its handlers again within ten seconds.
     let is_clear = comes_true(Duration::from_secs(60), || left().next().is_none());

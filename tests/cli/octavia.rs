@@ -85,12 +85,11 @@ fn jobs_are_listed_by_flow_and_target_and_found_by_resource() {
         "cert_rotate_amphora amphora f27c9e10",
         "delete_amphora",
     ] {
-        assert!(table.succeeded().contains(name), "{table}");
+        table.prints(name);
     }
     let whole = format!("get_create_load_balancer_flow-{FLOW}");
     for format in ["json", "tsv"] {
-        let listed = octavia.run(&["list", "-o", format]).run();
-        assert!(listed.succeeded().contains(&whole), "{listed}");
+        octavia.run(&["list", "-o", format]).run().prints(&whole);
     }
     let found = |arguments: &[&str]| {
         let run = octavia.run(&[arguments, &["-o", "uuid"]].concat()).run();
@@ -116,11 +115,11 @@ fn jobs_are_listed_by_flow_and_target_and_found_by_resource() {
     let explained = octavia
         .run(&["explain", "--amphora", "f27c", "--json"])
         .run();
-    assert!(explained.stdout.contains(&rotate), "{explained}");
+    explained.shows(&rotate);
     octavia.run(&["show", "--lb", "ffff"]).run().failed(6);
     octavia.run(&["show", "--lb", "x*"]).run().failed(2);
     let counted = octavia.run(&["list", "--count", "--by", "lb"]).run();
-    assert!(counted.succeeded().contains(BALANCER), "{counted}");
+    counted.prints(BALANCER);
 }
 
 #[test]
@@ -184,7 +183,7 @@ fn octavia_board_is_protected_and_needs_an_expiry() {
     let all = ["trash", "--state", "unclaimed", "--force"];
     let refused = octavia.run(&[&all[..], &["--yes"]].concat()).run();
     let confirm = format!("--confirm {}", octavia.board);
-    assert!(refused.failed(8).contains(&confirm), "{refused}");
+    refused.fails(8, confirm);
     let confirmed = [&all[..], &["--confirm", &octavia.board]].concat();
     octavia.run(&confirmed).run().succeeded();
 }
@@ -195,7 +194,7 @@ fn oldest_job_that_blocks_new_flows_is_reported() {
     let run = |words: &[&str]| octavia.run(words).run();
     octavia.post_create();
     let codes = |run: &Outcome| {
-        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        let report = run.value();
         let findings = report["problems"]
             .as_array()
             .or(report["findings"].as_array());
@@ -231,8 +230,7 @@ fn oldest_job_that_blocks_new_flows_is_reported() {
             .starts_with("CRITICAL - blocks-posters 1 (on the board for "),
         "{checked}"
     );
-    let ranged = run(&["check", "--warn", "trashed=1"]);
-    assert_eq!(ranged.code, 2, "{ranged}");
+    run(&["check", "--warn", "trashed=1"]).has_code(2);
     let reported = run(&["report", "--json"]).stdout;
     assert!(reported.contains("\"blocks-posters\""), "{reported}");
     let explained = run(&["explain", AMPHORA, "--json"]);
@@ -277,7 +275,7 @@ fn configured_board_can_be_octavia() {
     let refused = octavia
         .env
         .run("trash --state unclaimed --force --board prod --yes");
-    assert!(refused.failed(8).contains("--confirm prod"), "{refused}");
+    refused.fails(8, "--confirm prod");
 }
 
 #[test]
@@ -305,7 +303,7 @@ fn octavia_board_behind_sentinels_is_found() {
     let objects = || {
         let doctor = "doctor --only server-unreachable --json --board";
         let run = Env::new().run(format!("{doctor} {url}"));
-        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        let report = run.value();
         report["problems"].to_string()
     };
     assert_eq!(objects(), "[]");
@@ -326,12 +324,11 @@ fn is_found(set: &str, url: &str) {
     fs::write(env.file("octavia.conf"), text).unwrap();
     let on = |arguments: &[&str]| {
         let board = ["--board", "octavia:octavia.conf"];
-        env.jobboard(&[arguments, &board].concat()).run()
+        env.run([arguments, &board].concat())
     };
     let job = on(&["post", "a"]).posted();
     assert_eq!(on(&["list", "-o", "uuid"]).succeeded().trim_end(), job);
-    let refused = on(&["claim", &job]);
-    assert!(refused.failed(8).contains("--hold"), "{refused}");
-    let whole = env.jobboard(&["list", "--board", url, "-o", "uuid"]).run();
+    on(&["claim", &job]).fails(8, "--hold");
+    let whole = env.run(["list", "--board", url, "-o", "uuid"]);
     assert_eq!(whole.succeeded().trim_end(), job);
 }

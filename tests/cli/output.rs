@@ -1,6 +1,6 @@
 //! Shared behaviour of all commands: the place, form and end of output.
 
-use crate::support::{Env, Invocation, Outcome, play};
+use crate::support::{Env, Invocation, Outcome, assert_contains, play};
 
 /// A call of each command that prints something on the stocked board, and its input.
 const CALLS: [(&[&str], &str); 32] = [
@@ -140,7 +140,7 @@ fn unwritable_output_is_a_failure() {
     for format in ["table", "tsv", "json", "jsonl"] {
         let list = env.jobboard(&["list", "-o", format]);
         let run = list.in_shell("exec \"$@\" >/dev/full").run();
-        assert!(run.failed(1).contains("no space left"), "{run}");
+        run.fails(1, "no space left");
     }
 }
 
@@ -149,21 +149,15 @@ fn unwritable_output_of_a_change_is_repeated_in_the_error() {
     let env = stocked();
     let unwritten = |words: &[&str]| {
         let run = env.jobboard(words).in_shell("exec \"$@\" >/dev/full").run();
-        assert!(run.failed(1).contains("no space left"), "{run}");
+        run.fails(1, "no space left");
         run.stderr
     };
     let posted = unwritten(&["post", "urgent", "--priority", "VERY_HIGH"]);
     let uuid = env.show("@4")["uuid"].as_str().unwrap().to_owned();
-    assert!(
-        posted.contains(&format!("urgent is posted as {uuid}")),
-        "{posted}"
-    );
+    assert_contains(&posted, format!("urgent is posted as {uuid}"));
     let claimed = unwritten(&["claim", "--next"]);
     assert_eq!(env.state("@4"), "CLAIMED");
-    assert!(
-        claimed.contains(&format!("`jobboard abandon {uuid}`")),
-        "{claimed}"
-    );
+    assert_contains(&claimed, format!("`jobboard abandon {uuid}`"));
 }
 
 #[test]
@@ -190,7 +184,7 @@ fn terminal_has_colour_unless_refused() {
     let env = stocked();
     let is_coloured = |run: Invocation| {
         let run = run.at_terminal(80).run();
-        assert!(run.succeeded().contains("job-0"), "{run}");
+        run.prints("job-0");
         run.stdout.contains("\u{1b}[")
     };
     let list = || env.jobboard(&["list"]);
@@ -218,11 +212,11 @@ fn quiet_silences_notes_but_neither_data_nor_errors() {
     let env = stocked();
     let both = |call: &[&str]| -> [Outcome; 2] {
         let quiet = [call, &["-q"]].concat();
-        [call, &quiet].map(|words| env.jobboard(words).run())
+        [call, &quiet].map(|words| env.run(words))
     };
     let [loud, quiet] = both(&["list", "--limit", "1", "-o", "uuid"]);
     assert_eq!(loud.succeeded(), quiet.succeeded());
-    assert!(loud.stderr.contains("1 more"), "{loud}");
+    loud.warns("1 more");
     assert_eq!(quiet.stderr, "");
     let [loud, quiet] = both(&["show", "@99"]);
     assert_eq!(loud.failed(3), quiet.failed(3));
@@ -312,8 +306,8 @@ fn table_fits_60_columns() {
 fn wide_terminal_truncates_nothing() {
     let list = ["list", "-q", "--color", "never"];
     let run = wide().jobboard(&list).at_terminal(200).run();
-    assert!(run.succeeded().contains("日本語"), "{run}");
-    assert!(run.stdout.contains("example.com"), "{run}");
+    run.prints("日本語");
+    run.shows("example.com");
     assert!(!run.stdout.contains('…'), "{run}");
 }
 

@@ -249,13 +249,12 @@ fn static_program_needs_no_library() {
     let server = Server::start_tls(&identity, &authority).unwrap();
     let root = Root::new();
     let packed = file(&packed(), "-linux.tar.gz");
-    let top = ["--strip-components=1", "--directory"];
     done(
         Command::new("tar")
             .arg("--extract")
             .arg("--file")
             .arg(packed)
-            .args(top)
+            .args(["--strip-components=1", "--directory"])
             .arg(root.0.path()),
     );
     for (name, file) in [

@@ -35,22 +35,14 @@ fn post_with_wait_ends_with_the_job() {
 #[test]
 fn post_with_wait_prints_the_reason_of_a_failure() {
     let env = Env::new();
-    let post = [
-        "post",
-        "resize",
-        "--wait",
-        "--",
-        "sh",
-        "-c",
-        "echo boom >&2; exit 3",
-    ];
-    let waiting = env.jobboard(&post).spawn();
+    let post = "post resize --wait -- sh -c 'echo boom >&2; exit 3'";
+    let waiting = env.jobboard(post).spawn();
     crate::support::wait_until("the post", || !waiting.stdout().is_empty());
     assert_eq!(env.run("conduct --drain --max-attempts 1").code, 7);
     let run = waiting.ended();
     assert_eq!(run.code, 9, "{run}");
     for message in ["  boom", "; last failure: exit 3: boom"] {
-        assert!(run.stderr.contains(message), "{run}");
+        run.warns(message);
     }
 }
 
@@ -65,19 +57,14 @@ fn listed_job_can_be_posted_again() {
     let post = ["post", "--from", "-", "--board", "sqlite:other.db"];
     let run = env.jobboard(&post).stdin(listed.succeeded()).run();
     assert_eq!(run.succeeded(), format!("{uuid}\n"));
-    let copy = env
-        .jobboard(&[&["show", &uuid, "--json"][..], &board].concat())
-        .run()
-        .json();
+    let copy = env.json([&["show", &uuid, "--json"][..], &board].concat());
     let original = env.show(&uuid);
     for key in ["uuid", "name", "details", "priority", "book"] {
         assert_eq!(copy[key], original[key], "{key}");
     }
     assert_eq!(copy["state"], "UNCLAIMED");
     // And the listing of the copy can be posted again, byte for byte.
-    let again = env
-        .jobboard(&[&["list", "-o", "jsonl"][..], &board].concat())
-        .run();
+    let again = env.run([&["list", "-o", "jsonl"][..], &board].concat());
     let run = env.jobboard("post --from -").stdin(again.succeeded()).run();
     run.fails(7, "already exists on the board");
 }
@@ -85,22 +72,11 @@ fn listed_job_can_be_posted_again() {
 #[test]
 fn waiting_for_a_posted_job_reports_its_end_and_a_missing_conductor() {
     let env = Env::new();
-    let post = [
-        "post",
-        "a",
-        "--wait",
-        "--timeout",
-        "1ms",
-        "--json",
-        "--",
-        "true",
-    ];
-    let run = env.jobboard(&post).run();
-    assert_eq!(run.code, 124, "{run}");
-    assert!(run.stderr.contains("no conductor is running"), "{run}");
+    let run = env.run("post a --wait --timeout 1ms --json -- true");
+    run.exits(124, "no conductor is running");
     let waiting = env.jobboard("post b --wait --json -- true").spawn();
     wait_until("both are done", || {
-        let _ = env.jobboard(&["conduct", "--drain"]).run();
+        let _ = env.run(["conduct", "--drain"]);
         env.run("list --history b -o uuid").stdout.contains('-')
     });
     let run = waiting.ended();

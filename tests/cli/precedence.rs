@@ -55,8 +55,7 @@ fn read_only_refuses_every_change() {
             (by_variable, "JOBBOARD_READ_ONLY"),
             (by_file, "config.toml"),
         ] {
-            let run = command.run();
-            assert!(run.failed(8).contains(source), "{run}");
+            command.run().fails(8, source);
         }
     }
     assert_eq!(env.everything(), before);
@@ -69,7 +68,7 @@ fn unrestricted_board_accepts_every_change() {
     for change in CHANGES {
         let env = stocked.copy();
         fs::write(env.file("lines.jsonl"), LINE).unwrap();
-        env.jobboard(change).run().succeeded();
+        env.ok(change);
         assert_ne!(env.everything(), before, "{change:?}");
     }
 }
@@ -117,9 +116,7 @@ fn force_filters_and_purges_need_yes_without_a_terminal() {
             .filter(|word| **word != "--yes")
             .copied()
             .collect();
-        let run = env.jobboard(&words).run();
-        assert_eq!(run.code, 8, "{run}");
-        assert!(run.stderr.contains("--yes"), "{run}");
+        env.run(words).exits(8, "--yes");
     }
     assert_eq!(env.everything(), before);
 }
@@ -132,8 +129,8 @@ fn bulk_confirmation_shows_the_count_and_five_jobs() {
     let run = env.jobboard(&words).at_terminal(80).stdin("n\n").run();
     assert_eq!(run.code, 8, "{run}");
     assert_eq!(run.stdout.matches(" job-").count(), 5, "{run}");
-    assert!(run.stdout.contains("and 2 more"), "{run}");
-    assert!(run.stdout.contains("trash 7 jobs by force?"), "{run}");
+    run.shows("and 2 more");
+    run.shows("trash 7 jobs by force?");
     assert_eq!(env.names().len(), 7);
     let run = env.jobboard(&words).at_terminal(80).stdin("y\n").run();
     assert_eq!(run.code, 0, "{run}");
@@ -159,9 +156,8 @@ fn protected_board_requires_its_name_for_dangerous_changes() {
     let before = env.everything();
     for change in CHANGES.iter().filter(|change| change.contains(&"--yes")) {
         for confirmation in [&[][..], &["--confirm", "other"], &["--confirm", ""]] {
-            let run = env.jobboard(&[change, confirmation].concat()).run();
-            assert_eq!(run.code, 8, "{run}");
-            assert!(run.stderr.contains("--confirm prod"), "{run}");
+            let run = env.run([change, confirmation].concat());
+            run.exits(8, "--confirm prod");
         }
     }
     assert_eq!(env.everything(), before);
@@ -193,8 +189,7 @@ fn protected_board_asks_for_its_name_on_a_terminal() {
     assert_eq!(refused.code, 8, "{refused}");
     refused.shows("type the name of the board");
     assert_eq!(env.state("@3"), "TRASHED");
-    let run = purge("prod");
-    assert_eq!(run.code, 0, "{run}");
+    purge("prod").has_code(0);
 }
 
 #[test]
@@ -206,7 +201,7 @@ fn owner_needs_no_confirmation_on_a_protected_board() {
         &["restore", "@3"],
         &["post", "resize"],
     ] {
-        env.jobboard(change).run().succeeded();
+        env.ok(change);
     }
 }
 

@@ -8,13 +8,6 @@ use crate::support::{Env, Outcome, Proxy, ProxyMode, Server, wait_until};
 
 const LISTINGS: &str = "taskflow:listings";
 
-fn open() -> Option<(Env, Server)> {
-    let server = Server::start()?;
-    let env = Env::new();
-    server.serves(&env, "");
-    Some((env, server))
-}
-
 /// Returns a record that TaskFlow wrote or read.
 fn record(file: &str, case: &str) -> Vec<u8> {
     let file: Value = serde_json::from_str(file).unwrap();
@@ -37,7 +30,7 @@ fn posting(case: &str) -> Vec<u8> {
 
 #[test]
 fn unreadable_records_stay_and_affect_no_other() {
-    need!((env, server) = open());
+    need!((env, server) = Server::with_env(&[]));
     let posted: BTreeSet<_> = env.post_many(100).into_iter().collect();
     let cases = [
         "missing name",
@@ -73,7 +66,7 @@ fn unreadable_records_stay_and_affect_no_other() {
 
 #[test]
 fn longest_expiry_is_ten_years() {
-    need!((env, server) = open());
+    need!((env, server) = Server::with_env(&[]));
     let owned = ["a", "b"].map(|name| format!("taskflow:{}.owned", env.post(name)));
     let connections = || -> u64 {
         let stats = server.run(&["INFO", "stats"]);
@@ -96,11 +89,11 @@ fn longest_expiry_is_ten_years() {
 
 #[test]
 fn extending_a_claim_of_another_user_changes_nothing() {
-    need!((env, server) = open());
+    need!((env, server) = Server::with_env(&[]));
     for expiry in [&[][..], &["--expiry", "10m"]] {
         let job = env.post("resize");
         let claim = [&["claim", &job, "--who", "ada"], expiry].concat();
-        env.jobboard(&claim).run().succeeded();
+        env.ok(claim);
         let beside = ["owned", "jobboard"].map(|name| format!("taskflow:{job}.{name}"));
         let look = || {
             let ends = beside.clone().map(|key| server.run(&["PEXPIRETIME", &key]));
@@ -108,7 +101,7 @@ fn extending_a_claim_of_another_user_changes_nothing() {
         };
         let before = look();
         let refused = env.run(format!("extend {job} --who bob --expiry 1h"));
-        assert!(refused.failed(4).contains("belongs to ada"), "{refused}");
+        refused.fails(4, "belongs to ada");
         assert_eq!(look(), before);
     }
 }
@@ -144,12 +137,11 @@ fn unreachable_server_is_named() {
 
 #[test]
 fn required_password_is_reported() {
-    need!((env, server) = open());
+    need!((env, server) = Server::with_env(&[]));
     let let_in = "on >secret allkeys allchannels +@all";
     let user = [&["ACL", "SETUSER", "ada"], &words(let_in)[..]].concat();
     server.run(&user);
-    let default = ["ACL", "SETUSER", "default", "resetpass", ">secret"];
-    server.run(&default);
+    server.run(&["ACL", "SETUSER", "default", "resetpass", ">secret"]);
     let list = |url: &str| env.jobboard(&["list"]).env("JOBBOARD_URL", url);
     let host = server.host();
     let url = server.url("");
@@ -161,7 +153,7 @@ fn required_password_is_reported() {
     denied(&wrong, &format!("{host} rejects the password"));
     let as_ada = format!("redis://ada@{host}");
     let wrong = list(&as_ada).env("JOBBOARD_PASSWORD", "hunter2").run();
-    assert!(wrong.stderr.contains("rejects the user ada"), "{wrong}");
+    wrong.warns("rejects the user ada");
     denied(&wrong, "or disabled user");
     let right = list(&as_ada).env("JOBBOARD_PASSWORD", "secret").run();
     right.succeeded();
@@ -173,7 +165,7 @@ fn words(text: &str) -> Vec<&str> {
 
 #[test]
 fn denied_command_is_named() {
-    need!((env, server) = open());
+    need!((env, server) = Server::with_env(&[]));
     env.post("resize");
     env.claim("@1", "ada");
     let before = server.everything();
@@ -205,7 +197,7 @@ fn denied_command_is_named() {
 
 #[test]
 fn job_of_a_silent_peer_ends_the_wait() {
-    need!((env, server) = open());
+    need!((env, server) = Server::with_env(&[]));
     let waiting = env.jobboard(&["wait", "--any", "--timeout", "20s"]).spawn();
     wait_until("it listens", || {
         !server.run(&["PUBSUB", "CHANNELS"]).is_empty()
@@ -218,7 +210,7 @@ fn job_of_a_silent_peer_ends_the_wait() {
 
 #[test]
 fn namespace_may_contain_colons() {
-    need!((env, server) = open());
+    need!((env, server) = Server::with_env(&[]));
     let other = env.post("other");
     server.serves(&env, "?namespace=a:b:c");
     assert_eq!(env.names(), [""; 0]);
@@ -238,7 +230,7 @@ fn namespace_may_contain_colons() {
 
 #[test]
 fn forgotten_scripts_lose_no_job() {
-    need!((env, server) = open());
+    need!((env, server) = Server::with_env(&[]));
     let names: Vec<_> = (0..3000).map(|number| format!("job-{number}")).collect();
     let lines: String = names
         .iter()
@@ -259,10 +251,9 @@ fn forgotten_scripts_lose_no_job() {
 
 #[test]
 fn evicting_server_ends_claims_and_ping_warns() {
-    need!((env, server) = open());
+    need!((env, server) = Server::with_env(&[]));
     let job = env.post("resize");
-    let claim = ["claim", &job, "--expiry", "1h"];
-    env.jobboard(&claim).run().succeeded();
+    env.ok(format!("claim {job} --expiry 1h"));
     let ping = || {
         let run = env.run("ping");
         run.succeeded();
@@ -289,7 +280,7 @@ fn evicting_server_ends_claims_and_ping_warns() {
 fn streamed_listing_prints_objects_before_the_next_page() {
     // The size of the first page, smaller than the later ones.
     const FIRST: usize = 128;
-    need!((env, server) = open());
+    need!((env, server) = Server::with_env(&[]));
     let mut posted = env.post_many(3000);
     let last = posted.pop().unwrap();
     let proxy = Proxy::start(server.port());
@@ -318,14 +309,13 @@ fn copy_posting(server: &Server, fields: &[&str]) {
 
 #[test]
 fn record_with_the_uuid_of_another_job_is_named_by_its_key() {
-    need!((env, server) = open());
-    let run = |words: &[&str]| env.jobboard(words).run();
-    run(&["post", "resize", "--uuid", VICTIM]).succeeded();
+    need!((env, server) = Server::with_env(&[]));
+    env.ok(["post", "resize", "--uuid", VICTIM]);
     let strays = ["job0000000001", "5f3a0000-0000-4000-8000-00000000000f"];
     copy_posting(&server, &strays);
     let keys = strays.map(|key| format!("key:{key}"));
     let listed = |words: &[&str]| -> BTreeSet<String> {
-        let listed = run(&[&["list"], words].concat());
+        let listed = env.run([&["list"], words].concat());
         let id = |line: &str| line.split('\t').next().unwrap().to_owned();
         listed.succeeded().lines().map(id).collect()
     };
@@ -340,8 +330,7 @@ fn record_with_the_uuid_of_another_job_is_named_by_its_key() {
         assert!(listed.contains(&keys[0]), "{listed:?}");
         assert_eq!(listed.iter().filter(|it| it.starts_with("key:")).count(), 2);
     }
-    let table = run(&["list", "-o", "table"]);
-    assert!(table.stdout.contains(&keys[0]), "{table}");
+    env.run(["list", "-o", "table"]).shows(&keys[0]);
     // Each printed key selects its own record.
     let watching = env.jobboard("watch -o uuid --count 2").spawn();
     wait_until("it listens", || {
@@ -349,13 +338,13 @@ fn record_with_the_uuid_of_another_job_is_named_by_its_key() {
         server.run(&listeners).trim().ends_with('1')
     });
     for key in &keys {
-        let claimed = run(&["claim", key, "--who", "mallory", "-o", "uuid"]);
+        let claimed = env.run(["claim", key, "--who", "mallory", "-o", "uuid"]);
         assert!(claimed.succeeded().starts_with("key:"), "{claimed}");
     }
     let watched = watching.ended();
     assert_eq!(watched.succeeded().matches("key:").count(), 2, "{watched}");
     for key in &keys {
-        run(&["trash", key, "--who", "mallory"]).succeeded();
+        env.ok(["trash", key, "--who", "mallory"]);
     }
     assert_eq!(server.run(&["HKEYS", LISTINGS]).trim(), VICTIM);
     assert_eq!(listed(&["--trash", "-o", "uuid"]).len(), 2);
@@ -363,8 +352,8 @@ fn record_with_the_uuid_of_another_job_is_named_by_its_key() {
 
 #[test]
 fn record_with_an_empty_name_can_be_listed_and_removed() {
-    need!((env, server) = open());
-    let run = |words: &[&str]| env.jobboard(words).run();
+    need!((env, server) = Server::with_env(&[]));
+    let run = |words: &[&str]| env.run(words);
     run(&["post", "resize", "--uuid", VICTIM]).succeeded();
     for posting in [None, Some("no posting")] {
         match posting {
@@ -395,17 +384,15 @@ fn record_with_an_empty_name_can_be_listed_and_removed() {
 
 #[test]
 fn uuid_never_selects_a_record_of_another_job() {
-    need!((env, server) = open());
-    let run = |words: &[&str]| env.jobboard(words).run();
+    need!((env, server) = Server::with_env(&[]));
+    let run = |words: &[&str]| env.run(words);
     run(&["post", "resize", "--uuid", VICTIM]).succeeded();
     let other = env.post("other");
     copy_posting(&server, &[&other, "stray"]);
     let before = server.everything();
     // The field contains the posting of another job.
     run(&["trash", &other, "--force", "--yes"]).failed(3);
-    let ambiguous = run(&["trash", &VICTIM[..8], "--force", "--yes"]);
-    ambiguous.failed(3);
-    assert!(ambiguous.stderr.contains("key:stray"), "{ambiguous}");
+    run(&["trash", &VICTIM[..8], "--force", "--yes"]).fails(3, "key:stray");
     assert_eq!(server.everything(), before);
     server.run(&["HDEL", LISTINGS, VICTIM]);
     run(&["trash", VICTIM, "--force", "--yes"]).failed(3);
@@ -416,17 +403,17 @@ fn uuid_never_selects_a_record_of_another_job() {
     assert_eq!(command.last().unwrap(), "key:stray", "{explained}");
     let doctor = run(&["doctor", "--only", "uuid-mismatch", "--json"]);
     assert_eq!(doctor.code, 7, "{doctor}");
-    assert!(doctor.stdout.contains("key:stray"), "{doctor}");
+    doctor.shows("key:stray");
 }
 
 #[test]
 fn command_of_a_record_with_a_foreign_uuid_gets_its_key() {
-    need!((env, server) = open());
+    need!((env, server) = Server::with_env(&[]));
     let log = env.file("log");
     let script = format!("echo $JOBBOARD_JOB >> {}", log.display());
     let post = ["post", "resize", "--uuid", VICTIM];
     let post = [&post[..], &["--", "sh", "-c", &script]].concat();
-    env.jobboard(&post).run().succeeded();
+    env.ok(post);
     copy_posting(&server, &["stray"]);
     let conducted = env.run("conduct --drain --allow-any --output discard");
     assert_eq!(conducted.code, 0, "{conducted}");
@@ -438,7 +425,7 @@ fn command_of_a_record_with_a_foreign_uuid_gets_its_key() {
 /// Another version of this program may write members of any kind.
 #[test]
 fn unknown_members_beside_a_job_survive_each_change() {
-    need!((env, server) = open());
+    need!((env, server) = Server::with_env(&[]));
     let job = env.post("resize");
     let record = format!("taskflow:{job}.jobboard");
     let audit = r#"{"by":"ada","id":12345678901234567}"#;

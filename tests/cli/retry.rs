@@ -3,11 +3,10 @@
 use std::{fs, time::Instant};
 
 use rustix::process::Signal;
-use serde_json::Value;
 
 use crate::{
     conduct::{Stage, on_every_board, on_one_board},
-    support::{Outcome, Running, play, wait_until},
+    support::{Running, column, play, wait_until},
 };
 
 on_every_board!(waiting_claim_wins_a_retried_job);
@@ -25,10 +24,6 @@ on_one_board!(
 
 /// Delays failed jobs for longer than any test.
 const LATER: [&str; 4] = ["--retry-delay", "1h", "--retry-max", "1h"];
-
-fn run(stage: &Stage, words: &[&str]) -> Outcome {
-    stage.env.jobboard(words).run()
-}
 
 /// Claims jobs and lets them fail, so that they are delayed.
 fn hold_back(stage: &Stage, names: &[&str]) -> Vec<String> {
@@ -66,7 +61,7 @@ fn retried_job_runs_immediately(stage: &Stage) {
         let retry = ["retry", &job, "--reason", "mended"]
             .into_iter()
             .chain(keep);
-        run(stage, &retry.collect::<Vec<_>>()).succeeded();
+        stage.env.ok(retry.collect::<Vec<_>>());
     }
     stage.logged(4);
     assert_eq!(stage.log(), ["1", "1", "2", "1"]);
@@ -82,24 +77,16 @@ fn each_job_is_retried_or_has_a_reason(stage: &Stage) {
     let (free, claimed) = (stage.env.post("free"), stage.env.post("claimed"));
     stage.env.claim(&claimed, "ada");
     let untouched = [&free, &claimed].map(|job| stage.env.show(job));
-    let all = [
-        "retry",
-        &held,
-        &free,
-        &spent,
-        &claimed,
-        "--reason",
-        "disk full",
-    ];
-    let dry = [&all[..], &["--dry-run", "--json"]].concat();
-    let would = run(stage, &dry);
+    let all = format!("retry {held} {free} {spent} {claimed} --reason 'disk full'");
+    let would = stage.env.run(format!("{all} --dry-run --json"));
     assert_eq!(would.code, 7, "{would:?}");
+    let planned = would.value();
     assert_eq!(
-        uuids(&serde_json::from_str(&would.stdout).unwrap()),
-        [&held, &spent]
+        column(planned.as_array().unwrap(), "uuid"),
+        [&*held, &*spent]
     );
     assert!(!stage.env.show(&held)["not_before"].is_null());
-    let done = run(stage, &all);
+    let done = stage.env.run(&all);
     assert_eq!(done.code, 7, "{done:?}");
     let text: Vec<_> = done.stdout.lines().collect();
     assert_eq!(
@@ -126,14 +113,8 @@ fn each_job_is_retried_or_has_a_reason(stage: &Stage) {
         }
     }
     for (job, why) in [(&free, "not backing off"), (&claimed, "claimed by ada")] {
-        let refused = stage.env.run(format!("retry {job}"));
-        assert!(refused.failed(4).contains(why), "{refused:?}");
+        stage.env.run(format!("retry {job}")).fails(4, why);
     }
-}
-
-fn uuids(listed: &Value) -> Vec<&str> {
-    let jobs = listed.as_array().unwrap().iter();
-    jobs.map(|job| job["uuid"].as_str().unwrap()).collect()
 }
 
 fn filter_retries_many_jobs(stage: &Stage) {
@@ -143,14 +124,13 @@ fn filter_retries_many_jobs(stage: &Stage) {
     let retry = |words: &[&str]| {
         let begun = Instant::now();
         let retry = [&["retry", "--name", "a-*", "--yes"], words].concat();
-        (run(stage, &retry), begun.elapsed().as_millis())
+        (stage.env.run(retry), begun.elapsed().as_millis())
     };
     let (refused, _) = retry(&["--max", "3"]);
     refused.fails(8, "4 jobs selected, but --max is 3");
     let (first, _) = retry(&["--limit", "1"]);
     assert_eq!(first.succeeded(), format!("{}\ta-2\tretried\n", jobs[1]));
-    let left = "skipped 1 of 5 jobs: claimed, not waiting for a retry, or perhaps still running";
-    assert!(first.stderr.contains(left), "{first:?}");
+    first.warns("skipped 1 of 5 jobs: claimed, not waiting for a retry, or perhaps still running");
     let (rest, took) = retry(&["--rate", "5/s"]);
     let text = rest
         .succeeded()
@@ -164,14 +144,13 @@ fn filter_retries_many_jobs(stage: &Stage) {
         none.succeeded().is_empty() && none.stderr.contains("no job matches"),
         "{none:?}"
     );
-    let held_back = stage.env.json("list --json --filter attempts>0");
-    assert_eq!(uuids(&held_back), [&jobs[4]]);
+    let held_back = stage.env.run("list --json --filter attempts>0");
+    assert_eq!(held_back.each("uuid"), [&*jobs[4]]);
 }
 
 fn waiting_claim_wins_a_retried_job(stage: &Stage) {
     let [job] = hold_back(stage, &["resize"]).try_into().unwrap();
-    let wait = ["claim", "--next", "--wait", "5m"];
-    let waiting = stage.env.jobboard(&wait).spawn();
+    let waiting = stage.env.jobboard("claim --next --wait 5m").spawn();
     let start = Instant::now();
     stage.env.ok(format!("retry {job}"));
     assert!(waiting.ended().succeeded().contains(&job));
@@ -198,18 +177,16 @@ fn trashed(stage: &Stage) -> String {
 
 fn canary_that_fails_as_before_keeps_the_others(stage: &Stage) {
     let conductor = fail(stage);
-    let refused = run(stage, &CANARY);
+    let refused = stage.env.run(CANARY);
     assert_eq!(refused.code, 7, "{refused:?}");
     assert!(refused.stdout.ends_with("\ta-1\tretried\n"), "{refused:?}");
     let expected = " a-1 failed again: exit 3: disk full; not retried: 3 jobs\n";
-    assert!(refused.stderr.contains(expected), "{refused:?}");
+    refused.warns(expected);
     wait_until("it is back in the trash", || trashed(stage) == "4\n");
     conductor.kill();
     // A failed attempt is a result, even if others follow.
     let conductor = stage.start(&LATER);
-    let refused = run(stage, &CANARY);
-    assert_eq!(refused.code, 7, "{refused:?}");
-    assert!(refused.stderr.contains(expected), "{refused:?}");
+    stage.env.run(CANARY).exits(7, expected);
     assert_eq!(trashed(stage), "3\n");
     conductor.kill();
 }
@@ -217,15 +194,14 @@ fn canary_that_fails_as_before_keeps_the_others(stage: &Stage) {
 fn canary_with_another_result_releases_the_others(stage: &Stage) {
     let conductor = fail(stage);
     fs::write(stage.env.file("why"), "no route").unwrap();
-    let other = run(stage, &CANARY);
+    let other = stage.env.run(CANARY);
     assert_eq!(other.succeeded().lines().count(), 4, "{other:?}");
-    let expected = " a-1 failed for another reason: exit 3: no route";
-    assert!(other.stderr.contains(expected), "{other:?}");
+    other.warns(" a-1 failed for another reason: exit 3: no route");
     wait_until("all are back in the trash", || trashed(stage) == "4\n");
     fs::write(stage.env.file("mended"), "").unwrap();
-    let done = run(stage, &CANARY);
+    let done = stage.env.run(CANARY);
     assert_eq!(done.succeeded().lines().count(), 4, "{done:?}");
-    assert!(done.stderr.contains("continuing with 3 jobs"), "{done:?}");
+    done.warns("continuing with 3 jobs");
     wait_until("all are done", || {
         stage.env.run("list --count").stdout == "0\n"
     });
@@ -235,11 +211,12 @@ fn canary_with_another_result_releases_the_others(stage: &Stage) {
 
 fn canary_without_a_conductor_is_refused_or_waits_until_the_timeout(stage: &Stage) {
     end(fail(stage));
-    let refused = run(stage, &CANARY);
-    refused.fails(8, "no conductor is running");
+    stage.env.run(CANARY).fails(8, "no conductor is running");
     assert_eq!(trashed(stage), "4\n");
-    let late = run(stage, &[&CANARY[..], &["--timeout", "3s"]].concat());
-    assert_eq!(late.code, 124, "{late:?}");
+    stage
+        .env
+        .run([&CANARY[..], &["--timeout", "3s"]].concat())
+        .has_code(124);
     assert_eq!(trashed(stage), "3\n");
 }
 
@@ -251,18 +228,11 @@ fn canary_without_a_free_slot_names_the_reason(stage: &Stage) {
         let listed = stage.env.json("conductors --json");
         listed[0]["running"] == 1
     });
-    let late = run(stage, &[&CANARY[..], &["--timeout", "2s"]].concat());
+    let late = stage.env.run([&CANARY[..], &["--timeout", "2s"]].concat());
     assert_eq!(late.code, 124, "{late:?}");
-    let text = &late.stderr;
-    assert!(
-        text.contains("no conductor had a free slot within 2s"),
-        "{late:?}"
-    );
-    assert!(
-        text.contains("not retried: 3 jobs; to continue: `jobboard retry"),
-        "{late:?}"
-    );
-    assert!(text.contains("hint: `jobboard conductors`"), "{late:?}");
+    late.warns("no conductor had a free slot within 2s");
+    late.warns("not retried: 3 jobs; to continue: `jobboard retry");
+    late.warns("hint: `jobboard conductors`");
     assert_eq!(trashed(stage), "3\n");
     conductor.kill();
 }
@@ -302,7 +272,7 @@ fn interrupted_retry_prints_the_command_for_the_remaining_jobs(stage: &Stage) {
         let expected = format!(
             "stopped with {left} jobs remaining; to continue: `jobboard retry {filters} {resume}`"
         );
-        assert!(stopped.stderr.contains(&expected), "{stopped:?}");
+        stopped.warns(expected);
         assert_eq!(trashed(stage), format!("{left}\n"));
     }
 }

@@ -21,7 +21,7 @@ const SURVIVAL: Duration = Duration::from_secs(2);
 
 #[must_use]
 fn run(env: &Env, words: &[&str]) -> Outcome {
-    env.jobboard(&[&["run", "resize"], words].concat()).run()
+    env.run([&["run", "resize"], words].concat())
 }
 
 /// Starts a command for a job, and waits until it sleeps.
@@ -46,7 +46,7 @@ fn unexecutable_file_is_not_passed_to_a_shell() {
     fs::set_permissions(&program, executable).unwrap();
     let run = run(&env, &["--", program.to_str().unwrap()]);
     assert_eq!((run.code, run.stdout.as_str()), (126, ""), "{run:?}");
-    assert!(run.stderr.contains("cannot execute"), "{run:?}");
+    run.warns("cannot execute");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn unusable_environment_is_reported() {
         let run = env.jobboard(&["run", "a", "--", "true"]);
         let run = run.in_shell(surroundings).run();
         assert_eq!((run.code, run.stderr.lines().count()), (125, 1), "{run:?}");
-        assert!(run.stderr.contains(way_out), "{run:?}");
+        run.warns(way_out);
     }
 }
 
@@ -105,11 +105,7 @@ fn details_file_has_the_details_under_run_claim_and_conduct() {
         |details: &serde_json::Value, input| format!("600\n{details}\n{details}\n{input}");
     assert_eq!(run.succeeded(), expected(&details, "typed\n"));
 
-    let post = |words: &[&str]| {
-        env.jobboard(&[&["post", "a"], words].concat())
-            .run()
-            .posted()
-    };
+    let post = |words: &[&str]| env.run([&["post", "a"], words].concat()).posted();
     post(&["size:=5"]);
     let claim = env.jobboard(&["claim", "--next", "--", "sh", "-c", DETAILS]);
     let claimed = claim.stdin("typed\n").run();
@@ -128,9 +124,8 @@ fn details_file_has_the_details_under_run_claim_and_conduct() {
 fn command_does_not_inherit_secrets() {
     let env = Env::new();
     let board = format!("sqlite:{}", env.file("board.db").display());
-    let words = ["run", "resize", "--board", &board, "--", "env"];
     let run = env
-        .jobboard(&words)
+        .jobboard(&format!("run resize --board {board} -- env"))
         .env("JOBBOARD_PASSWORD", "swordfish")
         .env("JOBBOARD_URL", "redis://ada:trustno1@[::1]:1/0")
         .env("JOBBOARD_WHO", "ada")
@@ -229,8 +224,7 @@ fn ends_of_children_are_seen_although_a_parent_ignores_them() {
     let script = env.file("lost");
     fs::write(&script, "#!/no/such/interpreter\n").unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    let run = ignoring(&["run", "c", "--", script.to_str().unwrap()]);
-    assert_eq!(run.code, 127, "{run}");
+    ignoring(&["run", "c", "--", script.to_str().unwrap()]).has_code(127);
 }
 
 #[test]

@@ -12,14 +12,8 @@ use crate::support::{
 #[test]
 fn schemas_are_listed_and_printed_by_name_and_by_command() {
     let env = Env::new();
-    let listed = env.json("schema --json");
-    let names: Vec<_> = listed
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| it["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(names, SCHEMAS.keys().collect::<Vec<_>>());
+    let names = env.run("schema --json").each("name");
+    assert!(names.iter().eq(SCHEMAS.keys()), "{names:?}");
     let event = env.json("schema event");
     assert_eq!(event, SCHEMAS["event"]);
     let job = env.json("schema job");
@@ -32,7 +26,7 @@ fn schemas_are_listed_and_printed_by_name_and_by_command() {
     );
     assert_eq!(list["$defs"]["job"], SCHEMAS["job"]);
     let table = env.jobboard(&["schema"]).at_terminal(100).run();
-    assert!(table.succeeded().contains("An event on a board"), "{table}");
+    table.prints("An event on a board");
     let unknown = env.run("schema jop");
     unknown.fails(2, "`jobboard schema` lists the schemas");
 }
@@ -41,7 +35,7 @@ fn schemas_are_listed_and_printed_by_name_and_by_command() {
 fn printed(env: &Env) -> Vec<(&'static str, Value)> {
     let mut printed = Vec::new();
     let mut print = |schema, words: &[&str]| {
-        let run = env.jobboard(words).run();
+        let run = env.run(words);
         for value in run.values() {
             match value {
                 Value::Array(values) => printed.extend(values.into_iter().map(|it| (schema, it))),
@@ -132,7 +126,7 @@ for line in sys.stdin:
     let lines: String = cases
         .iter()
         .map(|(schema, values)| {
-            let schema = env.jobboard(&["schema", schema]).run().json();
+            let schema = env.json(["schema", schema]);
             format!("{}\n", json!([schema, values]))
         })
         .collect();

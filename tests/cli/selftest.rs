@@ -134,8 +134,7 @@ impl Scene {
 }
 
 fn selftest(env: &Env, words: &[&str]) -> Outcome {
-    env.jobboard(&[&["selftest", "--yes", "--json"], words].concat())
-        .run()
+    env.run([&["selftest", "--yes", "--json"], words].concat())
 }
 
 /// Repeats a run with more time until all checks fit.
@@ -275,8 +274,7 @@ fn selftest_asks_first_and_names_its_place() {
         (&["--for", "soon"], "--for"),
         (&["--clean", "--dry-run"], "cannot be used with"),
     ] {
-        let run = env.jobboard(&[&["selftest"], words].concat()).run();
-        assert!(run.failed(2).contains(message), "{run}");
+        env.run([&["selftest"], words].concat()).fails(2, message);
     }
 }
 
@@ -309,21 +307,18 @@ fn selftest_prints_the_same_words_in_a_pipe_and_on_a_terminal() {
     });
     let verdict = run.stdout.lines().last().unwrap();
     assert!(verdict.starts_with("weak: "), "{run}");
-    assert!(run.stdout.contains("one-winner"), "{run}");
-    let run = env
-        .jobboard("selftest --yes --for 6s")
+    run.shows("one-winner");
+    env.jobboard("selftest --yes --for 6s")
         .at_terminal(80)
-        .run();
-    assert!(run.stdout.contains("one-winner"), "{run}");
+        .run()
+        .shows("one-winner");
     // The directory existed for this test only.
     assert!(!env.board().parent().unwrap().exists());
 }
 
 #[test]
 fn unreachable_board_is_an_error() {
-    need!(mut server = Server::start());
-    let env = Env::new();
-    server.serves(&env, "");
+    need!((env, mut server) = Server::with_env(&[]));
     server.kill();
     let run = selftest(&env, &[]);
     assert_eq!(run.code, 5, "{run}");

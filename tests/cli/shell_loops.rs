@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     conduct::{Stage, on_one_board},
-    support::{Env, Outcome, members, play, wait_until},
+    support::{Env, Outcome, members, play, wait_until, words},
 };
 
 on_one_board!(
@@ -32,7 +32,7 @@ const LONG: Duration = Duration::from_secs(180);
 fn next(stage: &Stage, words: &[&str], script: &str) -> Outcome {
     let command = ["--", "sh", "-c", script];
     let claim = [&["claim", "--next"], words, &command].concat();
-    stage.env.jobboard(&claim).run()
+    stage.env.run(claim)
 }
 
 /// Repeats a loop that claims the next job, like cron, until the board is empty.
@@ -83,14 +83,7 @@ fn shell_loop_continues_after_a_failed_job(stage: &Stage) {
 
 fn postponing_command_costs_no_attempt(stage: &Stage) {
     stage.env.post("later");
-    let words = [
-        "--max-attempts",
-        "1",
-        "--retry-delay",
-        "1h",
-        "--retry-max",
-        "1h",
-    ];
+    let words = words("--max-attempts 1 --retry-delay 1h --retry-max 1h");
     let run = next(stage, &words, "exit 75");
     assert_eq!(run.code, 75, "{run:?}");
     let note = "later is back on the board; retry in ";
@@ -128,10 +121,9 @@ fn exhausted_job_is_not_retried(stage: &Stage) {
 fn job_can_set_its_retry_limit() {
     let stage = Stage::embedded().unwrap();
     let env = &stage.env;
-    let post = ["post", "poison", "max_attempts:=1"];
-    env.jobboard(&post).run().succeeded();
+    env.ok("post poison max_attempts:=1");
     let run = ["run", "poison", "max_attempts:=1", "--", "false"];
-    for run in [next(&stage, &[], "exit 3"), env.jobboard(&run).run()] {
+    for run in [next(&stage, &[], "exit 3"), env.run(run)] {
         assert!(
             run.stderr.starts_with("poison is in the trash: "),
             "{run:?}"
@@ -148,7 +140,7 @@ fn exhausted_unique_job_can_be_posted_again() {
     let run = |script| {
         let words = ["run", "nightly", "--unique", "n", "--max-attempts", "1"];
         let command = ["--lease", "1s", "--", "sh", "-c", script];
-        stage.env.jobboard(&[&words[..], &command].concat()).run()
+        stage.env.run([&words[..], &command].concat())
     };
     assert_eq!(run("kill -9 $PPID").code, 137);
     wait_until("another is run", || {

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     doctor::dead,
-    support::{Env, Invocation, needs, wait_until},
+    support::{Env, Invocation, Outcome, needs, wait_until},
 };
 
 const QUOTED: &str = "x'; touch PWN; #";
@@ -38,21 +38,18 @@ impl Hostile {
             ("plain", QUOTED),
             (ODD, QUOTED),
         ] {
-            let posted = hostile.jobboard(&["post", name]).run();
+            let posted = hostile.run(&["post", name]);
             let job = posted.succeeded().trim().to_owned();
             let who = if name == "plain" {
                 who.to_owned()
             } else {
                 dead(who)
             };
-            hostile
-                .jobboard(&["claim", &job, "--who", &who])
-                .run()
-                .succeeded();
+            hostile.run(&["claim", &job, "--who", &who]).succeeded();
         }
-        hostile.jobboard(&["post", QUOTED]).run().succeeded();
+        hostile.run(&["post", QUOTED]).succeeded();
         for names in [QUOTED, "-y*"] {
-            hostile.jobboard(&["pause", "--", names]).run().succeeded();
+            hostile.run(&["pause", "--", names]).succeeded();
         }
         hostile
     }
@@ -60,6 +57,10 @@ impl Hostile {
     fn jobboard(&self, words: &[&str]) -> Invocation {
         let board = ["--board", &self.board, "--color", "never"];
         self.env.jobboard(&[&board[..], words].concat())
+    }
+
+    fn run(&self, words: &[&str]) -> Outcome {
+        self.jobboard(words).run()
     }
 
     /// Returns the commands in a text, as read by each shell.
@@ -161,14 +162,10 @@ fn suggested_commands_are_equal_in_every_form() {
     let conduct = ["conduct", "--name", name, "--filter", "name=none"];
     let conductor = hostile.jobboard(&conduct).spawn();
     wait_until("the conductor is listed", || {
-        hostile
-            .jobboard(&["conductors"])
-            .run()
-            .stdout
-            .contains("touch PWN")
+        hostile.run(&["conductors"]).stdout.contains("touch PWN")
     });
     for (verb, least) in [("doctor", 2), ("explain", 2), ("check", 2), ("report", 2)] {
-        let json = hostile.jobboard(&[verb, "--json"]).run();
+        let json = hostile.run(&[verb, "--json"]);
         let mut suggested = BTreeSet::new();
         json.values()
             .iter()
@@ -178,14 +175,14 @@ fn suggested_commands_are_equal_in_every_form() {
         let forms = match verb {
             "report" => {
                 let page = page.to_str().unwrap();
-                hostile.jobboard(&[verb, page]).run().succeeded();
+                hostile.run(&[verb, page]).succeeded();
                 vec![fs::read_to_string(Path::new(page)).unwrap()]
             }
-            "check" => vec![hostile.jobboard(&[verb]).run().stdout],
+            "check" => vec![hostile.run(&[verb]).stdout],
             _ => {
                 vec![
-                    hostile.jobboard(&[verb, "-o", "tsv"]).run().stdout,
-                    hostile.jobboard(&[verb]).run().stdout,
+                    hostile.run(&[verb, "-o", "tsv"]).stdout,
+                    hostile.run(&[verb]).stdout,
                     hostile.jobboard(&[verb]).at_terminal(2000).run().stdout,
                 ]
             }
@@ -219,9 +216,7 @@ fn commands_of_hints_are_arrays_of_the_same_words() {
         return;
     }
     let hostile = Hostile::new();
-    let listed = hostile
-        .jobboard(&["list", "--state", "CLAIMED", "-o", "uuid"])
-        .run();
+    let listed = hostile.run(&["list", "--state", "CLAIMED", "-o", "uuid"]);
     let job = listed.succeeded().lines().next().unwrap().to_owned();
     for words in [
         &["claim", &job][..],
@@ -231,7 +226,7 @@ fn commands_of_hints_are_arrays_of_the_same_words() {
         &["list", "--filter", "`touch PWN`"],
         &["help", "`touch PWN`"],
     ] {
-        let json = hostile.jobboard(&[words, &["--json"]].concat()).run();
+        let json = hostile.run(&[words, &["--json"]].concat());
         let error = json
             .stderr
             .lines()
@@ -240,7 +235,7 @@ fn commands_of_hints_are_arrays_of_the_same_words() {
         let mut suggested = BTreeSet::new();
         commands(&error, &mut suggested);
         suggested.retain(|words| words[1] == "--board");
-        let text = hostile.jobboard(words).run().stderr;
+        let text = hostile.run(words).stderr;
         let hint = text.split_once("hint: ").unwrap().1;
         assert_eq!(hostile.read(hint), suggested, "{text}");
     }

@@ -78,7 +78,7 @@ fn trashed_jobs_and_refusals() {
 fn hint_names_the_board_and_the_job() {
     let env = Env::new();
     let board = ["--board", "sqlite:it's.db"];
-    let on = |words: &[&str]| env.jobboard(&[words, &board].concat()).run();
+    let on = |words: &[&str]| env.run([words, &board].concat());
     on(&["post", "resize"]).succeeded();
     let run = on(&["trash", "@1"]);
     insta::assert_snapshot!(run, @r#"

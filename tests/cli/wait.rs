@@ -12,8 +12,7 @@ struct Lost {
 
 impl Lost {
     fn open() -> Option<Self> {
-        let (server, env) = (Server::start()?, Env::new());
-        server.serves(&env, "");
+        let (env, server) = Server::with_env(&[])?;
         Some(Self { env, server })
     }
 
@@ -40,7 +39,7 @@ fn assert_unproven(run: &Outcome) {
     } else {
         "the job is unknown"
     };
-    assert!(run.stderr.contains(message), "{run}");
+    run.warns(message);
 }
 
 #[test]
@@ -85,7 +84,7 @@ fn trashed_job_has_its_own_exit_code() {
 fn wait_for_an_empty_board() {
     let env = Env::new();
     let wait = ["wait", "--empty", "--json"];
-    assert_eq!(env.jobboard(&wait).run().json()["done"], "empty");
+    assert_eq!(env.json(wait)["done"], "empty");
     env.post("resize");
     let mut waiting = env.jobboard(&["wait", "--empty"]).spawn();
     waiting.listens();
@@ -97,8 +96,7 @@ fn wait_for_an_empty_board() {
 fn wait_for_a_job_that_matches_the_filters() {
     let env = Env::new();
     env.post("resize");
-    let wait = ["wait", "--any", "--filter", "name=grow"];
-    let mut waiting = env.jobboard(&wait).spawn();
+    let mut waiting = env.jobboard("wait --any --filter name=grow").spawn();
     waiting.listens();
     env.post("shrink");
     let uuid = env.post("grow");
@@ -111,7 +109,7 @@ fn verbose_wait_mentions_that_no_conductor_is_running() {
     env.post("resize");
     let note = "no conductor is running; resize waits until a worker claims it";
     let run = env.run("wait resize --timeout 50ms --verbose");
-    assert!(run.stderr.contains(note), "{run}");
+    run.warns(note);
     let run = env.run("wait resize --timeout 50ms");
     assert!(!run.stderr.contains(note), "{run}");
 }
@@ -135,7 +133,7 @@ fn signal_ends_the_wait_with_its_code() {
 fn trashed_job_of_the_same_uuid_is_not_the_awaited_one() {
     let env = Env::new();
     let nightly = ["post", "nightly", "--unique", "nightly"];
-    env.jobboard(&nightly).run().succeeded();
+    env.ok(nightly);
     env.trash("@1");
     let waiting = env.jobboard(&[&nightly[..], &["--wait"]].concat()).spawn();
     wait_until("it is posted", || env.names() == ["nightly"]);
@@ -150,8 +148,7 @@ fn last_end_of_a_uuid_counts() {
     let nightly = |command: &str| {
         let words = format!("post a max_attempts:=1 --unique n -- {command}");
         let uuid = env.run(words).posted();
-        let conduct = "-q conduct --allow-any --drain";
-        let _ended = env.run(conduct);
+        let _ended = env.run("-q conduct --allow-any --drain");
         env.run(format!("wait {uuid}"))
     };
     assert_eq!(nightly("false").code, 9);
@@ -189,18 +186,9 @@ fn wait_that_ends_in_an_outage_blames_the_board() {
     need!(mut lost = Lost::open());
     let job = lost.env.post("a");
     let commands = [
-        &["wait", &job, "--timeout", "20s"][..],
-        &["wait", "--empty", "--timeout", "20s"],
-        &[
-            "claim",
-            "--next",
-            "--filter",
-            "name=b",
-            "--wait",
-            "20s",
-            "--if-none",
-            "0",
-        ],
+        &format!("wait {job} --timeout 20s"),
+        "wait --empty --timeout 20s",
+        "claim --next --filter name=b --wait 20s --if-none 0",
     ];
     let commands = commands.map(|words| lost.env.jobboard(words).spawn());
     lost.has_listeners('3');
@@ -215,9 +203,8 @@ fn wait_that_ends_in_an_outage_blames_the_board() {
     lost.server.kill();
     for waiting in commands {
         let run = waiting.ended();
-        let message = run.failed(124);
-        assert!(message.contains("the board is still unreachable"), "{run}");
-        assert!(message.contains("`jobboard ping`"), "{run}");
+        run.fails(124, "the board is still unreachable");
+        run.warns("`jobboard ping`");
     }
 }
 
@@ -288,9 +275,7 @@ fn job_ended_by_a_peer_is_complete() {
     let fields = || lost.server.run(&["HKEYS", "taskflow:listings"]);
     wait_until("it is posted", || !fields().trim().is_empty());
     consume(fields().trim());
-    let run = waiting.ended();
-    assert_eq!(run.code, 0, "{run}");
-    assert!(run.stderr.contains("the outcome is unknown"), "{run}");
+    waiting.ended().exits(0, "the outcome is unknown");
 }
 
 #[test]
@@ -298,7 +283,7 @@ fn end_of_an_earlier_run_proves_nothing_for_a_later_one() {
     for forgets_numbers in [false, true] {
         need!(lost = Lost::open());
         let post = ["post", "resize", "--unique", "nightly"];
-        lost.env.jobboard(&post).run().succeeded();
+        lost.env.ok(post);
         lost.env.ok("consume @1 --force --yes");
         if forgets_numbers {
             lost.server.run(&["DEL", "taskflow:sequence"]);
@@ -345,8 +330,7 @@ fn job_lost_by_zookeeper_is_not_complete() {
     let waiting = env.jobboard(&["post", "resize", "--wait"]).spawn();
     waiting.prints(1);
     server.process().start_empty();
-    let run = waiting.ended();
-    assert_eq!(run.code, 9, "{run}");
+    waiting.ended().has_code(9);
 }
 
 #[test]

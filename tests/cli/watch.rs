@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Env, Running, Server, members, wait_until};
+use crate::support::{Env, Running, Server, json_lines, members, wait_until};
 
 /// Starts a watch, and returns once it misses no event.
 fn watch(env: &Env, arguments: &[&str]) -> Running {
@@ -19,12 +19,10 @@ fn consume(env: &Env, job: &str) {
 }
 
 /// Returns the events and names in lines of JSON.
-fn events_and_names(lines: &[String]) -> Vec<(String, String)> {
-    let values = lines.iter().map(|line| serde_json::from_str(line).unwrap());
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    values
-        .map(|value: Value| (text(&value["event"]), text(&value["name"])))
-        .collect()
+fn events_and_names(lines: &[String]) -> Vec<String> {
+    let values = json_lines(&lines.join("\n"));
+    let text = |value: &Value| members(value, "event name");
+    values.iter().map(text).collect()
 }
 
 #[test]
@@ -72,10 +70,7 @@ fn missing_board_can_be_watched() {
     watching.says("no job was ever posted");
     assert!(!env.board().exists());
     env.post("first");
-    assert_eq!(
-        events_and_names(&watching.prints(1)),
-        [("posted".into(), "first".into())]
-    );
+    assert_eq!(events_and_names(&watching.prints(1)), ["posted first"]);
     watching.ended().succeeded();
 }
 
@@ -107,16 +102,9 @@ fn only_requested_events_are_printed_and_counted() {
         consume(&env, &uuid);
     }
     let seen = events_and_names(&watching.prints(2));
-    assert_eq!(
-        seen,
-        [
-            ("consumed".into(), "one".into()),
-            ("consumed".into(), "two".into())
-        ]
-    );
+    assert_eq!(seen, ["consumed one", "consumed two"]);
     watching.ended().succeeded();
-    let unknown = env.run("watch --event stolen");
-    assert!(unknown.failed(2).contains("stolen"));
+    env.run("watch --event stolen").fails(2, "stolen");
 }
 
 #[test]
@@ -140,10 +128,6 @@ fn filter_follows_a_job_until_it_is_removed() {
         "consumed large",
     ];
     let seen = events_and_names(&watching.prints(expected.len()));
-    let seen: Vec<_> = seen
-        .iter()
-        .map(|(event, name)| format!("{event} {name}"))
-        .collect();
     assert_eq!(seen, expected);
 }
 
@@ -159,8 +143,7 @@ fn filter_applies_to_the_job_after_the_event() {
         env.ok(format!("consume {uuid} --who {who}"));
     }
     let seen = events_and_names(&watching.prints(3));
-    let events: Vec<_> = seen.iter().map(|(event, _)| event.as_str()).collect();
-    assert_eq!(events, ["claimed", "claimed", "consumed"]);
+    assert_eq!(seen, ["claimed ada", "claimed ada", "consumed ada"]);
 }
 
 #[test]
@@ -169,13 +152,10 @@ fn command_runs_once_per_event_in_sequence() {
     let script = "exec 9>lock; flock -n 9 || echo overlap >> seen; cat >> seen; sleep 0.01";
     let watching = watch(&env, &["--count", "20", "--", "sh", "-c", script]);
     env.post_many(20);
-    let run = watching.ended();
-    assert_eq!(run.succeeded(), "");
+    assert_eq!(watching.ended().succeeded(), "");
     let seen = fs::read_to_string(env.file("seen")).unwrap();
     let lines: Vec<_> = seen.lines().map(str::to_owned).collect();
-    let expected: Vec<_> = (0..20)
-        .map(|at| ("posted".into(), format!("job-{at}")))
-        .collect();
+    let expected: Vec<_> = (0..20).map(|at| format!("posted job-{at}")).collect();
     assert_eq!(events_and_names(&lines), expected);
 }
 
@@ -185,11 +165,8 @@ fn failed_command_is_reported_and_does_not_end_the_watch() {
     let script = "grep -q '\"name\":\"job-1\"' && exit 3; exit 0";
     let watching = watch(&env, &["--count", "3", "--", "sh", "-c", script]);
     env.post_many(3);
-    let run = watching.ended();
-    assert_eq!(run.code, 7, "{run}");
-    assert!(run.stderr.contains("exit 3"), "{run}");
-    let missing = env.run("watch -- no-such-program");
-    assert_eq!(missing.code, 127, "{missing}");
+    watching.ended().exits(7, "exit 3");
+    env.run("watch -- no-such-program").has_code(127);
 }
 
 #[test]
@@ -241,8 +218,7 @@ fn watch_ends_with_unread_output() {
         if let Some(signal) = signal {
             watching.signal(signal);
         }
-        let run = watching.ended();
-        assert_eq!(run.code, code, "{run}");
+        watching.ended().has_code(code);
     }
 }
 
@@ -259,9 +235,7 @@ fn watch_ends_when_its_reader_closes() {
 
 #[test]
 fn lost_server_is_waited_for() {
-    need!(mut server = Server::start());
-    let env = Env::new();
-    server.serves(&env, "");
+    need!((env, mut server) = Server::with_env(&[]));
     let watching = watch(&env, &["--json"]);
     env.post("before");
     server.kill();
@@ -269,12 +243,8 @@ fn lost_server_is_waited_for() {
     server.start_again();
     watching.says("reconnected to");
     env.post("after");
-    let lines = watching.prints(3);
-    let expected = [("posted", "before"), ("resync", ""), ("posted", "after")];
-    assert_eq!(
-        events_and_names(&lines),
-        expected.map(|(event, name)| (event.into(), name.into()))
-    );
+    let seen = events_and_names(&watching.prints(3));
+    assert_eq!(seen, ["posted before", "resync null", "posted after"]);
     watching.signal(Signal::INT);
     let run = watching.ended();
     assert_eq!(run.stderr.matches("retrying").count(), 1, "{run}");
@@ -282,9 +252,7 @@ fn lost_server_is_waited_for() {
 
 #[test]
 fn absent_server_is_waited_for_and_a_wrong_address_is_not() {
-    need!(mut server = Server::start());
-    let env = Env::new();
-    server.serves(&env, "");
+    need!((env, mut server) = Server::with_env(&[]));
     server.kill();
     let watching = env.jobboard(&["watch", "--json"]).spawn();
     watching.says("retrying");
@@ -295,14 +263,10 @@ fn absent_server_is_waited_for_and_a_wrong_address_is_not() {
     server.start_again();
     watching.says("watching ");
     env.post("first");
-    assert_eq!(
-        events_and_names(&watching.prints(1)),
-        [("posted".into(), "first".into())]
-    );
+    assert_eq!(events_and_names(&watching.prints(1)), ["posted first"]);
     server.run(&["CONFIG", "SET", "requirepass", "secret"]);
     for board in [server.url(""), "redis://no.such.host.invalid".to_owned()] {
-        let run = env.jobboard(&["watch", "--board", &board]).run();
-        run.failed(5);
+        env.fails(5, ["watch", "--board", &board]);
     }
 }
 
@@ -312,6 +276,6 @@ fn foreign_text_cannot_control_a_terminal() {
     let watching = watch(&env, &["--count", "1", "-o", "table"]);
     env.post("\u{202e}red");
     let run = watching.ended();
-    assert!(run.succeeded().contains("\\u{202e}red"), "{run}");
+    run.prints("\\u{202e}red");
     assert!(!run.stdout.contains(['\u{1b}', '\u{202e}']), "{run}");
 }

@@ -26,8 +26,7 @@ fn permanently_failing_job_is_trashed_alone(stage: &Stage) {
     let poison = stage.post("poison", script);
     stage.post("good", "echo good >> log");
     let conduct = [&["--drain", "--max-attempts", "3"], &SOON[..]].concat();
-    let run = stage.conduct(&conduct).run();
-    assert_eq!(run.code, 7, "{run:?}");
+    stage.conduct(&conduct).run().has_code(7);
     let mut log = stage.log();
     log.sort();
     assert_eq!(log, ["good", "tried", "tried", "tried"]);
@@ -68,10 +67,7 @@ fn last_output_is_recorded_with_secrets_masked(stage: &Stage) {
     }
     let waited = stage.env.run(format!("wait {job}"));
     let expected = "on stdout:\n  token=******** of 2\nlast lines of resize on stderr:\n  a";
-    assert!(
-        waited.code == 9 && waited.stderr.contains(expected),
-        "{waited:?}"
-    );
+    waited.exits(9, expected);
     for expected in [text.as_str(), shown, &waited.stderr] {
         assert!(!expected.contains('\u{1b}'), "{expected:?}");
     }
@@ -96,11 +92,10 @@ fn timeout_counts_as_a_failure(stage: &Stage) {
     let own = json!({"command": ["sleep", "600"], "timeout": "50ms", "max_attempts": 1});
     let own = own.to_string();
     let post = ["post", "own", "--details", &own];
-    let own = stage.env.jobboard(&post).run().posted();
+    let own = stage.env.run(post).posted();
     let other = stage.post("other", "sleep 600");
     let conduct = ["--drain", "--job-timeout", "100ms", "--on-failure", "trash"];
-    let run = stage.conduct(&conduct).run();
-    assert_eq!(run.code, 7, "{run:?}");
+    stage.conduct(&conduct).run().has_code(7);
     for (job, limit) in [(own, "50ms"), (other, "100ms")] {
         let reason = stage.env.show(&job)["last_failure"]["reason"].clone();
         assert_eq!(reason, format!("the command took longer than {limit}"));
@@ -111,13 +106,12 @@ fn settings_of_a_job_are_limited(stage: &Stage) {
     let own = json!({"command": ["sleep", "600"], "timeout": "1h", "max_attempts": 1000});
     let own = own.to_string();
     let post = ["post", "own", "--details", &own];
-    let own = stage.env.jobboard(&post).run().posted();
+    let own = stage.env.run(post).posted();
     // A job without limits gets the defaults, capped by the maximum.
     let other = stage.post("other", "sleep 600");
     let ends = ["--job-timeout-max", "50ms", "--max-attempts-max", "2"];
     let conduct = [&["--drain"], &ends[..], &SOON].concat();
-    let run = stage.conduct(&conduct).run();
-    assert_eq!(run.code, 7, "{run:?}");
+    stage.conduct(&conduct).run().has_code(7);
     for job in [own, other] {
         let job = stage.env.show(&job);
         assert_eq!(members(&job, "state attempts"), "TRASHED 2");
@@ -127,11 +121,10 @@ fn settings_of_a_job_are_limited(stage: &Stage) {
 }
 
 fn unstartable_command_counts_as_a_failure(stage: &Stage) {
-    let absent = ["post", "a", "--", "no-such-program"];
-    let absent = stage.env.jobboard(&absent).run().posted();
+    let absent = stage.env.run("post a -- no-such-program").posted();
     let nowhere = json!({"command": ["true"], "cwd": "/no/such/folder"}).to_string();
     let nowhere = ["post", "b", "--details", &nowhere];
-    let nowhere = stage.env.jobboard(&nowhere).run().posted();
+    let nowhere = stage.env.run(nowhere).posted();
     let run = stage.conduct(&["--drain", "--max-attempts", "1"]).run();
     assert_eq!(run.code, 7, "{run:?}");
     let reason = |job: &str| stage.env.show(job)["last_failure"]["reason"].to_string();
@@ -150,8 +143,7 @@ fn failure_can_be_final(stage: &Stage) {
     assert_eq!(stage.env.state(&trashed), "TRASHED");
     // A job waiting for a retry is no success either.
     stage.post("c", "exit 1");
-    let run = stage.conduct(&["--max-jobs", "1"]).run();
-    assert_eq!(run.code, 7, "{run:?}");
+    stage.conduct(&["--max-jobs", "1"]).run().has_code(7);
 }
 
 fn exhausted_job_is_not_retried(stage: &Stage) {
@@ -163,8 +155,7 @@ fn exhausted_job_is_not_retried(stage: &Stage) {
         assert_eq!(stage.conduct(&lease).run().code, 137);
     }
     let conduct = ["--drain", "--max-attempts", "2", "--lease", "1s"];
-    let run = stage.conduct(&conduct).run();
-    assert_eq!(run.code, 7, "{run:?}");
+    stage.conduct(&conduct).run().has_code(7);
     let mut log = stage.log();
     log.sort();
     assert_eq!(log, ["good", "tried", "tried"]);

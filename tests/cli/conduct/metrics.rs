@@ -8,12 +8,10 @@ use std::{
     time::Instant,
 };
 
-use rustix::process::Signal;
-
 use super::{Stage, on_one_board};
 use crate::{
     metrics::{figure_of, judged},
-    support::{Running, SOON, wait_until},
+    support::{Running, SOON, assert_contains, wait_until},
 };
 
 on_one_board!(work_of_a_conductor_is_counted);
@@ -98,8 +96,7 @@ fn work_of_a_conductor_is_counted(stage: &Stage) {
     }
     assert_eq!(figure_of(&text, "jobboard_up", &[]), Some(1.0), "{text}");
     assert!(get(address, "/healthz").ends_with("\r\n\r\nok\n"));
-    running.signal(Signal::TERM);
-    running.ended().succeeded();
+    running.stops();
 }
 
 #[test]
@@ -149,8 +146,7 @@ fn misbehaving_clients_block_no_one() {
 fn metrics_are_local_unless_made_public() {
     let stage = Stage::embedded().unwrap();
     let refused = stage.conduct(&["--metrics", "0.0.0.0:0", "--drain"]).run();
-    refused.failed(8);
-    assert!(refused.stderr.contains("--metrics-public"), "{refused}");
+    refused.fails(8, "--metrics-public");
     let public = ["--metrics", "0.0.0.0:0", "--metrics-public", "--drain"];
     stage.conduct(&public).run().succeeded();
     for wrong in ["somewhere", "localhost", "file.txt", "127.0.0.1"] {
@@ -162,8 +158,7 @@ fn metrics_are_local_unless_made_public() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let refused = stage.conduct(&["--metrics", &address, "--drain"]).run();
-    refused.failed(1);
-    assert!(refused.stderr.contains(&address), "{refused}");
+    refused.fails(1, &address);
 }
 
 #[test]
@@ -183,8 +178,7 @@ fn socket_and_file_exist_while_the_conductor_runs() {
     assert!(socket.exists());
     let running = stage.start(&["--metrics", &place]);
     assert!(UnixStream::connect(&socket).is_ok());
-    running.signal(Signal::TERM);
-    running.ended().succeeded();
+    running.stops();
     assert!(!socket.exists());
 
     let running = stage.start(&["--metrics", file.to_str().unwrap()]);
@@ -195,8 +189,7 @@ fn socket_and_file_exist_while_the_conductor_runs() {
     for others in ["process_", "jobboard_up", "jobboard_jobs"] {
         assert!(!text.contains(others), "{text}");
     }
-    running.signal(Signal::TERM);
-    running.ended().succeeded();
+    running.stops();
     assert!(!file.exists());
     let nowhere = stage.env.file("none/conductor.prom");
     let refused = stage.conduct(&["--metrics", nowhere.to_str().unwrap()]);
@@ -207,8 +200,7 @@ fn socket_and_file_exist_while_the_conductor_runs() {
         wait_until("it is there", || file.exists());
         fs::remove_file(file).unwrap();
         fs::write(file, "precious").unwrap();
-        running.signal(Signal::TERM);
-        running.ended().succeeded();
+        running.stops();
         assert_eq!(fs::read_to_string(file).unwrap(), "precious");
         fs::remove_file(file).unwrap();
     }
@@ -231,10 +223,7 @@ fn conductor_without_its_board_is_unhealthy() {
         get(address, "/healthz").contains("503 Service Unavailable")
     });
     let answer = get(address, "/healthz");
-    assert!(
-        answer.contains("the board has been unreachable for "),
-        "{answer}"
-    );
+    assert_contains(&answer, "the board has been unreachable for ");
     wait_until("the board is reported as down", || {
         figure_of(&figures(address), "jobboard_up", &[]) == Some(0.0)
     });

@@ -19,9 +19,9 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use crate::support::members;
+use crate::support::{column, json_lines, members};
 
-pub(crate) use self::stage::{Kind, Stage, on_every_board, on_one_board, set_mode};
+pub(crate) use self::stage::{Kind, Stage, WAITS, on_every_board, on_one_board, set_mode};
 
 on_every_board!(
     existing_jobs_are_run_and_consumed,
@@ -64,9 +64,7 @@ fn existing_jobs_are_run_and_consumed(stage: &Stage) {
 }
 
 fn drain_of_an_empty_board_ends_immediately(stage: &Stage) {
-    let run = stage.conduct(&["--drain"]).run();
-    run.succeeded();
-    assert!(run.stderr.contains("ran=0"), "{run:?}");
+    stage.conduct(&["--drain"]).run().exits(0, "ran=0");
     stage.post("a", "true");
     stage.conduct(&["--drain", "-q"]).run().succeeded();
     let again = stage.conduct(&["--drain", "-q"]).run();
@@ -79,8 +77,7 @@ fn later_job_is_run(stage: &Stage) {
         stage.post("later", "echo $JOBBOARD_JOB >> log");
         stage.logged(number + 1);
     }
-    conductor.signal(rustix::process::Signal::TERM);
-    conductor.ended().succeeded();
+    conductor.stops();
     assert_eq!(stage.env.everything(), [json!([]), json!([])]);
 }
 
@@ -115,12 +112,8 @@ fn most_urgent_job_runs_first(stage: &Stage) {
 
 fn flows_of_other_conductors_are_skipped_and_reported_once(stage: &Stage) {
     for name in ["flow", "other-flow"] {
-        let post = [
-            "post",
-            name,
-            "flow_uuid=6ba7b810-9dad-11d1-80b4-00c04fd430c8",
-        ];
-        stage.env.jobboard(&post).run().succeeded();
+        let flow = "flow_uuid=6ba7b810-9dad-11d1-80b4-00c04fd430c8";
+        stage.env.ok(format!("post {name} {flow}"));
     }
     let before = stage.env.everything();
     stage.post("ours", "echo ran >> log");
@@ -131,21 +124,16 @@ fn flows_of_other_conductors_are_skipped_and_reported_once(stage: &Stage) {
     assert_eq!(stage.env.everything(), before);
 }
 
-fn post_details(stage: &Stage, name: &str, details: &serde_json::Value) {
-    stage.env.load(name, details);
-}
-
 fn each_skip_reason_is_reported_and_counted(stage: &Stage) {
-    post_details(stage, "flow", &json!({"flow_uuid": "x"}));
+    stage.env.load("flow", &json!({"flow_uuid": "x"}));
     stage.conduct(&["--drain"]).run().succeeded();
-    post_details(stage, "lone", &json!({"command": "true"}));
-    post_details(stage, "lone", &json!({"command": "false"}));
-    post_details(stage, "slow", &json!({"command": ["true"], "timeout": 5}));
-    post_details(
-        stage,
-        "path",
-        &json!({"command": ["true"], "env": {"PATH": "/"}}),
-    );
+    stage.env.load("lone", &json!({"command": "true"}));
+    stage.env.load("lone", &json!({"command": "false"}));
+    stage
+        .env
+        .load("slow", &json!({"command": ["true"], "timeout": 5}));
+    let path = json!({"command": ["true"], "env": {"PATH": "/"}});
+    stage.env.load("path", &path);
     for words in [&["--drain"][..], &["--max-jobs", "1"]] {
         stage.post("good", "true");
         let conduct = [words, &["--log", "json"]].concat();
@@ -185,22 +173,19 @@ fn each_skip_reason_is_reported_and_counted(stage: &Stage) {
 }
 
 fn later_skips_are_counted(stage: &Stage) {
-    post_details(stage, "lone", &json!({"command": "true"}));
+    stage.env.load("lone", &json!({"command": "true"}));
     let conductor = stage.start(&["--max-jobs", "1"]);
     stage.says(&conductor, "array of strings");
     for timeout in [5, 6] {
-        post_details(
-            stage,
-            "slow",
-            &json!({"command": ["true"], "timeout": timeout}),
-        );
+        let slow = json!({"command": ["true"], "timeout": timeout});
+        stage.env.load("slow", &slow);
     }
     stage.says(&conductor, "a duration such as 5m");
     stage.post_with("good", "true", &["--priority", "VERY_LOW"]);
     let run = conductor.ended();
     assert_eq!(run.code, 7, "{run:?}");
     assert_eq!(run.stderr.matches("=skipped jobs=").count(), 2);
-    assert!(run.stderr.contains(" skipped=3 reasons=\"{"), "{run:?}");
+    run.warns(" skipped=3 reasons=\"{");
 }
 
 fn filter_chooses_the_jobs(stage: &Stage) {
@@ -216,11 +201,9 @@ fn max_jobs_limits_the_number_of_jobs(stage: &Stage) {
     for _ in 0..5 {
         stage.post("a", "echo ran >> log");
     }
-    let run = stage.conduct(&["--max-jobs", "2", "-j4"]).run();
-    run.succeeded();
+    stage.conduct(&["--max-jobs", "2", "-j4"]).run().succeeded();
     assert_eq!(stage.log().len(), 2);
-    let listed = stage.env.run("list --unclaimed --count");
-    assert_eq!(listed.succeeded(), "3\n");
+    assert_eq!(stage.env.run("list --unclaimed --count").succeeded(), "3\n");
 }
 
 fn idle_conductor_can_exit(stage: &Stage) {
@@ -239,7 +222,7 @@ fn command_gets_the_settings_of_its_job_and_no_secret(stage: &Stage) {
     });
     let details = details.to_string();
     let post = ["post", "a", "--details", &details];
-    stage.env.jobboard(&post).run().succeeded();
+    stage.env.ok(post);
     let allow = if stage.is_network() {
         &["--allow-env", "GIVEN"][..]
     } else {
@@ -265,25 +248,12 @@ fn json_log_reports_every_event(stage: &Stage) {
     let conduct = ["--drain", "--max-attempts", "1", "--log", "json"];
     let run = stage.conduct(&conduct).run();
     assert_eq!(run.code, 7, "{run:?}");
-    let notes: Vec<serde_json::Value> = run
-        .stderr
-        .lines()
-        .filter(|line| line.starts_with('{'))
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let events: Vec<_> = notes
-        .iter()
-        .map(|note| note["event"].as_str().unwrap())
-        .collect();
+    let notes = run.stderr.lines().filter(|line| line.starts_with('{'));
+    let notes = json_lines(&notes.collect::<Vec<_>>().join("\n"));
+    let events = column(&notes, "event").join(" ");
     assert_eq!(
         events,
-        [
-            "conducting",
-            "running_start",
-            "running_end",
-            "job_trashed",
-            "summary"
-        ]
+        "conducting running_start running_end job_trashed summary"
     );
     assert_eq!(notes[1]["uuid"], json!(uuid));
     assert_eq!(notes[1]["attempt"], 1);
@@ -302,8 +272,7 @@ fn conductor_is_registered_under_a_unique_name(stage: &Stage) {
     assert_eq!(listed[0]["pid"], first.pid());
     let second = stage.conduct(&["--name", "w1", "--drain"]).spawn();
     stage.says(&second, "name_taken");
-    first.signal(rustix::process::Signal::TERM);
-    first.ended().succeeded();
+    first.stops();
     second.ended().succeeded();
     let listed = stage.env.json("conductors --json");
     assert_eq!(listed, json!([]));

@@ -2,23 +2,18 @@
 
 use std::{fs, path::PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Stage, stage::set_mode};
 use crate::support::{members, wait_until};
-
-fn post(stage: &Stage, name: &str, details: &Value) {
-    stage.env.load(name, details);
-}
 
 /// Drains the board, and requires that nothing ran and nothing changed.
 fn is_left_alone(stage: &Stage, words: &[&str]) {
     let before = stage.env.everything();
     let conduct = [&["conduct", "--drain"], words].concat();
-    let run = stage.env.jobboard(&conduct).run();
-    assert_eq!(run.code, 7, "{run:?}");
-    assert!(run.stderr.contains("=skipped jobs="), "{run:?}");
-    assert!(run.stderr.contains("ran=0"), "{run:?}");
+    let run = stage.env.run(conduct);
+    run.exits(7, "=skipped jobs=");
+    run.warns("ran=0");
     assert_eq!(stage.env.everything(), before);
     assert!(stage.log().is_empty());
 }
@@ -36,11 +31,9 @@ fn trap(stage: &Stage, name: &str) -> PathBuf {
 fn network_board_needs_an_explicit_policy() {
     need!(stage = Stage::redis());
     stage.post("a", "echo ran >> log");
-    let run = stage.env.run("conduct --drain");
-    let message = run.failed(8);
-    assert!(
-        message.contains("--handlers DIR, --allow PATTERN, --allow-any or -- COMMAND"),
-        "{message}"
+    stage.env.run("conduct --drain").fails(
+        8,
+        "--handlers DIR, --allow PATTERN, --allow-any or -- COMMAND",
     );
     assert!(stage.log().is_empty());
 }
@@ -61,7 +54,7 @@ fn postings_cannot_escape_the_policy() {
         json!({"command": ours, "env": {"JOBBOARD_URL": "redis://elsewhere"}}),
         json!({"command": ours, "env": {"LANG": "C"}}),
     ] {
-        post(&stage, "a", &details);
+        stage.env.load("a", &details);
     }
     is_left_alone(&stage, &["--allow-any"]);
     is_left_alone(&stage, &["--allow", "/*/*", "--allow-env", "L?_*"]);
@@ -71,7 +64,7 @@ fn postings_cannot_escape_the_policy() {
 fn only_allowed_programs_run() {
     need!(stage = Stage::redis());
     let trapped = trap(&stage, "trapped");
-    post(&stage, "a", &json!({"command": [trapped]}));
+    stage.env.load("a", &json!({"command": [trapped]}));
     is_left_alone(&stage, &["--allow", "/usr/bin/*", "--allow", "/bin/*"]);
     let pattern = format!("{}/*", stage.env.root().display());
     is_left_alone(&stage, &["--allow", &pattern]);
@@ -91,20 +84,19 @@ fn handlers_run_by_job_name_only() {
     set_mode(&directory.join("resize"), 0o755);
     trap(&stage, "outside");
     for name in ["../outside", "../../../../../../bin/sh", "other"] {
-        post(
-            &stage,
-            name,
-            &json!({"command": ["sh", "-c", "echo ran >> log"]}),
-        );
+        let command = json!({"command": ["sh", "-c", "echo ran >> log"]});
+        stage.env.load(name, &command);
     }
     is_left_alone(&stage, &["--handlers", "handlers"]);
-    post(&stage, "resize", &json!({"size": 4, "command": ["false"]}));
+    stage
+        .env
+        .load("resize", &json!({"size": 4, "command": ["false"]}));
     let conduct = "conduct --drain --handlers handlers";
     assert_eq!(stage.env.run(conduct).code, 7);
     assert_eq!(stage.log(), ["{\"size\":4,\"command\":[\"false\"]}"]);
     set_mode(&directory, 0o777);
     let run = stage.env.run(conduct);
-    assert!(run.failed(8).contains("is writable by other users"));
+    run.fails(8, "is writable by other users");
 }
 
 #[test]
@@ -129,11 +121,10 @@ fn timeout_and_max_attempts_of_a_job_apply_to_its_handler() {
     assert_eq!(*reason, json!("the command took longer than 50ms"));
     assert_eq!(stage.log(), ["same"; 2]);
 
-    post(&stage, "slow", &json!({"timeout": 5}));
+    stage.env.load("slow", &json!({"timeout": 5}));
     let run = stage.conduct(&conduct).run();
     assert_eq!(run.code, 7, "{run}");
-    let reason = "the job's `timeout` must be a duration such as 5m";
-    assert!(run.stderr.contains(reason), "{run}");
+    run.warns("the job's `timeout` must be a duration such as 5m");
 }
 
 #[test]
@@ -164,7 +155,7 @@ fn handler_directory_must_be_protected() {
     need!(stage = Stage::redis());
     let refused = |directory: &str| {
         let conduct = ["conduct", "--drain", "--handlers", directory];
-        let run = stage.env.jobboard(&conduct).run();
+        let run = stage.env.run(conduct);
         run.failed(8).to_owned()
     };
     for directory in ["/usr/bin", "/bin/../bin"] {
@@ -181,27 +172,24 @@ fn handler_directory_must_be_protected() {
     set_mode(&parent.join("handlers"), 0o755);
     set_mode(&parent, 0o777);
     for directory in ["parent/handlers", "link"] {
-        let message = refused(directory);
-        assert!(message.contains("work/parent is writable by other users (mode 777)"));
+        assert!(refused(directory).contains("work/parent is writable by other users (mode 777)"));
     }
     fs::write(parent.join("file"), "").unwrap();
     for mistyped in ["nowhere", "parent/file"] {
         let conduct = format!("conduct --drain --handlers {mistyped}");
-        let run = stage.env.run(conduct);
-        assert!(run.failed(2).contains("no directory "), "{run}");
+        stage.env.run(conduct).fails(2, "no directory ");
     }
     // Nothing starts once other users can change the path, even under a running conductor.
     set_mode(&parent, 0o755);
     let handler = parent.join("handlers/a");
     fs::write(&handler, "#!/bin/sh\necho \"$0\" >> log\n").unwrap();
     set_mode(&handler, 0o755);
-    let conduct = ["conduct", "--handlers", "link"];
-    let conductor = stage.env.jobboard(&conduct).spawn();
-    post(&stage, "a", &json!({}));
+    let conductor = stage.env.jobboard("conduct --handlers link").spawn();
+    stage.env.load("a", &json!({}));
     stage.logged(1);
     assert_eq!(stage.log(), [handler.to_str().unwrap()]);
     set_mode(&parent, 0o777);
-    post(&stage, "a", &json!({}));
+    stage.env.load("a", &json!({}));
     stage.says(&conductor, "is writable by other users");
     conductor.kill();
     assert_eq!(stage.log().len(), 1);
@@ -243,7 +231,7 @@ fn board_of_another_user_is_not_conducted_even_by_root() {
     let nobody = Some(65534);
     std::os::unix::fs::chown(stage.env.board(), nobody, None).unwrap();
     let run = stage.conduct(&["--drain"]).run();
-    assert!(run.failed(8).contains("belongs to user 65534"), "{run:?}");
+    run.fails(8, "belongs to user 65534");
     assert!(stage.log().is_empty());
 }
 
@@ -259,10 +247,7 @@ fn own_command_runs_for_each_job_with_its_details() {
     let log = r#"printf '%s %s ' "$JOBBOARD_NAME" "$1" >> log; cat >> log"#;
     let of_resize = ["conduct", "--drain", "--filter", "name=resize-*", "--"];
     let command = ["sh", "-c", log, "sh", "fast"];
-    let run = stage
-        .env
-        .jobboard(&[&of_resize[..], &command].concat())
-        .run();
+    let run = stage.env.run([&of_resize[..], &command].concat());
     run.succeeded();
     let expected = [
         r#"resize-1 fast {"volume":17}"#,
@@ -271,10 +256,8 @@ fn own_command_runs_for_each_job_with_its_details() {
     assert_eq!(stage.log(), expected);
     assert_eq!(stage.env.names(), ["other"]);
     let absent = stage.env.run("conduct --drain -- ./nowhere");
-    let message = absent.failed(2);
-    assert!(message.contains("nowhere not found"), "{message}");
-    let both = "conduct --allow-any -- true";
-    stage.env.run(both).failed(2);
+    absent.fails(2, "nowhere not found");
+    stage.env.fails(2, "conduct --allow-any -- true");
     assert_eq!(stage.env.names(), ["other"]);
 }
 
@@ -286,11 +269,9 @@ fn own_command_on_a_network_board_needs_a_filter() {
     let command = ["--", "sh", "-c", "echo $JOBBOARD_NAME >> log"];
     let conduct = |words: &[&str]| {
         let words = [&["conduct", "--drain"], words, &command].concat();
-        stage.env.jobboard(&words).run()
+        stage.env.run(words)
     };
-    let refused = conduct(&[]);
-    let message = refused.failed(8);
-    assert!(message.contains("without --filter"), "{message}");
+    conduct(&[]).fails(8, "without --filter");
     conduct(&["--filter", "name=mine"]).succeeded();
     assert_eq!(stage.log(), ["mine"]);
     assert_eq!(stage.env.names(), ["theirs"]);

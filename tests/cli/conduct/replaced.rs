@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use rustix::process::Signal;
 use serde_json::json;
 
 use super::{Stage, stage::set_mode};
@@ -27,8 +26,7 @@ fn conductor_continues_with_a_replaced_board() {
     stage.logged(2);
     // Its claims belonged to the removed board.
     stage.says(&conductor, "claim_lost");
-    conductor.signal(Signal::TERM);
-    conductor.ended().succeeded();
+    conductor.stops();
     assert_eq!(stage.log(), ["started", "ran"]);
     assert_eq!(stage.env.everything(), [json!([]), json!([])]);
 }
@@ -53,8 +51,7 @@ fn conductor_runs_nothing_from_a_writable_replacement() {
     }
     fs::rename(&other, stage.env.board()).unwrap();
     wait_until("it has ended", || conductor.has_ended());
-    let run = conductor.ended();
-    run.fails(5, "that other users can write to");
+    conductor.ended().fails(5, "that other users can write to");
     assert!(!stage.env.file("ran").exists());
 }
 

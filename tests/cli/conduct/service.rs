@@ -5,7 +5,7 @@ use std::{fs, time::Duration};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use serde_json::json;
 
-use super::{Stage, on_one_board};
+use super::{Stage, WAITS, on_one_board};
 use crate::support::{
     Invocation, Manager, ProxyMode, Tag,
     process::{guards, signal},
@@ -17,8 +17,6 @@ on_one_board!(
     ready_is_sent_only_after_the_registration,
 );
 
-const WAITS: &str = "echo began >> log; until [ -e go ]; do sleep 0.02; done";
-
 fn ready_is_sent_only_after_the_registration(stage: &Stage) {
     let first = stage.start(&["--name", "w1"]);
     let manager = Manager::start(&stage.env);
@@ -28,16 +26,14 @@ fn ready_is_sent_only_after_the_registration(stage: &Stage) {
     stays("not ready", Duration::from_secs(1), || {
         manager.count("READY=1") == 0
     });
-    first.signal(Signal::TERM);
-    first.ended().succeeded();
+    first.stops();
     manager.hears("READY=1");
     let listed = stage.env.json("conductors --json");
     assert_eq!(
         (&listed[0]["name"], &listed[0]["pid"]),
         (&json!("w1"), &json!(second.pid()))
     );
-    second.signal(Signal::TERM);
-    second.ended().succeeded();
+    second.stops();
     assert_eq!(manager.count("READY=1"), 1, "{:?}", manager.heard());
     assert_eq!(manager.count("STOPPING=1"), 1, "{:?}", manager.heard());
 }
@@ -102,8 +98,7 @@ fn watchdog_follows_the_board(
     manager.shows("0 of 1 running, no runnable jobs");
     wait_until("it lives again", || lives() > before);
     wait_until("it is over", || !manager.status().contains("away"));
-    conductor.signal(Signal::TERM);
-    conductor.ended().succeeded();
+    conductor.stops();
 }
 
 #[test]
@@ -220,6 +215,5 @@ fn guard_that_cannot_restart_is_reported_until_it_can() {
     });
     stage.post("fine", "echo fine >> log");
     wait_until("it is performed", || stage.log() == ["fine"]);
-    conductor.signal(Signal::TERM);
-    conductor.ended().succeeded();
+    conductor.stops();
 }

@@ -10,11 +10,7 @@ use super::Stage;
 use crate::support::{Peer, Running, wait_until};
 
 fn conductors(stage: &Stage) -> Vec<String> {
-    let listed = stage.env.json("conductors --json");
-    let names = listed.as_array().unwrap().iter();
-    names
-        .map(|conductor| conductor["name"].as_str().unwrap().to_owned())
-        .collect()
+    stage.env.run("conductors --json").each("name")
 }
 
 fn ends_well(conductor: Running) -> String {
@@ -128,7 +124,7 @@ fn forcibly_released_job_is_not_retaken_within_the_session_timeout() {
         stage.logged(1);
         let freed = Utc::now();
         let force = ["abandon", &job, "--force", "--yes"];
-        stage.env.jobboard(&force).run().succeeded();
+        stage.env.ok(force);
         let shown = stage.env.show(&job);
         let until: DateTime<Utc> = shown["not_before"].as_str().unwrap().parse().unwrap();
         let alone = (until - freed).num_milliseconds();

@@ -8,7 +8,7 @@ use std::{
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
-use super::{Stage, on_one_board, stage::set_mode};
+use super::{Stage, WAITS, on_one_board, stage::set_mode};
 use crate::support::{
     Host, Invocation, Manager, ProxyMode, Running, process::is_alive, stays, wait_until,
 };
@@ -18,9 +18,6 @@ on_one_board!(
     jobs_continue_during_a_reload,
     quiet_conductor_takes_no_more_jobs_and_stays,
 );
-
-/// A job that runs until the file `go` exists.
-const WAITS: &str = "echo began >> log; until [ -e go ]; do sleep 0.02; done";
 
 fn course(stage: &Stage) -> Value {
     let listed = stage.env.json("conductors --json");
@@ -35,9 +32,8 @@ fn quiet_conductor_takes_no_more_jobs_and_stays(stage: &Stage) {
     wait_until("it is reported", || course(stage) == "quiet");
     let second = stage.post("second", "echo ran >> log");
     let why = stage.env.run(format!("explain {second} -o table"));
-    assert!(why.stdout.contains("quiet"), "{why}");
-    let listed = stage.env.run("conductors -o table");
-    assert!(listed.succeeded().contains("quiet: first"), "{listed}");
+    why.shows("quiet");
+    stage.env.run("conductors -o table").prints("quiet: first");
     fs::write(stage.env.file("go"), "").unwrap();
     stays("left alone", Duration::from_secs(2), || {
         stage.env.state(&second) == "UNCLAIMED"
@@ -140,8 +136,7 @@ fn reload_applies_the_current_policy() {
     let conductor = manager.over(configured(&stage, sh)).spawn();
     stage.post("shell", "echo shell >> log");
     stage.logged(1);
-    let env = ["post", "other", "--", "env", "true"];
-    stage.env.jobboard(&env).run().succeeded();
+    stage.env.ok("post other -- env true");
     stage.says(&conductor, "example=other");
     // An invalid configuration changes nothing, and jobs continue.
     for (wrong, report) in [
@@ -191,8 +186,7 @@ fn reload_applies_the_current_policy() {
         .configure(&format!("default = \"b\"\n{elsewhere}"));
     reads_again(&conductor, "not_reloaded");
     stage.says(&conductor, "restart");
-    conductor.signal(Signal::TERM);
-    conductor.ended().succeeded();
+    conductor.stops();
 }
 
 #[test]
@@ -220,8 +214,7 @@ fn new_handler_runs_after_a_reload() {
     // The command line overrides the configuration.
     let refused = stage.env.run("conduct --allow-env A");
     refused.fails(8, "set an execution policy");
-    conductor.signal(Signal::TERM);
-    conductor.ended().succeeded();
+    conductor.stops();
 }
 
 #[test]

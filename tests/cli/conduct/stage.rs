@@ -9,6 +9,9 @@ use crate::support::{
     servers::zookeeper::Ensemble, wait_until,
 };
 
+/// A job that runs until the file `go` exists.
+pub(crate) const WAITS: &str = "echo began >> log; until [ -e go ]; do sleep 0.02; done";
+
 /// A board of some kind, with its own environment.
 pub(crate) struct Stage {
     pub(crate) env: Env,
@@ -127,7 +130,7 @@ impl Stage {
     /// A board on servers that the test starts and stops itself.
     pub(crate) fn behind(url: &str) -> Self {
         let env = Env::new();
-        env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
+        env.uses(&url);
         Self {
             env,
             server: None,
@@ -141,6 +144,14 @@ impl Stage {
             server: Some(server),
             ..stage
         }
+    }
+
+    /// Returns the URL of the board, in quotes.
+    pub(crate) fn url(&self) -> Value {
+        let settings = self.env.json("config --json");
+        let mut settings = settings.as_array().unwrap().iter();
+        let url = settings.find(|it| it["key"] == "url").unwrap();
+        url["value"].clone()
     }
 
     pub(crate) fn is_network(&self) -> bool {
@@ -224,7 +235,7 @@ impl Stage {
     pub(crate) fn post_with(&self, name: &str, script: &str, words: &[&str]) -> String {
         let command = ["--", "sh", "-c", script];
         let post = [&["post", name], words, &command].concat();
-        self.env.jobboard(&post).run().posted()
+        self.env.run(post).posted()
     }
 
     pub(crate) fn post_many(&self, count: usize, script: &str) -> Vec<String> {

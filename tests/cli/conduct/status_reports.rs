@@ -5,7 +5,7 @@ use std::{fs, time::Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{Stage, on_every_board, on_one_board, stage::set_mode};
+use super::{Stage, WAITS, on_every_board, on_one_board, stage::set_mode};
 use crate::support::wait_until;
 
 on_every_board!(dead_conductor_is_listed_as_gone);
@@ -15,9 +15,6 @@ on_one_board!(
     registry_shows_skipped_jobs_with_reasons,
     signal_makes_the_conductor_print_its_state,
 );
-
-/// A job that runs until the file `go` exists.
-const WAITS: &str = "echo began >> log; until [ -e go ]; do sleep 0.02; done";
 
 fn conductor(stage: &Stage) -> Value {
     let listed = stage.env.json("conductors --json");
@@ -50,17 +47,15 @@ fn registry_shows_running_jobs_and_results(stage: &Stage) {
     let row = table.succeeded().lines().nth(1).unwrap().to_owned();
     assert!(row.contains(" waits "), "{row}");
     let page = stage.env.run("conductors w -o table");
-    assert!(page.succeeded().contains("1 of 2 slots"), "{page}");
+    page.prints("1 of 2 slots");
     fs::write(stage.env.file("go"), "").unwrap();
     stage.post("fails", "false");
     wait_until("both are counted", || {
         let report = conductor(stage);
         report["done"] == 1 && report["failed"] == 1 && report["running"] == 0
     });
-    running.signal(Signal::TERM);
-    running.ended().succeeded();
-    let gone = stage.env.run("conductors w1");
-    assert!(gone.failed(3).contains("w1"), "{gone}");
+    running.stops();
+    stage.env.run("conductors w1").fails(3, "w1");
 }
 
 fn registry_shows_skipped_jobs_with_reasons(stage: &Stage) {
@@ -76,17 +71,14 @@ fn registry_shows_skipped_jobs_with_reasons(stage: &Stage) {
     );
     assert_eq!(report["accepts"]["filters"], json!(["name!=z"]));
     assert_eq!(report["accepts"]["programs"], Value::Null);
-    running.signal(Signal::TERM);
-    running.ended().succeeded();
+    running.stops();
 }
 
 fn dead_conductor_is_listed_as_gone(stage: &Stage) {
-    let running = stage.start(&["--name", "w1"]);
-    running.kill();
+    stage.start(&["--name", "w1"]).kill();
     let report = conductor(stage);
     assert_eq!(report["silent"], true, "{report}");
-    let table = stage.env.run("conductors -o table");
-    assert!(table.succeeded().contains("gone "), "{table}");
+    stage.env.run("conductors -o table").prints("gone ");
 }
 
 fn signal_makes_the_conductor_print_its_state(stage: &Stage) {
@@ -111,9 +103,7 @@ fn signal_makes_the_conductor_print_its_state(stage: &Stage) {
     });
     fs::write(stage.env.file("go"), "").unwrap();
     running.signal(Signal::TERM);
-    let ended = running.ended();
-    ended.succeeded();
-    assert!(ended.stderr.contains("event=job_consumed uuid="), "{ended}");
+    running.ended().exits(0, "event=job_consumed uuid=");
 }
 
 #[test]
@@ -180,6 +170,5 @@ fn registry_is_updated_at_most_once_a_second_and_only_on_change() {
     std::thread::sleep(std::time::Duration::from_secs(3));
     let refreshes = start.elapsed().as_secs() / 10 + 1;
     assert!(asked() - before <= refreshes, "{}", asked() - before);
-    running.signal(Signal::TERM);
-    running.ended().succeeded();
+    running.stops();
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs};
 use serde_json::Value;
 
 use super::{Stage, on_one_board};
-use crate::support::{wait_until, words};
+use crate::support::{assert_contains, wait_until, words};
 
 on_one_board!(attempts_are_linked_to_the_trace_of_the_posting);
 
@@ -51,11 +51,9 @@ fn attempts_are_linked_to_the_trace_of_the_posting(stage: &Stage) {
         let (trace, id) = (&span["traceId"], &span["spanId"]);
         assert_ne!(trace, TRACE);
         let [trace, id] = [trace, id].map(|it| it.as_str().unwrap());
-        assert!(
-            printed.contains(&format!("00-{trace}-{id}-01 a=1")),
-            "{printed:?}"
-        );
-        assert!(conducted.stderr.contains(trace), "{conducted}");
+        let parent = format!("00-{trace}-{id}-01 a=1");
+        assert!(printed.contains(&parent), "{printed:?}");
+        conducted.warns(trace);
         let time = |name: &str| span[name].as_str().unwrap().parse::<u64>().unwrap();
         assert!(time("startTimeUnixNano") <= time("endTimeUnixNano"));
     }
@@ -66,10 +64,7 @@ fn attempts_are_linked_to_the_trace_of_the_posting(stage: &Stage) {
     let plain = of(&plain)[0];
     assert_eq!(plain["links"].as_array().unwrap().len(), 0, "{plain}");
     let printed = fs::read_to_string(env.file("plain")).unwrap();
-    assert!(
-        printed.contains(plain["traceId"].as_str().unwrap()),
-        "{printed}"
-    );
+    assert_contains(&printed, plain["traceId"].as_str().unwrap());
     assert!(!printed.contains(TRACE), "{printed}");
 }
 
@@ -90,12 +85,11 @@ fn missing_or_invalid_trace_is_not_stored() {
             post = post.env("TRACEPARENT", parent);
         }
         let posted = post.run();
-        assert!(posted.stderr.contains(message), "{posted}");
+        posted.warns(message);
         let details = &env.show(&posted.posted())["details"];
         assert_eq!(details.as_object().unwrap().len(), 1, "{details}");
     }
-    let script = "echo \"<$TRACEPARENT$TRACESTATE>\" >> log";
-    stage.post("b", script);
+    stage.post("b", "echo \"<$TRACEPARENT$TRACESTATE>\" >> log");
     let conduct = stage.conduct(&["--drain"]).env("TRACEPARENT", parent());
     conduct.run().succeeded();
     assert_eq!(stage.log(), ["<>"]);
@@ -129,8 +123,7 @@ fn unwritable_span_file_is_reported() {
     let refused = stage
         .conduct(&["--otlp-file", "none/spans", "--drain"])
         .run();
-    refused.failed(1);
-    assert!(refused.stderr.contains("none/spans"), "{refused}");
+    refused.fails(1, "none/spans");
     if !std::path::Path::new("/dev/full").exists() {
         return;
     }

@@ -75,8 +75,7 @@ fn systemd_unit_can_run_jobs() {
     conductor.signal(Signal::HUP);
     wait_until("it is ready again", || manager.count("READY=1") == 2);
     assert_eq!(setting("KillSignal"), "SIGTERM");
-    conductor.signal(Signal::TERM);
-    conductor.ended().succeeded();
+    conductor.stops();
     manager.hears("STOPPING=1");
     let log = read("log");
     let mut ran: Vec<_> = log.lines().collect();

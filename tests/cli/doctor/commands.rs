@@ -25,7 +25,7 @@ fn follow(stage: &Stage, problem: &Value) -> Outcome {
         true => &[],
         false => &["--yes"],
     };
-    stage.env.jobboard(&[&words[1..], consent].concat()).run()
+    stage.env.run([&words[1..], consent].concat())
 }
 
 /// Requires that the command of this problem ends it.
@@ -47,8 +47,7 @@ fn commands_repair_claims_and_records(stage: &Stage) {
     env.load("wrong", &json!({"command": ["../x"]}));
     repairs(stage, "invalid-command");
     env.load("again", &json!({"command": ["../x"]}));
-    let words = "doctor --fix --yes --only invalid-command --reason 'ticket 4711'";
-    env.run(words).succeeded();
+    env.ok("doctor --fix --yes --only invalid-command --reason 'ticket 4711'");
     for (name, reason) in [
         ("wrong", "invalid-command"),
         ("again", "ticket 4711 (invalid-command)"),
@@ -67,8 +66,7 @@ fn commands_retry_failed_jobs_after_the_cause_is_fixed(stage: &Stage) {
     stage.conduct(&["--drain"]).run().failed(7);
     let spent = stage.post("spent", script);
     for _ in 0..5 {
-        let retry = "--max-attempts 9 --retry-delay 1ms --retry-max 1ms";
-        env.run(format!("claim {spent} {retry} -- false")).failed(1);
+        env.fail(&spent, "1ms");
     }
     for code in ["failed", "retries-exhausted"] {
         assert_eq!(finds(env, code)["fix"]["text"], "after fixing the cause");
@@ -111,8 +109,7 @@ fn commands_without_a_risk_only_read(stage: &Stage) {
     for code in ["no-matching-conductor", "conductor-refuses"] {
         let problem = finds(env, code);
         assert!(problem["fix"]["risk"].is_null(), "{problem}");
-        let shown = follow(stage, &problem);
-        assert!(shown.succeeded().contains("night"), "{shown}");
+        follow(stage, &problem).prints("night");
         assert!(problem["fix"]["text"].is_string(), "{problem}");
     }
     assert_eq!(env.everything(), before);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Stage, dead, diagnosed, doctor, findings, finds, on_every_board, use_it};
-use crate::support::{Env, Pane, ZooKeeper};
+use crate::support::{Env, Pane, Server};
 
 on_every_board!(fix_repairs_what_is_safe_and_nothing_else);
 
@@ -15,8 +15,7 @@ fn fix_repairs_what_is_safe_and_nothing_else(stage: &Stage) {
     env.claim(&dead, &gone);
     env.claim(&kept, "ada");
     let before = of(&dead, &env.everything());
-    let dry = env.run("doctor --fix --dry-run");
-    assert!(dry.succeeded().contains("abandon --force"), "{dry}");
+    env.run("doctor --fix --dry-run").prints("abandon --force");
     assert_eq!(of(&dead, &env.everything()), before);
     assert_eq!(env.state(&dead), "CLAIMED");
     assert_eq!(doctor(env, &["--fix"]).code, 8);
@@ -36,8 +35,7 @@ fn fix_repairs_what_is_safe_and_nothing_else(stage: &Stage) {
     let nothing = env.run("doctor --fix --only owner-dead");
     nothing.warns("nothing to fix automatically");
     env.claim(&dead, &gone);
-    let refused = env.run("doctor --fix --yes --read-only");
-    assert_eq!(refused.code, 8, "{refused}");
+    env.run("doctor --fix --yes --read-only").has_code(8);
 }
 
 /// Returns the entries of one job, and the others.
@@ -59,25 +57,22 @@ fn unreadable_records_are_moved_to_the_trash() {
     env.database().execute_batch(change).unwrap();
     let words = ["doctor", "--fix", "--yes", "--reason", "a bad night"];
     let decided = ["--only", "unreadable-record"];
-    let left = env.jobboard(&words).run();
-    let note = "is destructive; to run it: `jobboard trash --force --problem unreadable-record";
-    assert!(left.stderr.contains(note), "{left}");
+    let left = env.run(words);
+    left.warns("is destructive; to run it: `jobboard trash --force --problem unreadable-record");
     assert_eq!(env.ok("list --count"), "4\n");
-    let fixed = env.jobboard(&[&words[..], &decided].concat()).run();
+    let fixed = env.run([&words[..], &decided].concat());
     assert_eq!(fixed.code, 0, "{fixed}");
     let fixed = doctor(&env, &[]);
     // A sidecar may be of a newer version: the job itself is sound.
     assert_eq!(fixed.code, 7, "{fixed}");
     assert_eq!(env.names(), ["job-1", "job-2", "job-3"]);
     finds(&env, "unreadable-sidecar");
-    let trash = env.json("list --trash --json");
-    assert_eq!(trash.as_array().unwrap().len(), 1);
+    assert_eq!(env.json("list --trash --json").as_array().unwrap().len(), 1);
 }
 
 #[test]
 fn unsupported_jobs_and_claimed_records_are_kept() {
-    need!(stage = Stage::redis());
-    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    need!((env, server) = Server::with_env(&[]));
     let jobs = env.post_many(3);
     let later = r#"{"v":2,"attempts":1}"#;
     server.run(&["SET", &format!("taskflow:{}.jobboard", jobs[0]), later]);
@@ -96,19 +91,18 @@ fn unsupported_jobs_and_claimed_records_are_kept() {
     assert!(is_there("worse") && !is_there("bad"), "{records}");
     let left: Vec<_> = jobs.iter().map(|job| env.state(job)).collect();
     assert_eq!(left, ["UNCLAIMED", "CLAIMED", "UNCLAIMED"], "{before:?}");
-    assert_eq!(finds(env, "unreadable-record")["fix"]["risk"], Value::Null);
+    assert_eq!(finds(&env, "unreadable-record")["fix"]["risk"], Value::Null);
 }
 
 #[test]
 fn unreadable_registry_makes_no_owner_dead() {
-    need!(stage = Stage::redis());
-    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    need!((env, server) = Server::with_env(&[]));
     let job = env.post("resize");
     env.claim(&job, &dead("ada"));
-    assert_eq!(finds(env, "owner-dead")["fix"]["risk"], "safe");
+    assert_eq!(finds(&env, "owner-dead")["fix"]["risk"], "safe");
     server.run(&["ACL", "SETUSER", "default", "-scan"]);
-    assert_eq!(finds(env, "owner-dead")["fix"]["risk"], "decision");
-    assert_eq!(findings(env, "no-conductor"), [Value::Null; 0]);
+    assert_eq!(finds(&env, "owner-dead")["fix"]["risk"], "decision");
+    assert_eq!(findings(&env, "no-conductor"), [Value::Null; 0]);
 }
 
 #[test]
@@ -117,13 +111,8 @@ fn unreadable_lock_blames_no_owner() {
     let (env, server) = (&stage.env, stage.zookeeper_board().unwrap());
     let jobs = env.post_many(2);
     env.claim(&jobs[0], "ada");
-    for node in ["job0000000000.lock", "job0000000001"] {
-        let words = format!(
-            "-server 127.0.0.1:{} setAcl {}/{node} world:anyone:cdwa",
-            server.port(),
-            server.path()
-        );
-        ZooKeeper::cli(&words);
+    for node in ["/job0000000000.lock", "/job0000000001"] {
+        server.set_rights(node, "world:anyone:cdwa");
     }
     let report = diagnosed(env, &["--only", "jobs"]);
     assert_eq!(report["problems"], json!([]), "{report}");
@@ -139,7 +128,7 @@ fn protected_board_requires_its_name_once() {
     env.configure("default = \"b\"\n[board.b]\nurl = \"sqlite:b.db\"\nprotected = true\n");
     env.post("resize");
     env.claim("@1", &dead("ada"));
-    let fix = |words: &[&str]| env.jobboard(&[&["doctor", "--fix"], words].concat()).run();
+    let fix = |words: &[&str]| env.run([&["doctor", "--fix"], words].concat());
     assert_eq!(fix(&["--yes"]).code, 8);
     assert_eq!(env.state("@1"), "CLAIMED");
     assert_eq!(fix(&["--confirm", "b"]).code, 0);
@@ -210,8 +199,7 @@ fn all_runs_only_safe_steps_without_a_question() {
 
 #[test]
 fn problems_found_after_the_confirmation_are_not_fixed() {
-    need!(stage = Stage::redis());
-    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    need!((env, server) = Server::with_env(&[]));
     let put = |from, to| {
         for number in from..to {
             let record = format!("bad-{number}");
@@ -219,7 +207,7 @@ fn problems_found_after_the_confirmation_are_not_fixed() {
         }
     };
     put(0, 25);
-    need!(screen = Pane::open(env, &[]));
+    need!(screen = Pane::open(&env, &[]));
     screen.line("jobboard doctor --fix --skip server");
     screen.shows(r"(?s)unreadable-record: 25 [^(]*\(destructive; .*\[s\]how");
     put(25, 27);
@@ -239,7 +227,7 @@ fn fix_of_each_problem_acts_on_its_own_jobs_only() {
         let script = format!("exit {code}");
         let words = ["claim", &job, "--max-attempts", "1", "--", "sh", "-c"];
         let words = [&words[..], &[&script]].concat();
-        env.jobboard(&words).run().failed(code);
+        env.fails(code, words);
     }
     let found = findings(&env, "failed");
     let jobs: Vec<_> = found
@@ -254,7 +242,7 @@ fn fix_of_each_problem_acts_on_its_own_jobs_only() {
         assert_eq!(&words[1..3], ["retry", "--problem"], "{problem}");
         assert_eq!(words.len(), 4, "{problem}");
         let dry = [&words[1..], &["--dry-run", "--json"]].concat();
-        let dry = env.jobboard(&dry).run();
+        let dry = env.run(dry);
         assert_eq!(dry.json().as_array().unwrap().len(), 1, "{dry}");
     }
     assert_eq!(super::command(joined)[1..], ["list", "--problem", "failed"]);

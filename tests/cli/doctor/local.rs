@@ -1,6 +1,7 @@
 //! Problems of this machine.
 
 use super::*;
+use crate::support::Env;
 
 #[test]
 fn shared_configuration_files_are_reported() {
@@ -12,7 +13,7 @@ fn shared_configuration_files_are_reported() {
         let run = env.run(format!(
             "doctor --json --board a --only {code} --password-file ../config/jobboard/pw"
         ));
-        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        let report = run.value();
         report["problems"].as_array().unwrap().len()
     };
     for (file, loose, tight, code) in [

@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{Host, Peer, Stage, command, diagnosed, doctor, fail, findings, finds, is_sound};
-use crate::support::{Authority, Env, Identity, Server, ZooKeeper, wait_until};
+use super::{Stage, command, diagnosed, doctor, findings, finds, is_sound};
+use crate::support::{Authority, Env, Host, Identity, Peer, Server, ZooKeeper, wait_until};
 
 /// Requires that a diagnosis leaves all nodes unchanged.
 pub(super) fn foreign_nodes_stay_unchanged(stage: &Stage) {
@@ -19,30 +19,29 @@ pub(super) fn foreign_nodes_stay_unchanged(stage: &Stage) {
 
 #[test]
 fn unsafe_redis_settings_are_reported() {
-    need!(stage = Stage::redis());
-    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    need!((env, server) = Server::with_env(&[]));
     env.post("resize");
-    finds(env, "not-persistent");
+    finds(&env, "not-persistent");
     server.run(&["CONFIG", "SET", "save", "3600 1"]);
-    assert_eq!(diagnosed(env, &[])["sound"], json!(true));
+    assert_eq!(diagnosed(&env, &[])["sound"], json!(true));
     server.run(&["CONFIG", "SET", "maxmemory", "100mb"]);
-    assert_eq!(findings(env, "evicts-keys"), [json!(null); 0]);
+    assert_eq!(findings(&env, "evicts-keys"), [json!(null); 0]);
     server.run(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
-    finds(env, "evicts-keys");
+    finds(&env, "evicts-keys");
     server.run(&["CONFIG", "SET", "maxmemory", "0"]);
     // A directory in place of the file makes saving fail.
     let directory = server.run(&["CONFIG", "GET", "dir"]);
     fs::create_dir(format!("{}/dump.rdb", directory.lines().nth(1).unwrap())).unwrap();
     server.run(&["BGSAVE"]);
     wait_until("it is reported", || {
-        findings(env, "persistence-failing").len() == 1
+        findings(&env, "persistence-failing").len() == 1
     });
     need!(master = Server::start());
     let port = master.port().to_string();
     server.run(&["REPLICAOF", "127.0.0.1", &port]);
-    assert_eq!(findings(env, "writable-replica"), [json!(null); 0]);
+    assert_eq!(findings(&env, "writable-replica"), [json!(null); 0]);
     server.run(&["CONFIG", "SET", "replica-read-only", "no"]);
-    finds(env, "writable-replica");
+    finds(&env, "writable-replica");
 }
 
 #[test]
@@ -81,7 +80,7 @@ fn expiring_certificate_is_reported() {
         let [ca, cert, key] = [&ca, cert, key].map(|path| path.display().to_string());
         let url = format!("rediss://{host}?ca={ca}&cert={cert}&key={key}");
         let run = doctor(&env, &["--board", &url, "--only", "certificate-expires"]);
-        let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
+        let report = run.value();
         assert_eq!(
             report["problems"].as_array().unwrap().len(),
             count,
@@ -92,13 +91,12 @@ fn expiring_certificate_is_reported() {
 
 #[test]
 fn missing_redis_rights_are_reported_despite_each_other() {
-    need!(stage = Stage::redis());
-    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    need!((env, server) = Server::with_env(&[]));
     env.post("resize");
-    is_sound(env);
+    is_sound(&env);
     let denied = ["-hdel", "-config", "-publish", "-multi"];
     server.run(&[&["ACL", "SETUSER", "default"], &denied[..]].concat());
-    let report = diagnosed(env, &[]);
+    let report = diagnosed(&env, &[]);
     assert_eq!(report["problems"][0]["code"], "missing-rights", "{report}");
     let evidence = report["problems"][0]["evidence"].to_string();
     for seen in [
@@ -117,34 +115,33 @@ fn missing_redis_rights_are_reported_despite_each_other() {
     );
     for right in ["eval", "info", "scan", "hscan", "type", "hlen", "get"] {
         server.run(&["ACL", "SETUSER", "default", &format!("-{right}")]);
-        let run = doctor(env, &["--skip", "not-persistent"]);
+        let run = doctor(&env, &["--skip", "not-persistent"]);
         assert!(run.code == 7 && run.stderr.is_empty(), "{right}: {run}");
     }
 }
 
 #[test]
 fn invalid_redis_keys_are_reported() {
-    need!(stage = Stage::redis());
-    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    need!((env, server) = Server::with_env(&[]));
     let jobs = env.post_many(3);
     env.claim(&jobs[0], "ada");
-    is_sound(env);
+    is_sound(&env);
     let side = format!("taskflow:{}.jobboard", jobs[0]);
     let kept = server.run(&["GET", &side]);
-    assert_eq!(finds(env, "claim-never-expires")["severity"], "note");
+    assert_eq!(finds(&env, "claim-never-expires")["severity"], "note");
     for (years, code) in [("2001", "claim-never-expires"), ("2999", "clock-skew")] {
         let time = kept.split("\"claimed_on\":\"").nth(1).unwrap();
         let aged = kept.replace(&time[..4], years);
         server.run(&["SET", &side, aged.trim()]);
-        finds(env, code);
+        finds(&env, code);
         server.run(&["SET", &side, kept.trim()]);
     }
     server.run(&["SET", &format!("taskflow:{}.jobboard", jobs[1]), "nonsense"]);
-    finds(env, "unreadable-sidecar");
+    finds(&env, "unreadable-sidecar");
     server.run(&["DEL", &format!("taskflow:{}.jobboard", jobs[1])]);
     server.run(&["HSET", "taskflow:listings", "bad", "nonsense"]);
     assert!(
-        finds(env, "unreadable-record")["summary"]
+        finds(&env, "unreadable-record")["summary"]
             .as_str()
             .unwrap()
             .contains("Python")
@@ -158,35 +155,33 @@ fn invalid_redis_keys_are_reported() {
     ] {
         server.run(&["SET", &name, "ada"]);
     }
-    is_sound(env);
+    is_sound(&env);
     for suffix in ["owned", "last_modified", "jobboard"] {
         let name = format!("taskflow:{gone}.{suffix}");
         server.run(&["SET", &name, "ada"]);
-        assert_eq!(finds(env, "stray-keys")["evidence"][0]["value"], name);
+        assert_eq!(finds(&env, "stray-keys")["evidence"][0]["value"], name);
         server.run(&["PEXPIRE", &name, "600000"]);
-        assert_eq!(findings(env, "stray-keys"), [json!(null); 0]);
+        assert_eq!(findings(&env, "stray-keys"), [json!(null); 0]);
         server.run(&["DEL", &name]);
     }
     server.run(&["SET", "taskflow:sequence", "1"]);
-    let found = finds(env, "sequence-behind");
-    let words = command(&found);
+    let found = finds(&env, "sequence-behind");
     assert!(
-        words.ends_with(&["INCRBY", "taskflow:sequence", "2"]),
+        command(&found).ends_with(&["INCRBY", "taskflow:sequence", "2"]),
         "{found}"
     );
     server.run(&["SET", "taskflow:sequence", "3"]);
-    is_sound(env);
+    is_sound(&env);
 }
 
 #[test]
 fn redis_keys_of_other_types_are_reported() {
-    need!(stage = Stage::redis());
-    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    need!((env, server) = Server::with_env(&[]));
     env.post_many(3);
-    is_sound(env);
+    is_sound(&env);
     for fence in ["zzz", "9007199254740992"] {
         server.run(&["SET", "taskflow:fence", fence]);
-        let found = finds(env, "wrong-type");
+        let found = finds(&env, "wrong-type");
         let words = command(&found);
         let aside = ["RENAMENX", "taskflow:fence", "taskflow:fence.aside"];
         assert!(words.ends_with(&aside), "{found}");
@@ -202,12 +197,12 @@ fn redis_keys_of_other_types_are_reported() {
         let key = format!("taskflow:{key}");
         server.run(&["DEL", &key]);
         server.run(&["SET", &key, "x"]);
-        let found = finds(env, "wrong-type");
+        let found = finds(&env, "wrong-type");
         assert!(
             found["summary"].as_str().unwrap().ends_with(kind),
             "{found}"
         );
-        let report = diagnosed(env, &["--skip", "not-persistent"]);
+        let report = diagnosed(&env, &["--skip", "not-persistent"]);
         assert_eq!(report["groups"].as_array().unwrap().len(), 6, "{report}");
         server.run(&["DEL", &key]);
     }
@@ -218,13 +213,8 @@ fn commands_on_a_board_of_python_services_are_reported() {
     need!(stage = Stage::redis());
     let (env, server) = (&stage.env, stage.redis_server().unwrap());
     let job = env.post("flow");
-    server.run(&[
-        "SET",
-        &format!("taskflow:{job}.owned"),
-        "octavia-7",
-        "PX",
-        "60000",
-    ]);
+    let owned = format!("taskflow:{job}.owned");
+    server.run(&["SET", &owned, "octavia-7", "PX", "60000"]);
     assert_eq!(findings(env, "breaks-peers"), [json!(null); 0]);
     stage.post("command", "true");
     let found = finds(env, "breaks-peers");
@@ -268,7 +258,7 @@ fn invalid_zookeeper_nodes_are_reported() {
     peer.request(&json!({"do": "write", "path": side, "data": "nonsense"}));
     finds(env, "unreadable-sidecar");
     let beside = server.beside();
-    let other = |words: &[&str]| env.jobboard(&[words, &["--board", &beside]].concat()).run();
+    let other = |words: &[&str]| env.run([words, &["--board", &beside]].concat());
     other(&["post", "theirs"]).succeeded();
     assert_eq!(findings(env, "shared-trash"), [json!(null); 0]);
     other(&["trash", "@0", "--force", "--yes"]).succeeded();
@@ -307,8 +297,7 @@ fn unsettled_job_is_reported() {
 
 #[test]
 fn refused_login_is_no_missing_right() {
-    need!(stage = Stage::redis());
-    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    need!((env, server) = Server::with_env(&[]));
     server.run(&[
         "ACL", "SETUSER", "jobs", "on", ">right", "~*", "&*", "+@all",
     ]);
@@ -339,14 +328,10 @@ fn missing_zookeeper_rights_are_reported() {
     let (env, server) = (&stage.env, stage.zookeeper_board().unwrap());
     env.post("resize");
     is_sound(env);
-    let words = format!(
-        "-server 127.0.0.1:{} setAcl {} world:anyone:ra,digest:eve:GkRpAoVbHMFmBoOVwMa3nPxx6vE=:r",
-        server.port(),
-        server.path()
-    );
-    ZooKeeper::cli(&words);
+    let rights = "world:anyone:ra,digest:eve:GkRpAoVbHMFmBoOVwMa3nPxx6vE=:r";
+    server.set_rights("", rights);
     let read_only = env.run("doctor --json --only missing-rights --read-only");
-    let read_only: Value = serde_json::from_str(&read_only.stdout).unwrap();
+    let read_only = read_only.value();
     assert_eq!(read_only["problems"], json!([]), "{read_only}");
     let found = finds(env, "missing-rights");
     assert_eq!(found["evidence"].as_array().unwrap().len(), 2, "{found}");
@@ -365,8 +350,7 @@ fn missing_ensemble_member_is_reported() {
     need!(mut stage = Stage::ensemble());
     stage.env.post("resize");
     is_sound(&stage.env);
-    let ensemble = stage.zookeeper_ensemble().unwrap();
-    ensemble.member(1).stop();
+    stage.zookeeper_ensemble().unwrap().member(1).stop();
     // That member may have been the leader.
     wait_until("the others work", || stage.env.run("ping").code == 0);
     wait_until("it is reported", || {
@@ -377,27 +361,24 @@ fn missing_ensemble_member_is_reported() {
 /// An unreadable board is not a sound one.
 #[test]
 fn jobs_that_may_not_be_read_are_an_error() {
-    need!(stage = Stage::redis());
-    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    need!((env, server) = Server::with_env(&[]));
     env.post("resize");
     server.run(&["ACL", "SETUSER", "default", "-hscan", "-hgetall"]);
     for words in [&["doctor", "--only", "jobs"][..], &["explain"]] {
-        let run = env.jobboard(words).run();
-        assert_eq!(run.code, 5, "{run}");
-        assert!(run.stderr.contains("does not allow the user"), "{run}");
-        assert!(run.stdout.contains("the jobs could not be read"), "{run}");
+        let run = env.run(words);
+        run.exits(5, "does not allow the user");
+        run.shows("the jobs could not be read");
         assert_eq!(run.stdout.matches("not checked: jobs").count(), 1, "{run}");
     }
     let run = env.run("doctor --only jobs --json");
-    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let report = run.value();
     assert_eq!((&report["sound"], run.code), (&json!(false), 5), "{run}");
 }
 
 /// A part that the user may not read may hide a problem.
 #[test]
 fn headline_counts_parts_that_may_not_be_read() {
-    need!(stage = Stage::redis());
-    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    need!((env, server) = Server::with_env(&[]));
     env.post("resize");
     server.run(&["SET", "taskflow:conductor.night", "nonsense"]);
     let keys = "listings trash sequence fence past moves *.owned *.last_modified *.jobboard";
@@ -409,18 +390,17 @@ fn headline_counts_parts_that_may_not_be_read() {
     let user = ["ACL", "SETUSER", "eve", "on", "nopass", "&*", "+@all"];
     server.run(&user.into_iter().chain(keys).collect::<Vec<_>>());
     let board = format!("redis://eve@{}", server.host());
-    let run = |words: &[&str]| env.jobboard(&[words, &["--board", &board]].concat()).run();
+    let run = |words: &[&str]| env.run([words, &["--board", &board]].concat());
     let doctor = run(&["doctor"]);
     assert_eq!(doctor.code, 7, "{doctor}");
-    assert!(doctor.stdout.contains("missing-rights"), "{doctor}");
+    doctor.shows("missing-rights");
     for seen in ["listing conductors", "obeying pauses"] {
         let printed = run(&["doctor", "--json"]).stdout;
         assert!(printed.contains(seen), "{printed}");
     }
     let skip = "missing-rights,not-persistent";
     let doctor = run(&["doctor", "--skip", skip]);
-    let headline = "no problems found, but 3 parts could not be checked";
-    assert!(doctor.succeeded().contains(headline), "{doctor}");
+    doctor.prints("no problems found, but 3 parts could not be checked");
     let report: Value = run(&["doctor", "--skip", skip, "--json"]).json();
     let conductors = json!({"group": "conductors", "state": "unknown"});
     let groups = report["groups"].as_array().unwrap();
@@ -429,11 +409,9 @@ fn headline_counts_parts_that_may_not_be_read() {
     assert_eq!(status["unseen"].as_array().unwrap().len(), 2, "{status}");
     let check = run(&["check"]);
     assert_eq!(check.code, 1, "{check}");
-    assert!(check.stdout.contains("cannot read the pauses"), "{check}");
-    let dash = run(&["dash", "--once"]);
-    dash.shows("unread: the pauses, the conductors");
-    let explained = run(&["explain", "resize"]);
-    assert!(explained.stdout.contains("the pauses"), "{explained}");
+    check.shows("cannot read the pauses");
+    run(&["dash", "--once"]).shows("unread: the pauses, the conductors");
+    run(&["explain", "resize"]).shows("the pauses");
     let report = run(&["report", "--json"]).json();
     assert!(
         report["unseen"].to_string().contains("the pauses"),
@@ -443,62 +421,56 @@ fn headline_counts_parts_that_may_not_be_read() {
 
 #[test]
 fn unreadable_registration_on_redis_is_reported() {
-    need!(stage = Stage::redis());
-    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    need!((env, server) = Server::with_env(&[]));
     env.post("resize");
     for set in [
         &["SET", "taskflow:conductor.night", "nonsense"][..],
         &["LPUSH", "taskflow:conductor.night", "x"],
         &["SET", "taskflow:conductor-seen.night", "{}"],
     ] {
-        is_sound(env);
+        is_sound(&env);
         server.run(set);
-        let found = finds(env, "unreadable-entry");
+        let found = finds(&env, "unreadable-entry");
         assert!(command(&found).ends_with(&["DEL", set[1]]), "{found}");
         server.run(&["DEL", set[1]]);
     }
-    is_sound(env);
+    is_sound(&env);
 }
 
 #[test]
 fn unreadable_pause_is_reported_and_can_be_removed() {
-    need!(stage = Stage::redis());
-    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    need!((env, server) = Server::with_env(&[]));
     env.post("resize");
     for names in ["backup-*", "[", &"a".repeat(2000)] {
         env.ok("pause good-*");
         server.run(&["HSET", "taskflow:paused", names, "nonsense"]);
-        let found = finds(env, "unreadable-entry");
+        let found = finds(&env, "unreadable-entry");
         let words = command(&found);
         assert_eq!(words[words.len() - 2], "resume", "{found}");
         assert!(env.run("pause").succeeded().contains("unreadable"));
-        let resumed = env.jobboard(&["resume", words[words.len() - 1]]).run();
-        resumed.succeeded();
+        env.ok(["resume", words[words.len() - 1]]);
         assert_eq!(server.run(&["HLEN", "taskflow:paused"]).trim(), "1");
         server.run(&["HSET", "taskflow:paused", names, "nonsense"]);
         env.ok("resume --yes");
         assert_eq!(server.run(&["HLEN", "taskflow:paused"]).trim(), "0");
     }
-    is_sound(env);
+    is_sound(&env);
 }
 
 #[test]
 fn excessive_delay_is_reported_and_ended_by_retry() {
-    need!(stage = Stage::redis());
-    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    need!((env, server) = Server::with_env(&[]));
     let job = env.post("resize");
-    fail(env, &job, "1d");
-    is_sound(env);
+    env.fail(&job, "1d");
+    is_sound(&env);
     let side = format!("taskflow:{job}.jobboard");
     let kept = server.run(&["GET", &side]);
     let time = kept.split("\"not_before\":\"").nth(1).unwrap();
     server.run(&["SET", &side, kept.replace(&time[..4], "9999").trim()]);
-    let found = finds(env, "excessive-delay");
+    let found = finds(&env, "excessive-delay");
     let words: Vec<_> = command(&found)[1..].to_vec();
     assert!(words.starts_with(&["retry"]), "{found}");
-    env.jobboard(&[&words[..], &["--yes"]].concat())
-        .run()
-        .succeeded();
-    is_sound(env);
+    env.ok([&words[..], &["--yes"]].concat());
+    is_sound(&env);
     env.fails(2, "claim @1 --retry-max 366d -- true");
 }

@@ -7,7 +7,9 @@ use std::{
 
 use serde_json::Value;
 
-use crate::support::{Env, Host, Invocation, Outcome, Peer, Server, ZooKeeper, is_full, words};
+use crate::support::{
+    Env, Host, Invocation, Outcome, Peer, Server, ZooKeeper, is_full, json_lines, words,
+};
 
 pub(crate) const KINDS: [&str; 3] = ["embedded", "redis", "zookeeper"];
 
@@ -27,6 +29,11 @@ impl Boards {
             zookeeper: RefCell::default(),
             count: Cell::new(0),
         }
+    }
+
+    /// Requires a Redis server.
+    pub(crate) fn with_redis() -> Option<Self> {
+        Some(Self::new()).filter(|boards| boards.redis.is_some())
     }
 
     pub(crate) fn kinds(&self) -> Vec<&'static str> {
@@ -133,9 +140,6 @@ impl Boards {
 
 pub(crate) fn records(env: &Env, file: &str) -> Vec<Value> {
     let text = fs::read_to_string(env.file(file)).unwrap();
-    let all: Vec<Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let all = json_lines(&text);
     all[1..all.len() - 1].to_vec()
 }

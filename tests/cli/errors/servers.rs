@@ -148,7 +148,7 @@ fn lost(errors: &mut Errors) -> Option<()> {
     let board = format!("redis://127.0.0.1:{}/0", proxy.port);
     let run = |words: &[&str]| {
         let always = ["--board", &board, "--json"];
-        env.jobboard(&[words, &always].concat()).run()
+        env.run([words, &always].concat())
     };
     let posted = run(&["post", "a"]).json();
     let job = posted["uuid"].as_str().unwrap();

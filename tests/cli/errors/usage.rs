@@ -183,8 +183,7 @@ fn jobs(errors: &mut Errors) {
     let board = format!("sqlite:{}", env.board().display());
     let alike = ["5f3a0000", "5f3a0001"].map(|uuid| format!("{uuid}-8f0e-4d0a-8a43-6b0c3f6d2e7b"));
     for uuid in &alike {
-        let post = ["post", "twin", "--uuid", uuid];
-        env.jobboard(&post).run().succeeded();
+        env.ok(format!("post twin --uuid {uuid}"));
     }
     let (free, held) = (env.post("free"), env.post("held"));
     env.claim(&held, "ada");

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::{
     interop::shared::Shared,
-    support::{Env, Host, Peer, Running, Server, ZooKeeper, is_full},
+    support::{Env, Host, Peer, Running, Server, ZooKeeper, is_full, json_lines},
 };
 
 /// Roughly the delay between two reads.
@@ -107,10 +107,7 @@ impl<H: EventSource> Watched<H> {
 
     fn next(&mut self, count: usize) -> Vec<Value> {
         let lines = self.watching.prints(self.seen + count);
-        let events = lines[self.seen..].iter();
-        let events: Vec<Value> = events
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
+        let events = json_lines(&lines[self.seen..].join("\n"));
         self.seen = lines.len();
         events
     }
@@ -150,10 +147,7 @@ fn kinds(events: &[Value]) -> Vec<&str> {
 }
 
 fn kinds_in(stream: &str) -> Vec<String> {
-    let events: Vec<Value> = whole(stream)
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let events = json_lines(&whole(stream));
     kinds(&events).into_iter().map(str::to_owned).collect()
 }
 

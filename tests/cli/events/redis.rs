@@ -85,9 +85,8 @@ fn documented_rights_without_the_channel_suffice_to_wait_and_conduct() {
 fn expect_polling(rights: &str, lack: &str) {
     need!(server = Server::start());
     need!(mut peer = Peer::start(&server, "taskflow"));
-    let user = ["ACL", "SETUSER", "eve", "on", "nopass"];
     server.run(
-        &user
+        &["ACL", "SETUSER", "eve", "on", "nopass"]
             .into_iter()
             .chain(rights.split(' '))
             .collect::<Vec<_>>(),

@@ -144,11 +144,11 @@ fn every_own_verb_emits_its_event_once_on_a_file() {
 
 fn each_own_verb(url: &str, has_expiry: bool) {
     let env = Env::new();
-    env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
+    env.uses(&url);
     let watching = watch(&env, &[]);
     let mut expected: Vec<&str> = Vec::new();
     let mut does = |events: &[&'static str], arguments: &[&str]| {
-        env.jobboard(arguments).run().succeeded();
+        env.ok(arguments);
         expected.extend(events);
     };
     let uuid = env.post("resize");
@@ -168,7 +168,7 @@ fn each_own_verb(url: &str, has_expiry: bool) {
     does(&["purged"], &["purge", &uuid, "--yes"]);
     let unique = ["post", "nightly", "--unique", "nightly"];
     does(&["posted"], &unique);
-    let nightly = env.jobboard(&unique).run().posted();
+    let nightly = env.run(unique).posted();
     does(&["consumed"], &["consume", &nightly, "--force", "--yes"]);
     let whole = ["posted", "claimed", "consumed"];
     // It takes a moment, so that no watch can miss it.

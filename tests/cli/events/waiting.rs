@@ -136,7 +136,7 @@ fn waits_on<H: EventSource>() {
     // With a session that ends within the outage.
     let tail = if H::HAS_EXPIRY { "" } else { "?session=1s" };
     let url = format!("{}{tail}", server.board());
-    env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
+    env.uses(&url);
     let waiting = waiting(&server, &env, &["--any"]);
     // The first read fails if the server is down already.
     thread::sleep(QUIET * 5);

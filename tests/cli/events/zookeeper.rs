@@ -25,12 +25,11 @@ fn unclaimable_job_is_not_waited_for() {
         .peer
         .request(&json!({"do": "create", "path": lock, "data": "{}"}));
     let wait = ["wait", "--any", "--timeout", "300ms"];
-    assert_eq!(watched.env.jobboard(&wait).run().code, 124);
+    assert_eq!(watched.env.run(wait).code, 124);
     watched.env.fails(6, "claim --next");
     // A job that cannot be claimed does not block the next one.
     let next = watched.post("next");
-    let claim = "claim --next -o uuid";
-    assert_eq!(watched.env.run(claim).posted(), next);
+    assert_eq!(watched.env.run("claim --next -o uuid").posted(), next);
     watched.next(2);
     let waiting = watched.env.jobboard(&["wait", "--any"]).spawn();
     watched.env.ok(format!("abandon {uuid} --force --yes"));
@@ -63,7 +62,7 @@ fn boards_with_a_common_trash_are_distinguished() {
     let other = watched.server.beside();
     let beside = |words: &[&str]| {
         let words = [&["--board", &other], words].concat();
-        let run = watched.env.jobboard(&words).run();
+        let run = watched.env.run(words);
         run.succeeded().trim_end().to_owned()
     };
     let theirs = beside(&["post", "theirs"]);
@@ -73,7 +72,7 @@ fn boards_with_a_common_trash_are_distinguished() {
         ["claim", &ours, "--who", "ada"],
         ["consume", &ours, "--who", "ada"],
     ] {
-        watched.env.jobboard(&words).run().succeeded();
+        watched.env.ok(words);
     }
     // That trash is shared with this board.
     beside(&["purge", &theirs, "--yes"]);
@@ -96,7 +95,6 @@ fn denied_or_missing_board_ends_a_watch() {
     shared.peer.request(&hidden);
     let nowhere = "zk://no.such.host.invalid/jobs";
     for board in [nowhere, "zk://eve@127.0.0.1:1/jobs", &secret] {
-        let run = shared.env.jobboard(&["watch", "--board", board]).run();
-        run.failed(5);
+        shared.env.fails(5, ["watch", "--board", board]);
     }
 }

@@ -46,8 +46,7 @@ fn record_that_peers_delete_is_explained_on_redis() {
         text.starts_with(&format!("key:{key}  unreadable-record\n")),
         "{text}"
     );
-    let shown = stage.env.run("show deadbeef");
-    assert!(shown.succeeded().contains(key), "{shown}");
+    stage.env.run("show deadbeef").prints(key);
     let job = stage.env.post("resize");
     let explanation = explain(&stage, &job);
     assert!(
@@ -152,7 +151,7 @@ fn denied_facts_are_named_and_visible_ones_explained() {
     let explanation = |job: &str| {
         let words = format!("explain {job} --json --board {board}");
         let run = stage.env.run(words);
-        let explanation: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        let explanation = run.value();
         assert!(
             explanation["unseen"].to_string().contains("the conductors"),
             "{run}"

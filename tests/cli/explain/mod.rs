@@ -5,12 +5,11 @@ mod output;
 
 use std::{collections::BTreeSet, fs};
 
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::{
-    conduct::{Stage, on_every_board, on_one_board},
-    support::{Outcome, Running, wait_until},
+    conduct::{Stage, WAITS, on_every_board, on_one_board},
+    support::{Outcome, Running, texts, wait_until},
 };
 
 on_every_board!(
@@ -29,9 +28,6 @@ on_one_board!(
     invalid_command_differs_from_a_refused_one,
     suggested_command_solves_the_problem,
 );
-
-/// A job that runs until the file `go` exists.
-const WAITS: &str = "echo began >> log; until [ -e go ]; do sleep 0.02; done";
 
 /// An explanation of a job.
 struct Explanation {
@@ -54,14 +50,15 @@ impl Explanation {
         self.value["findings"][0].to_string()
     }
 
+    /// Requires a text in the verdict.
+    #[track_caller]
+    fn tells(&self, part: &str) {
+        assert!(self.text().contains(part), "{}", self.run);
+    }
+
     /// Returns the suggested command, without the name of the program.
     fn remedy(&self) -> Vec<&str> {
-        let command = self.value["findings"][0]["fix"]["command"].as_array();
-        let words: Vec<_> = command
-            .unwrap()
-            .iter()
-            .map(|it| it.as_str().unwrap())
-            .collect();
+        let words = texts(&self.value["findings"][0]["fix"]["command"]);
         assert_eq!(words[0], "jobboard");
         words[1..].to_vec()
     }
@@ -69,7 +66,7 @@ impl Explanation {
 
 fn explain(stage: &Stage, job: &str) -> Explanation {
     let run = stage.env.run(format!("explain {job} --json"));
-    let value: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
+    let value = run.value();
     Explanation { value, run }
 }
 
@@ -84,8 +81,7 @@ fn is(stage: &Stage, job: &str, verdict: &str, code: i32) -> Explanation {
 }
 
 fn ends(conductor: Running) {
-    conductor.signal(Signal::TERM);
-    conductor.ended().succeeded();
+    conductor.stops();
 }
 
 fn queued_jobs_differ_from_the_running_one(stage: &Stage) {
@@ -93,7 +89,7 @@ fn queued_jobs_differ_from_the_running_one(stage: &Stage) {
     let conductor = stage.start(&["--name", "night"]);
     stage.logged(1);
     // No conductor takes these two, so they are not ahead of the others.
-    stage.env.run("pause paused --for 1h").succeeded();
+    stage.env.ok("pause paused --for 1h");
     stage.post("paused", "true");
     stage.env.post("without-command");
     let (next, last) = (stage.post("next", "true"), stage.post("last", "true"));
@@ -104,18 +100,14 @@ fn queued_jobs_differ_from_the_running_one(stage: &Stage) {
     assert!(held.text().contains("night"), "{}", held.run);
     wait_until("it is next", || explain(stage, &next).verdict() == "ready");
     let next = is(stage, &next, "ready", 0);
-    assert!(
-        next.text().contains("the job is next; night accepts"),
-        "{}",
-        next.run
-    );
+    next.tells("the job is next; night accepts");
     let last = is(stage, &last, "waiting", 0);
     assert!(last.text().contains("jobs ahead: 1"), "{}", last.run);
     let busy = "night runs 1 job in 1 slot, the longest for ";
     assert!(last.text().contains(busy), "{}", last.run);
     let doctor = stage.env.run("doctor -o table --only jobs");
     let waiting = format!("waiting for a free slot: 2 jobs; {busy}");
-    assert!(doctor.stdout.contains(&waiting), "{doctor}");
+    doctor.shows(waiting);
     for explanation in [held, next, last] {
         assert_eq!(explanation.codes().len(), 1, "{}", explanation.run);
     }
@@ -124,18 +116,14 @@ fn queued_jobs_differ_from_the_running_one(stage: &Stage) {
 }
 
 fn paused_job_differs_from_one_without_a_conductor(stage: &Stage) {
-    let run = |words: &[&str]| stage.env.jobboard(words).run();
+    let run = |words: &[&str]| stage.env.run(words);
     run(&["pause", "res*", "--reason", "no room"]).succeeded();
     let job = stage.post("resize", "true");
     is(stage, &job, "paused", 4);
     let conductor = stage.start(&["--name", "night"]);
     let explanation = is(stage, &job, "paused", 4);
     assert_eq!(explanation.codes().len(), 1, "{}", explanation.run);
-    assert!(
-        explanation.text().contains("no room"),
-        "{}",
-        explanation.run
-    );
+    explanation.tells("no room");
     assert!(explanation.remedy().starts_with(&["resume"]));
     run(&["pause", "res*", "--for", "1h"]).succeeded();
     is(stage, &job, "paused", 0);
@@ -148,21 +136,9 @@ fn missing_conductor_differs_from_one_that_skips_the_job(stage: &Stage) {
     let job = stage.post("resize", "true");
     is(stage, &job, "no-conductor", 4);
     let conductor = stage.start(&["--name", "night", "--filter", "name=backup-*"]);
-    let explanation = is(stage, &job, "no-matching-conductor", 4);
-    assert!(
-        explanation
-            .text()
-            .contains("the conductor accepts only name=backup-*"),
-        "{}",
-        explanation.run
-    );
+    is(stage, &job, "no-matching-conductor", 4).tells("the conductor accepts only name=backup-*");
     let flow = stage.env.run("post backup-flow flow_uuid=x").posted();
-    let explanation = is(stage, &flow, "no-matching-conductor", 4);
-    assert!(
-        explanation.text().contains("the job has no command"),
-        "{}",
-        explanation.run
-    );
+    is(stage, &flow, "no-matching-conductor", 4).tells("the job has no command");
     ends(conductor);
     is(stage, &job, "no-conductor", 4);
 }
@@ -173,21 +149,9 @@ fn delayed_job_names_its_time(stage: &Stage) {
     wait_until("it is postponed", || {
         explain(stage, &job).verdict() == "backing-off"
     });
-    let explanation = is(stage, &job, "backing-off", 0);
-    assert!(
-        explanation
-            .text()
-            .contains("night accepts the job after that"),
-        "{}",
-        explanation.run
-    );
+    is(stage, &job, "backing-off", 0).tells("night accepts the job after that");
     ends(conductor);
-    let explanation = is(stage, &job, "backing-off", 4);
-    assert!(
-        explanation.text().contains("no conductor is running"),
-        "{}",
-        explanation.run
-    );
+    is(stage, &job, "backing-off", 4).tells("no conductor is running");
 }
 
 fn exhausted_job_depends_on_the_limit_of_the_conductor(stage: &Stage) {
@@ -221,18 +185,9 @@ fn invalid_command_differs_from_a_refused_one(stage: &Stage) {
     let conductor = stage.start(&["--handlers", "handlers", "--name", "night"]);
     let (resize, fine) = (post("resize", "{}"), post("fine", "{}"));
     let explanation = is(stage, &resize, "conductor-refuses", 4);
-    assert!(
-        explanation.text().contains("is writable by other users"),
-        "{}",
-        explanation.run
-    );
+    explanation.tells("is writable by other users");
     assert_eq!(explanation.remedy(), ["conductors", "night"]);
-    let explanation = is(stage, &wrong, "invalid-command", 4);
-    assert!(
-        explanation.text().contains("as an absolute path"),
-        "{}",
-        explanation.run
-    );
+    is(stage, &wrong, "invalid-command", 4).tells("as an absolute path");
     wait_until("it is run", || explain(stage, &fine).verdict() == "running");
     drop(conductor);
 }
@@ -247,11 +202,7 @@ fn unlimited_claim_differs_from_an_expiring_one(stage: &Stage) {
     }
     let extend = ["extend", &job, "--who", "ada", "--expiry"];
     let lasts = |span: &str| {
-        stage
-            .env
-            .jobboard(&[&extend[..], &[span]].concat())
-            .run()
-            .succeeded();
+        stage.env.ok([&extend[..], &[span]].concat());
     };
     lasts("10m");
     is(stage, &job, "running", 0);
@@ -291,8 +242,8 @@ fn ended_job_is_found_in_trash_or_history(stage: &Stage) {
 
 fn without_a_job_all_problems_are_listed(stage: &Stage) {
     let problems = |words: &[&str]| {
-        let run = stage.env.jobboard(words).run();
-        let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
+        let run = stage.env.run(words);
+        let report = run.value();
         (run.code, report["problems"].clone())
     };
     let nothing = problems(&["explain", "--json"]);
@@ -324,17 +275,13 @@ fn suggested_command_solves_the_problem(stage: &Stage) {
     stage.env.claim(&job, "ada");
     let mend = |explanation: &Explanation| {
         let words = explanation.remedy();
-        stage
-            .env
-            .jobboard(&[&words[..], &["--yes"]].concat())
-            .run()
-            .succeeded();
+        stage.env.ok([&words[..], &["--yes"]].concat());
     };
     mend(&is(stage, &job, "claim-never-expires", 4));
     is(stage, &job, "no-conductor", 4);
     stage.env.trash(&job);
     let explanation = is(stage, &job, "trashed", 4);
     let retry = explanation.remedy();
-    stage.env.jobboard(&retry).run().succeeded();
+    stage.env.ok(retry);
     is(stage, &job, "no-conductor", 4);
 }

@@ -8,7 +8,7 @@ fn table_output_begins_with_the_verdict() {
     let job = env.post("resize");
     env.claim(&job, "ada");
     let words = ["explain", &job[..8], "-o", "table", "--color", "never"];
-    let run = env.jobboard(&words).run();
+    let run = env.run(words);
     let shown = run.stdout.clone();
     let lines: Vec<_> = shown.lines().map(str::trim_end).collect();
     assert_eq!(
@@ -23,7 +23,7 @@ fn table_output_begins_with_the_verdict() {
     );
     // A report has no tab-separated form: every format for people is this text.
     for format in ["table", "tsv"] {
-        let again = env.jobboard(&["explain", &job, "-o", format]).run();
+        let again = env.run(["explain", &job, "-o", format]);
         assert_eq!(again.stdout.lines().next(), Some(lines[0]), "{again}");
     }
 }
@@ -53,15 +53,11 @@ fn read_only_board_has_no_fixes() {
     ];
     for view in views {
         let run = env.run(&view);
-        assert!(run.stdout.contains(fix), "{run}");
+        run.shows(fix);
         let read_only = env.run(format!("{view} --read-only"));
         assert!(!read_only.stdout.contains(fix), "{read_only}");
-        assert!(
-            read_only.stdout.contains("claim-never-expires"),
-            "{read_only}"
-        );
+        read_only.shows("claim-never-expires");
     }
     let run = env.run(format!("explain {job} --read-only"));
-    let note = "1 fix is not shown: the board is read-only because of --read-only";
-    assert!(run.stderr.contains(note), "{run}");
+    run.warns("1 fix is not shown: the board is read-only because of --read-only");
 }

@@ -22,12 +22,9 @@ on_every_board!(
 
 fn faults_history_keeps_the_configured_number(stage: &Stage) {
     let history = size(10_000, 160);
-    let config = stage.env.json("config --json");
-    let all = config.as_array().unwrap().iter();
-    let url = all.clone().find(|value| value["key"] == "url").unwrap();
+    let url = stage.url();
     stage.env.configure(&format!(
-        "default = \"a\"\n[board.a]\nurl = {}\nhistory = {history}\n",
-        url["value"]
+        "default = \"a\"\n[board.a]\nurl = {url}\nhistory = {history}\n"
     ));
     let posted = post(stage, history + 1);
     let writers: Vec<_> = (0..WRITERS)
@@ -117,7 +114,7 @@ fn post(stage: &Stage, count: usize) -> BTreeSet<String> {
 
 fn uuids(stage: &Stage, words: &[&str]) -> Vec<String> {
     let list = [&["list", "-o", "uuid"], words].concat();
-    let listed = stage.env.jobboard(&list).run();
+    let listed = stage.env.run(list);
     listed.succeeded().lines().map(str::to_owned).collect()
 }
 

@@ -118,14 +118,7 @@ fn meet(env: &Env, job: &str) {
         &["watch", "--timeout", "1s"],
         &["claim", "--next"],
         &["claim", "--next", "--", "true"],
-        &[
-            "conduct",
-            "--allow-any",
-            "--max-jobs",
-            "2",
-            "--idle-exit",
-            "2s",
-        ],
+        &words("conduct --allow-any --max-jobs 2 --idle-exit 2s"),
     ] {
         ends(env, words);
     }
@@ -145,13 +138,7 @@ fn meet(env: &Env, job: &str) {
 fn waiters(env: &Env) -> Vec<Running> {
     [
         &["conduct", "--allow-any"][..],
-        &[
-            "conduct",
-            "--allow-any",
-            "-j4",
-            "--filter",
-            "state=UNCLAIMED",
-        ],
+        &words("conduct --allow-any -j4 --filter state=UNCLAIMED"),
         &["claim", "--next", "--wait", "1h"],
         &["claim", "--next", "--wait", "1h", "--", "true"],
         &["wait", "--any"],

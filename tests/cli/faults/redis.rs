@@ -16,20 +16,13 @@ use crate::support::{Env, Proxy, Server, wait_until};
 /// Arguments for a server that keeps acknowledged data on disk.
 const DURABLE: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
-fn open_with(arguments: &[&str]) -> Option<(Env, Server)> {
-    let server = Server::start_with(arguments)?;
-    let env = Env::new();
-    server.serves(&env, "");
-    Some((env, server))
-}
-
 /// A board behind a proxy, and direct access to the server.
 fn open_behind_proxy() -> Option<(Env, Server, Proxy)> {
     let server = Server::start()?;
     let proxy = Proxy::start(server.port());
     let env = Env::new();
     let url = format!("redis://127.0.0.1:{}", proxy.port);
-    env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
+    env.uses(&url);
     Some((env, server, proxy))
 }
 

@@ -1,7 +1,7 @@
 //! Events before the start of a watch.
 
 use super::*;
-use crate::support::members;
+use crate::support::{members, words};
 
 on_every_board!(watch_can_begin_with_past_events,);
 

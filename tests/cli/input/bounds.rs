@@ -1,32 +1,20 @@
 //! Input that is oversized, endless or piped.
 
 use super::*;
+use crate::support::Env;
 
 #[test]
 fn endless_input_is_not_read_completely() {
     let env = Env::new();
-    let endless = "exec \"$@\" < /dev/zero";
-    for words in [
-        &["show", "-"][..],
-        &["consume", "-"],
-        &["owner", "-"],
-        &[
-            "--password-file",
-            "-",
-            "--board",
-            "redis://127.0.0.1:1",
-            "list",
-        ],
-        &[
-            "--password-file",
-            "/dev/zero",
-            "--board",
-            "redis://127.0.0.1:1",
-            "list",
-        ],
-        &["--config", "/dev/urandom", "list"],
+    for line in [
+        "show -",
+        "consume -",
+        "owner -",
+        "--password-file - --board redis://127.0.0.1:1 list",
+        "--password-file /dev/zero --board redis://127.0.0.1:1 list",
+        "--config /dev/urandom list",
     ] {
-        let run = env.jobboard(words).in_shell(endless).run();
+        let run = env.jobboard(line).in_shell("exec \"$@\" < /dev/zero").run();
         assert!(
             run.code != 0 && run.stderr.contains("more than "),
             "{run:?}"
@@ -36,23 +24,13 @@ fn endless_input_is_not_read_completely() {
     let fifo = rustix::fs::FileType::Fifo;
     rustix::fs::mknodat(rustix::fs::CWD, &nobody_writes, fifo, 0o600.into(), 0).unwrap();
     let pipe = nobody_writes.to_str().unwrap();
-    let url = "redis://127.0.0.1:1";
-    for (words, message) in [
-        (&["--config", pipe, "list"][..], "within 5s"),
-        (
-            &[
-                "--password-file",
-                pipe,
-                "--board",
-                url,
-                "--op-timeout",
-                "1s",
-                "list",
-            ],
-            "within 1s",
-        ),
+    let password =
+        format!("--password-file {pipe} --board redis://127.0.0.1:1 --op-timeout 1s list");
+    for (line, message) in [
+        (format!("--config {pipe} list"), "within 5s"),
+        (password, "within 1s"),
     ] {
-        let run = env.jobboard(words).run();
+        let run = env.run(line);
         assert!(run.code != 0 && run.stderr.contains(message), "{run:?}");
     }
 }
@@ -114,6 +92,6 @@ fn configuration_raises_the_limit_on_details() {
 fn deeply_nested_facts_are_refused() {
     let env = Env::new();
     let deep = format!("a:={}{}", "[".repeat(127), "]".repeat(127));
-    (env.jobboard(&["post", "deep", &deep]).run()).fails(2, "nested too deeply");
+    (env.run(["post", "deep", &deep])).fails(2, "nested too deeply");
     assert!(env.names().is_empty());
 }

@@ -3,13 +3,18 @@
 use std::fs;
 
 use super::*;
-use crate::support::{Invocation, needs};
+use crate::support::{Env, Invocation, needs};
 
 /// The memory limit in MiB.
 const MAX_MEMORY_MIB: u64 = 143;
 
 /// The longest printed value, with its surroundings.
 const PRINTED: usize = 4096;
+
+/// Returns an environment if memory can be measured.
+fn measured() -> Option<Env> {
+    needs::has("python3").then(Env::new)
+}
 
 /// Requires that a run uses little memory and prints little, and returns it.
 #[track_caller]
@@ -31,10 +36,7 @@ fn dense(value: &str, bytes: usize) -> String {
 
 #[test]
 fn lines_of_many_values_use_little_memory() {
-    if !needs::has("python3") {
-        return;
-    }
-    let env = Env::new();
+    need!(env = measured());
     for (value, mebibytes) in [
         ("{\"\":0}", 8),
         ("{\"\":0}", 1),
@@ -61,10 +63,7 @@ fn lines_of_many_values_use_little_memory() {
 
 #[test]
 fn many_lines_of_many_values_use_little_memory() {
-    if !needs::has("python3") {
-        return;
-    }
-    let env = Env::new();
+    need!(env = measured());
     let line = |at: usize| dense("{\"\":0}", 20_000).replace("1f0c9a58", &format!("{at:08x}"));
     let lines: String = (0..200).map(line).collect();
     fs::write(env.file("lines"), lines).unwrap();
@@ -79,41 +78,30 @@ fn many_lines_of_many_values_use_little_memory() {
 
 #[test]
 fn unreadable_records_use_little_memory_when_left_out() {
-    if !needs::has("python3") {
-        return;
-    }
-    let env = Env::new();
+    need!(env = measured());
     let long = "A".repeat(8 * MIB);
     for (key, raw) in [("k", long.as_str()), (&long, "AAAA")] {
         let line = format!("{{\"state\":\"MALFORMED\",\"key\":\"{key}\",\"raw\":\"{raw}\"}}\n");
         fs::write(env.file("lines"), line.repeat(5)).unwrap();
         for form in ["--json", "-q"] {
-            let run = weighs_little("load", env.jobboard(&["load", "lines", form]));
-            run.succeeded();
+            weighs_little("load", env.jobboard(&["load", "lines", form])).has_code(0);
         }
     }
 }
 
 #[test]
 fn endless_references_use_little_memory() {
-    if !needs::has("python3") {
-        return;
-    }
-    let env = Env::new();
+    need!(env = measured());
     for line in ["abcd", "key:0123456789012345678901234567890123456789"] {
         let run = env.jobboard(&["show", "-"]);
         let run = run.in_shell(&format!("yes {line} | \"$@\""));
-        let run = weighs_little("references", run);
-        assert!(run.failed(2).contains("too many jobs"), "{run}");
+        weighs_little("references", run).fails(2, "too many jobs");
     }
 }
 
 #[test]
 fn configurations_of_many_values_use_little_memory() {
-    if !needs::has("python3") {
-        return;
-    }
-    let env = Env::new();
+    need!(env = measured());
     let most = MIB / 4 - 100;
     let pad = |part: &str| part.repeat(most / part.len());
     for text in [

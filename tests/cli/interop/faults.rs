@@ -17,7 +17,7 @@ fn work(env: &Env, who: &str) -> Vec<String> {
     let mut consumed = Vec::new();
     loop {
         let next = ["claim", "--next", "-o", "uuid", "--who", who];
-        let next = env.jobboard(&next).run();
+        let next = env.run(next);
         if next.code == 6 {
             let count = env.run("list --count");
             if count.succeeded() == "0\n" {
@@ -26,8 +26,7 @@ fn work(env: &Env, who: &str) -> Vec<String> {
             continue;
         }
         let job = next.posted();
-        let consume = env.run(format!("consume {job} --who {who}"));
-        consume.succeeded();
+        env.ok(format!("consume {job} --who {who}"));
         consumed.push(job);
     }
 }

@@ -5,10 +5,10 @@ mod faults;
 mod night;
 pub(crate) mod shared;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::shared::{SIDES, Shared, Side, pairs, triples};
-use crate::support::{Host, Location, Server, ZooKeeper, wait_until};
+use crate::support::{Host, Location, Server, ZooKeeper, assert_contains, column, wait_until};
 
 macro_rules! on_all_servers {
     ($($name:ident,)*) => {
@@ -45,12 +45,8 @@ fn both_list_the_same_jobs<H: Host>() {
     }
     let jobs = shared.jobs();
     assert!(jobs.iter().all(|job| job["details"] == details));
-    let names = |jobs: &[Value]| -> Vec<String> {
-        let names = jobs.iter().map(|job| job["name"].as_str().unwrap());
-        names.map(str::to_owned).collect()
-    };
     let in_order = H::TASKFLOWS_ORDER.map(|number| format!("job-{number}"));
-    assert_eq!(names(&jobs), in_order);
+    assert_eq!(column(&jobs, "name"), in_order);
     let oldest_first = [4, 9, 2, 7, 1, 6, 3, 8, 0, 5].map(|number| format!("job-{number}"));
     assert_eq!(shared.env.names(), oldest_first);
 }
@@ -98,10 +94,7 @@ fn held_job_is_refused_to_the_other<H: Host>() {
         let before = shared.everything();
         for verb in ["claim", "abandon", "consume", "trash"] {
             let refused = shared.does(other, verb, &job, "bob").unwrap_err();
-            assert!(
-                refused.contains(refusal(other, verb, "ada@host")),
-                "{refused}"
-            );
+            assert_contains(&refused, refusal(other, verb, "ada@host"));
         }
         assert_eq!(shared.everything(), before);
         shared.is(&job, "CLAIMED", Some("ada@host"));
@@ -122,11 +115,9 @@ fn trashed_job_is_restored_and_finished_by_either<H: Host>() {
             Side::TaskFlow => assert!(H::is_as_trashed(&before, &trashed), "{trashed}"),
         }
         assert_eq!(shared.env.state(&job), "TRASHED");
-        let listed = ["list", "--trash", "--json", "--filter", "name=resize"];
-        let listed = shared.env.jobboard(&listed).run().json();
+        let listed = shared.env.json("list --trash --json --filter name=resize");
         assert!(listed[0]["trashed_on"].is_string(), "{listed}");
-        let restore = shared.env.run(format!("restore {job} --yes"));
-        restore.succeeded();
+        shared.env.ok(format!("restore {job} --yes"));
         assert_eq!(shared.posting(Location::Board, &job), trashed);
         shared.is(&job, "UNCLAIMED", None);
         assert_eq!(shared.ask_peer("is_modified", &job), true);
@@ -149,10 +140,7 @@ fn held_claim_is_respected_by_the_other_until_it_ends<H: Host>() {
     shared.is(&job, "CLAIMED", Some(&owner));
     for verb in ["claim", "abandon", "consume", "trash"] {
         let refused = shared.does(Side::TaskFlow, verb, &job, "ada").unwrap_err();
-        assert!(
-            refused.contains(refusal(Side::TaskFlow, verb, &owner)),
-            "{refused}"
-        );
+        assert_contains(&refused, refusal(Side::TaskFlow, verb, &owner));
     }
     held.signal(rustix::process::Signal::INT);
     held.ended().succeeded();

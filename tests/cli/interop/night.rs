@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::shared::{SIDES, Shared};
 use crate::{
     conduct::set_mode,
-    support::{Env, Outcome, Running, Server, wait_until, words},
+    support::{Env, Running, Server, wait_until, words},
 };
 
 /// The number of sound jobs.
@@ -17,10 +17,6 @@ const SOUND: usize = 470;
 struct Planted {
     verdict: &'static str,
     jobs: Vec<String>,
-}
-
-fn run(env: &Env, words: &[&str]) -> Outcome {
-    env.jobboard(words).run()
 }
 
 /// Posts jobs of one name, by both sides in turn.
@@ -33,7 +29,7 @@ fn post(shared: &mut Shared<Server>, name: &str, details: &Value, count: usize) 
 
 fn claim(env: &Env, jobs: &[String], who: &str, words: &[&str]) {
     for job in jobs {
-        run(env, &[&["claim", job, "--who", who], words].concat()).succeeded();
+        env.ok([&["claim", job, "--who", who], words].concat());
     }
 }
 
@@ -42,7 +38,7 @@ fn fail(env: &Env, jobs: &[String], times: u32) {
     for job in jobs {
         for _ in 0..times {
             let words = ["--retry-delay", "1ms", "--retry-max", "1ms", "--", "false"];
-            run(env, &[&["claim", job], &words[..]].concat()).failed(1);
+            env.fails(1, [&["claim", job], &words[..]].concat());
         }
     }
 }
@@ -93,8 +89,7 @@ fn plant(shared: &mut Shared<Server>) -> Vec<Planted> {
     add("failed", &spent);
     let postponed = post(shared, "backup", &none, 3);
     for job in &postponed {
-        let fail = format!("claim {job} --retry-delay 1h --retry-max 1h -- false");
-        shared.env.fails(1, fail);
+        shared.env.fail(job, "1h");
     }
     add("backing-off", &postponed);
     let foreign = post(shared, "resize", &none, 4);
@@ -123,21 +118,13 @@ fn host() -> String {
 /// Returns the parts of sound jobs that must not change.
 fn sound(env: &Env, jobs: &[String]) -> Vec<Value> {
     let listed = env.json("list --json --sort none");
-    let keys = [
-        "uuid",
-        "state",
-        "owner",
-        "fence",
-        "attempts",
-        "last_modified",
-        "details",
-    ];
+    let keys = words("uuid state owner fence attempts last_modified details");
     let mut found: Vec<_> = listed
         .as_array()
         .unwrap()
         .iter()
         .filter(|job| jobs.iter().any(|uuid| job["uuid"] == *uuid))
-        .map(|job| keys.map(|key| job[key].clone()).to_vec().into())
+        .map(|job| keys.iter().map(|key| job[*key].clone()).collect())
         .collect();
     found.sort_by_key(Value::to_string);
     found
@@ -163,7 +150,7 @@ fn each_is_named(env: &Env, kinds: &[Planted]) {
     for Planted { verdict, jobs } in kinds {
         for job in jobs {
             let run = env.run(format!("explain {job} --json"));
-            let report: Value = serde_json::from_str(&run.stdout).unwrap();
+            let report = run.value();
             assert_eq!(report["verdict"], *verdict, "{report}");
         }
     }
@@ -172,7 +159,7 @@ fn each_is_named(env: &Env, kinds: &[Planted]) {
 /// Applies the safe repairs, and decides the others: expiring claims, and the unreadable record.
 fn mend(env: &Env, timed: &[String]) {
     let fix = ["doctor", "--fix", "--yes", "--skip", "server"];
-    assert_eq!(run(env, &fix).code, 7);
+    assert_eq!(env.run(fix).code, 7);
     // The owner of an expiring claim may live in another pid namespace.
     figures(env, &[("owner-dead", 4), ("claim-never-expires", 3)]);
     let listed = env.json("list --problem owner-dead --json");
@@ -184,7 +171,7 @@ fn mend(env: &Env, timed: &[String]) {
     timed.sort();
     assert_eq!(listed, timed);
     for code in ["owner-dead", "unreadable-record"] {
-        run(env, &[&fix[..3], &["--only", code]].concat()).succeeded();
+        env.ok([&fix[..3], &["--only", code]].concat());
     }
 }
 
@@ -220,7 +207,7 @@ fn many_problems_are_diagnosed_and_repaired_in_two_commands_each() {
 
     mend(&shared.env, &kinds[0].jobs);
     let retry = ["retry", "--name", "backup", "--yes", "--reason", "mended"];
-    run(&shared.env, &retry).succeeded();
+    shared.env.ok(retry);
 
     figures(
         &shared.env,

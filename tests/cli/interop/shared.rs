@@ -41,7 +41,7 @@ impl<H: Host> Shared<H> {
         peer.request(&json!({"do": "list"}));
         let env = Env::new();
         let url = server.board();
-        env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
+        env.uses(&url);
         Some(Self { env, peer, server })
     }
 
@@ -56,7 +56,7 @@ impl<H: Host> Shared<H> {
             Side::Jobboard => {
                 let details = details.to_string();
                 let post = ["post", name, "--priority", priority, "--details", &details];
-                self.env.jobboard(&post).run().posted()
+                self.env.run(post).posted()
             }
             Side::TaskFlow => {
                 let post =
@@ -76,7 +76,7 @@ impl<H: Host> Shared<H> {
     ) -> Result<(), String> {
         match side {
             Side::Jobboard => {
-                let run = self.env.jobboard(&[verb, job, "--who", who]).run();
+                let run = self.env.run([verb, job, "--who", who]);
                 match run.code {
                     0 => Ok(()),
                     _ => Err(run.failed(4).to_owned()),

@@ -69,8 +69,7 @@ fn each_flow_is_listed_with_its_resource_and_logbook<S: Driver>() {
         let explained = cloud.run_json(&["explain", job]);
         let evidence = explained["findings"][0]["evidence"].to_string();
         assert!(evidence.contains("the flow has not started"), "{explained}");
-        let dumped = cloud.run(&["show", job]);
-        assert_eq!(dumped.code, 0, "{dumped}");
+        cloud.run(&["show", job]).has_code(0);
     }
     let listed = cloud.run(&["list", "--json"]).json();
     assert_eq!(listed.as_array().unwrap().len(), flows.len());
@@ -107,8 +106,7 @@ fn nothing_secret_leaves<S: Driver>(cloud: &Cloud<S>) {
         .jobboard(&format!("load - --board {other}"))
         .stdin(covered)
         .run();
-    assert_eq!(loaded.code, 7, "{loaded}");
-    assert!(loaded.stderr.contains("masked secrets"), "{loaded}");
+    loaded.exits(7, "masked secrets");
     cloud.run(&["dump"]).failed(8);
     let dumped = cloud.prepare(&["dump", "--secrets"]).run();
     assert!(dumped.succeeded().len() > 10_000);
@@ -207,8 +205,7 @@ fn job_whose_logbook_was_deleted_is_not_restored<S: Driver>() {
             .to_string()
             .contains(gone)
     });
-    let refused = cloud.run(&["restore", &job]);
-    assert!(refused.failed(8).contains(gone), "{refused}");
+    cloud.run(&["restore", &job]).fails(8, gone);
     cloud.run(&["flow", &job]).failed(6);
     let found = cloud.run(&[
         "list",

@@ -2,10 +2,10 @@
 
 use std::{path::Path, process::Command};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{
-    Env,
+    Env, json_lines,
     needs::{has, is_there},
 };
 
@@ -53,7 +53,7 @@ fn hostile(env: &Env) {
         &[&posted[0], &posted[1]],
     ]
     .concat();
-    env.jobboard(&consumed).run().succeeded();
+    env.ok(consumed);
     let failure = |number: usize| {
         json!([{
             "exit_code": null, "signal": null, "reason": text(number), "stdout": text(number + 1),
@@ -105,10 +105,7 @@ fn pages_are_accessible_and_inert() {
     let expected = String::from_utf8_lossy(&look.stdout).into_owned();
     let errors = String::from_utf8_lossy(&look.stderr).into_owned();
     assert!(look.status.success(), "{errors}\n{expected}");
-    let found: Vec<Value> = expected
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let found = json_lines(&expected);
     assert_eq!(found.len(), pages.len(), "{errors}");
     for (found, page) in found.iter().zip(&pages) {
         let asked = format!("file://{}", page.display());

@@ -74,13 +74,11 @@ fn stopped_run_loses_its_command_before_its_claim() {
     deaf.is_gone_by(stopped + lease);
     for job in ["@1", "@2"] {
         let claim = ["claim", job, "--who", "bob"];
-        wait_until("the claim lapses", || env.jobboard(&claim).run().code == 0);
+        wait_until("the claim lapses", || env.run(claim).code == 0);
     }
     for run in runs.drain(..) {
         run.signal(Signal::CONT);
-        let run = run.ended();
-        assert_eq!(run.code, 125, "{run:?}");
-        assert!(run.stderr.contains("\"code\":125"), "{run:?}");
+        run.ended().exits(125, "\"code\":125");
     }
     for job in ["@1", "@2"] {
         assert_eq!(env.show(job)["owner"], "bob");
@@ -107,7 +105,7 @@ fn killed_run_ends_its_command() {
     deaf.is_gone_by(killed + SURVIVAL);
     for job in ["@1", "@2"] {
         let claim = ["claim", job];
-        wait_until("the claim lapses", || env.jobboard(&claim).run().code == 0);
+        wait_until("the claim lapses", || env.run(claim).code == 0);
         assert_eq!(env.show(job)["attempts"], 1);
     }
 }

@@ -11,13 +11,11 @@ use serde_json::{Value, json};
 use super::{SURE, grades, promises, selftest, selftest_whole, with_time};
 use crate::{
     conduct::Stage,
-    support::{Env, Host, Proxy, ProxyMode, Running, Server, wait_until},
+    support::{Env, Host, Proxy, ProxyMode, Running, Server, texts, wait_until, words},
 };
 
 fn redis(arguments: &[&str]) -> Option<(Env, Server)> {
-    let server = Server::start_with(arguments)?;
-    let env = Env::new();
-    server.serves(&env, "");
+    let (env, server) = Server::with_env(arguments)?;
     env.post("resize");
     Some((env, server))
 }
@@ -72,9 +70,7 @@ fn lost_claims_and_jobs_are_detected() {
 fn eviction_is_detected_and_explained() {
     for limit in ["100mb", "2mb"] {
         let limits = ["--maxmemory", limit, "--maxmemory-policy", "allkeys-random"];
-        need!(server = Server::start_with(&limits));
-        let env = Env::new();
-        server.serves(&env, "");
+        need!((env, server) = Server::with_env(&limits));
         let run = selftest(&env, &["--for", "5s"]);
         assert_eq!(run.code, 7, "{run}");
         let report = run.values().pop().unwrap();
@@ -108,7 +104,7 @@ fn missing_right_costs_one_check() {
     let before = server.everything();
     let run = selftest(&env, &[]);
     assert_eq!(run.code, 5, "{run}");
-    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let report = run.value();
     assert_eq!(report["verdict"], "unknown", "{report:#}");
     let grades = grades(&report);
     assert_eq!(grades["one-winner"], "untried", "{report:#}");
@@ -135,14 +131,9 @@ fn rights_of_watchers_are_checked() {
         server.run(&["ACL", "SETUSER", "default", &format!("+{right}")]);
     }
     // Against missing rights on keys, rights to commands do not help.
-    server.run(&[
-        "ACL",
-        "SETUSER",
-        "default",
-        "resetkeys",
-        "~other:*",
-        "resetchannels",
-    ]);
+    server.run(&words(
+        "ACL SETUSER default resetkeys ~other:* resetchannels",
+    ));
     let report = selftest(&env, &["--read-only"]).json();
     let rights = &promises(&report)["rights"];
     let command = rights["command"].as_array().unwrap().iter();
@@ -295,13 +286,11 @@ fn swallowed_replies_are_reported_and_leftovers_can_be_removed() {
         let broken: Vec<_> = broken.filter(|(_, grade)| grade == "broken").collect();
         assert_eq!(broken.len(), 1, "{report:#}");
         assert_eq!(broken[0].0, "answers", "{report:#}");
-        assert!(run.stderr.contains("was not removed"), "{run}");
-        let command = report["left"]["command"].as_array().unwrap().iter();
-        let words: Vec<_> = command.map(|word| word.as_str().unwrap()).collect();
-        assert!(run.stderr.contains(&words.join(" ")), "{run}");
+        run.warns("was not removed");
+        let words = texts(&report["left"]["command"]);
+        run.warns(&words.join(" "));
         proxy.set(ProxyMode::PassOn);
-        let run = env.jobboard(&words[1..]).run();
-        run.prints("\nremoved       selftest-");
+        env.run(&words[1..]).prints("\nremoved       selftest-");
         is_clean(&server);
     }
 }

@@ -70,7 +70,12 @@ impl Env {
         path
     }
 
-    /// Prepares a run of the program; the words may be one line, as in `run`.
+    /// Makes this the default board of the runs.
+    pub(crate) fn uses(&self, url: &str) {
+        self.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
+    }
+
+    /// Prepares a run of the program; in one line, single quotes keep spaces.
     pub(crate) fn jobboard(&self, words: &(impl Words + ?Sized)) -> Invocation {
         self.program(Path::new(env!("CARGO_BIN_EXE_jobboard")), &words.words())
     }
@@ -101,26 +106,25 @@ impl Env {
         }
     }
 
-    /// Runs the program with words that are separated by spaces; single quotes keep spaces.
-    pub(crate) fn run(&self, words: impl AsRef<str>) -> Outcome {
-        self.jobboard(words.as_ref()).run()
+    pub(crate) fn run(&self, words: impl Words) -> Outcome {
+        self.jobboard(&words).run()
     }
 
     /// Requires success, and returns standard output.
     #[track_caller]
-    pub(crate) fn ok(&self, words: impl AsRef<str>) -> String {
+    pub(crate) fn ok(&self, words: impl Words) -> String {
         self.run(words).succeeded().to_owned()
     }
 
     /// Requires an exit code without output, and returns standard error.
     #[track_caller]
-    pub(crate) fn fails(&self, code: i32, words: impl AsRef<str>) -> String {
+    pub(crate) fn fails(&self, code: i32, words: impl Words) -> String {
         self.run(words).failed(code).to_owned()
     }
 
     /// Requires success, and returns the printed JSON value.
     #[track_caller]
-    pub(crate) fn json(&self, words: impl AsRef<str>) -> Value {
+    pub(crate) fn json(&self, words: impl Words) -> Value {
         self.run(words).json()
     }
 
@@ -152,6 +156,13 @@ impl Env {
             .succeeded();
     }
 
+    /// Claims a job and lets it fail, so that it is retried after this delay.
+    #[track_caller]
+    pub(crate) fn fail(&self, job: &str, delay: &str) {
+        let delays = format!("--retry-delay {delay} --retry-max {delay}");
+        self.fails(1, format!("claim {job} {delays} --max-attempts 9 -- false"));
+    }
+
     pub(crate) fn trash(&self, job: &str) {
         self.jobboard(&["trash", job, "--force", "--yes"])
             .run()
@@ -173,7 +184,7 @@ impl Env {
 
     /// Returns the names on the board, in listing order.
     pub(crate) fn names(&self) -> Vec<String> {
-        names(&self.run("list --json"))
+        self.run("list --json").each("name")
     }
 
     /// Opens the board file directly.
@@ -246,12 +257,26 @@ pub(crate) fn members(object: &Value, names: &str) -> String {
     names.split(' ').map(text).collect::<Vec<_>>().join(" ")
 }
 
-pub(crate) fn names(listing: &Outcome) -> Vec<String> {
-    let jobs = listing.json();
-    let names = jobs.as_array().unwrap().iter();
-    names
-        .map(|job| job["name"].as_str().unwrap().to_owned())
-        .collect()
+/// Returns the texts of a JSON array, such as the words of a command.
+pub(crate) fn texts(array: &Value) -> Vec<&str> {
+    let texts = array.as_array().unwrap().iter();
+    texts.map(|text| text.as_str().unwrap()).collect()
+}
+
+pub(crate) fn json_lines(text: &str) -> Vec<Value> {
+    let values = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    values.collect()
+}
+
+#[track_caller]
+pub(crate) fn assert_contains(text: &str, part: impl AsRef<str>) {
+    let part = part.as_ref();
+    assert!(text.contains(part), "no {part:?} in {text}");
+}
+
+/// Returns a member of each JSON object as text.
+pub(crate) fn column(values: &[Value], member: &str) -> Vec<String> {
+    values.iter().map(|it| members(it, member)).collect()
 }
 
 #[must_use]

@@ -21,8 +21,8 @@ pub(crate) mod tmux;
 pub(crate) use self::databases::Database;
 pub(crate) use self::{
     env::{
-        Env, Invocation, Outcome, Running, SOON, comes_true, copy_program, members, names, stays,
-        wait_until, words,
+        Env, Invocation, Outcome, Running, SOON, assert_contains, column, comes_true, copy_program,
+        json_lines, members, stays, texts, wait_until, words,
     },
     history::{Act, Answer, By, History, How, Sight, What},
     manager::Manager,

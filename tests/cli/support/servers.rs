@@ -177,10 +177,16 @@ impl Server {
         })
     }
 
+    /// Starts one with these arguments, as the board of a new environment.
+    pub(crate) fn with_env(arguments: &[&str]) -> Option<(Env, Self)> {
+        let (server, env) = (Self::start_with(arguments)?, Env::new());
+        server.serves(&env, "");
+        Some((env, server))
+    }
+
     /// Makes this the board of a test's runs; `tail` follows the port in its URL.
     pub(crate) fn serves(&self, env: &Env, tail: &str) {
-        let url = self.url(tail);
-        env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
+        env.uses(&self.url(tail));
     }
 
     /// Runs a command, and returns its reply as printed by `redis-cli`.

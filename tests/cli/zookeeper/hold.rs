@@ -27,8 +27,7 @@ fn hold(shared: &mut Shared<ZooKeeper>, lease: &str) -> Held {
     });
     let owner = shared.ask_peer("owner", &job).as_str().unwrap().to_owned();
     assert!(owner.starts_with("ada:"), "{owner}");
-    let lock = lock_of(shared, &node).unwrap();
-    assert_eq!(lock["is_ephemeral"], true);
+    assert_eq!(lock_of(shared, &node).unwrap()["is_ephemeral"], true);
     assert_eq!(shared.env.show(&job)["lease"], "session");
     Held { job, holder }
 }
@@ -46,9 +45,7 @@ fn suspended_holder_loses_the_claim_harmlessly() {
         .unwrap();
     let before = shared.everything();
     held.holder.signal(Signal::CONT);
-    let ended = held.holder.ended();
-    assert_eq!(ended.code, 4, "{ended}");
-    assert!(ended.stderr.contains("the claim on the job"), "{ended}");
+    held.holder.ended().exits(4, "the claim on the job");
     assert_eq!(shared.everything(), before);
     shared.is(&held.job, "CLAIMED", Some("bob"));
 }
@@ -77,8 +74,7 @@ fn command_of_a_claim_with_an_expired_session_ends() {
         stat.map_or(true, |stat| stat.contains(") Z "))
     });
     running.signal(Signal::CONT);
-    let ended = running.ended();
-    assert_eq!(ended.code, 125, "{ended}");
+    running.ended().has_code(125);
     shared.is(&job, "UNCLAIMED", None);
 }
 
@@ -88,7 +84,5 @@ fn holder_reports_a_permanently_lost_server() {
     need!(mut shared = Shared::on(server));
     let held = hold(&mut shared, "2s");
     shared.server.process().stop();
-    let ended = held.holder.ended();
-    assert_eq!(ended.code, 4, "{ended}");
-    assert!(ended.stderr.contains("the claim on the job"), "{ended}");
+    held.holder.ended().exits(4, "the claim on the job");
 }

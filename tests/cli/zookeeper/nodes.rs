@@ -23,6 +23,12 @@ fn oddity(case: &str) -> String {
     hex.chunks(2).map(|pair| char::from(byte(pair))).collect()
 }
 
+/// Creates a node with a good posting.
+fn create(shared: &mut Shared<ZooKeeper>, name: &str) {
+    let posting = oddity("good");
+    shared.server.create(&mut shared.peer, name, &posting);
+}
+
 #[test]
 fn unnumbered_job_ends_listings_of_taskflow_and_is_malformed() {
     need!(mut shared = Shared::<ZooKeeper>::new());
@@ -47,9 +53,7 @@ fn unnumbered_job_ends_listings_of_taskflow_and_is_malformed() {
         &long,
     ];
     for name in names {
-        shared
-            .server
-            .create(&mut shared.peer, name, &oddity("good"));
+        create(&mut shared, name);
         let is_listed = shared.peer.ask(&json!({"do": "list"})).is_ok();
         let state = if is_listed { "UNCLAIMED" } else { "MALFORMED" };
         let listed = shared.env.json("list --json");
@@ -62,12 +66,9 @@ fn unnumbered_job_ends_listings_of_taskflow_and_is_malformed() {
         shared.env.ok(format!("consume '{key}' --force --yes"));
         assert_eq!(shared.jobs().len(), 0, "{name}");
     }
-    shared
-        .server
-        .create(&mut shared.peer, "jobx", &oddity("good"));
+    create(&mut shared, "jobx");
     shared.env.ok("trash key:jobx --force --yes");
-    let restore = shared.env.run("restore key:jobx");
-    assert!(restore.failed(4).contains("no number"), "{restore}");
+    shared.env.run("restore key:jobx").fails(4, "no number");
     assert_eq!(shared.jobs().len(), 0);
     shared.env.ok("purge key:jobx --yes");
 }
@@ -77,15 +78,11 @@ fn foreign_nodes_are_no_jobs() {
     need!(mut shared = Shared::<ZooKeeper>::new());
     let job = shared.post(Side::Jobboard, "resize", "NORMAL", &json!({}));
     for name in ["other", "job0000000077.lock", ".job"] {
-        shared
-            .server
-            .create(&mut shared.peer, name, &oddity("good"));
+        create(&mut shared, name);
     }
     assert_eq!(shared.env.names(), ["resize"]);
     for (name, number) in [("job12", 12), ("job-0000000001", -1)] {
-        shared
-            .server
-            .create(&mut shared.peer, name, &oddity("good"));
+        create(&mut shared, name);
         let listed = shared.jobs();
         assert!(
             listed.iter().any(|job| job["sequence"] == number),
@@ -154,10 +151,9 @@ fn jobs_with_the_same_uuid_are_named_by_their_keys() {
         .posting(&mut shared.peer, Location::Board, &uuid);
     let twin = "job0000000900";
     shared.server.create(&mut shared.peer, twin, &posting);
-    let run = |words: &[&str]| shared.env.jobboard(words).run();
+    let run = |words: &[&str]| shared.env.run(words);
     for sort in ["none", "age"] {
-        let listed = run(&["list", "-o", "uuid", "--sort", sort]);
-        listed.prints(format!("key:{twin}"));
+        run(&["list", "-o", "uuid", "--sort", sort]).prints(format!("key:{twin}"));
     }
     let before = run(&["list", "-o", "jsonl"]).stdout;
     for words in [
@@ -177,15 +173,13 @@ fn jobs_with_the_same_uuid_are_named_by_their_keys() {
         );
     }
     assert_eq!(run(&["list", "-o", "jsonl"]).stdout, before);
-    let explained = run(&["explain", &format!("key:{twin}"), "--json"]);
-    assert!(explained.stdout.contains("uuid-mismatch"), "{explained}");
+    run(&["explain", &format!("key:{twin}"), "--json"]).shows("uuid-mismatch");
     let doctor = run(&["doctor", "--only", "uuid-mismatch"]);
     assert_eq!(doctor.code, 7, "{doctor}");
     let trash = ["trash", "-", "--force", "--yes"];
     let references = format!("{uuid}\nkey:{twin}\n");
     let trashed = shared.env.jobboard(&trash).stdin(references).run();
-    assert_eq!(trashed.code, 7, "{trashed}");
-    assert!(trashed.stderr.contains("matches several jobs"), "{trashed}");
+    trashed.exits(7, "matches several jobs");
     assert_eq!(run(&["list", "--count"]).stdout, "1\n");
     assert_eq!(shared.env.state(&uuid), "UNCLAIMED");
     assert_eq!(run(&["doctor", "--only", "uuid-mismatch"]).code, 0);
@@ -198,12 +192,11 @@ fn board_is_no_broken_record_of_its_parent() {
     env.post("resize");
     env.ok("consume @0 --force --yes");
     let parent = format!("zk://127.0.0.1:{}{}", server.port(), server.top());
-    let on_parent = |words: &[&str]| env.jobboard(&[words, &["--board", &parent]].concat()).run();
+    let on_parent = |words: &[&str]| env.run([words, &["--board", &parent]].concat());
     assert!(on_parent(&["list"]).succeeded().contains("MALFORMED"));
     for verb in ["trash", "consume"] {
         let forced = on_parent(&[verb, "--filter", "state=MALFORMED", "--force", "--yes"]);
-        let why = "the parent node of another board";
-        assert!(forced.failed(4).contains(why), "{forced}");
+        forced.fails(4, "the parent node of another board");
     }
     // The same board as before, which was used once.
     let listed = env.run("list");
@@ -218,7 +211,6 @@ fn unused_board_differs_from_its_neighbour_in_the_trash() {
     env.post("resize");
     env.trash("@0");
     let mistyped = format!("zk://127.0.0.1:{}{}/job", server.port(), server.top());
-    let list = env.jobboard(&["list", "--board", &mistyped]).run();
-    list.succeeded();
-    assert!(list.stderr.contains("no job was ever posted"), "{list}");
+    let list = env.run(["list", "--board", &mistyped]);
+    list.exits(0, "no job was ever posted");
 }

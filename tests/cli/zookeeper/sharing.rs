@@ -21,11 +21,11 @@ impl Neighbours {
         let (here, beside) = (shared.server.board(), shared.server.beside());
         let post = |board: &str, name: &str| {
             let post = ["--board", board, "post", name];
-            shared.env.jobboard(&post).run().posted()
+            shared.env.run(post).posted()
         };
         let trash = |board: &str, job: &str| {
             let trash = ["--board", board, "trash", job, "--force", "--yes"];
-            shared.env.jobboard(&trash).run().succeeded();
+            shared.env.ok(trash);
         };
         let ours = post(&here, "ours");
         // So that their numbers differ.
@@ -42,17 +42,14 @@ impl Neighbours {
     }
 
     fn run(&self, words: &[&str]) -> crate::support::Outcome {
-        self.shared.env.jobboard(words).run()
+        self.shared.env.run(words)
     }
 
     /// Returns the names of a trash listing.
     fn names(&self, words: &[&str]) -> Vec<String> {
-        let listed = self.run(&[&["list", "--trash", "--json"], words].concat());
-        let listed = listed.json();
-        let names = listed.as_array().unwrap().iter();
-        let mut names: Vec<_> = names
-            .map(|job| job["name"].as_str().unwrap().to_owned())
-            .collect();
+        let mut names = self
+            .run(&[&["list", "--trash", "--json"], words].concat())
+            .each("name");
         names.sort();
         names
     }
@@ -65,7 +62,7 @@ fn trash_lists_its_own_board_unless_shared() {
     assert_eq!(site.names(&["--shared"]), ["ours", "theirs"]);
     assert_eq!(site.names(&["--board", &site.beside]), ["theirs"]);
     let listed = site.run(&["list", "--trash"]);
-    assert!(listed.stderr.contains("1 more of other boards"), "{listed}");
+    listed.warns("1 more of other boards");
     for (words, count) in [
         (&["ping", "--json"][..], 1),
         (&["ping", "--json", "--shared"], 2),
@@ -78,7 +75,7 @@ fn trash_lists_its_own_board_unless_shared() {
 
     let purged = site.run(&["purge", "--all", "--yes"]);
     assert_eq!(purged.succeeded().lines().count(), 1, "{purged}");
-    assert!(purged.stderr.contains("1 of 2"), "{purged}");
+    purged.warns("1 of 2");
     assert_eq!(site.names(&["--shared"]), ["theirs"]);
     site.run(&["purge", "--all", "--yes", "--shared"])
         .succeeded();
@@ -89,11 +86,7 @@ fn trash_lists_its_own_board_unless_shared() {
 fn job_is_changed_in_the_trash_by_its_own_board_only() {
     need!(site = Neighbours::new());
     let refused = site.run(&["change", &site.theirs, "--priority", "LOW"]);
-    let message = refused.failed(8);
-    assert!(
-        message.contains(&format!("use --board {}", site.beside)),
-        "{message}"
-    );
+    refused.fails(8, format!("use --board {}", site.beside));
     site.run(&["change", &site.ours, "--priority", "LOW"])
         .succeeded();
     assert_eq!(site.names(&[]), ["ours"]);
@@ -117,15 +110,10 @@ fn job_of_another_board_is_restored_only_on_request() {
     assert_eq!(site.shared.env.names(), [""; 0]);
     let there = ["--board", &site.beside, "restore", &site.theirs];
     site.run(&there).succeeded();
-    let trash = [
-        "--board",
-        &site.beside,
-        "trash",
-        &site.theirs,
-        "--force",
-        "--yes",
-    ];
-    site.run(&trash).succeeded();
+    let trash = format!("trash {} --force --yes", site.theirs);
+    site.shared
+        .env
+        .ok(format!("--board {} {trash}", site.beside));
     site.run(&["restore", &site.theirs, "--shared"]).succeeded();
     assert_eq!(site.shared.env.names(), ["theirs"]);
     site.run(&["restore", &site.ours]).succeeded();
@@ -143,15 +131,11 @@ fn peer_trashed_job_is_listed_and_confirmed() {
     let problem = shown["problem"].as_str().unwrap();
     assert!(problem.contains("another client trashed"), "{problem}");
     let purged = site.run(&["purge", "--older-than", "1ms", "--yes"]);
-    assert!(purged.stderr.contains("2 of 3"), "{purged}");
+    purged.warns("2 of 3");
     assert_eq!(site.names(&[]), ["peers"]);
     let refused = site.run(&["restore", &job]);
-    let message = refused.failed(8);
-    assert!(message.contains("--yes"), "{message}");
-    assert!(
-        message.contains("may belong to another board that shares this trash"),
-        "{message}"
-    );
+    refused.fails(8, "--yes");
+    refused.warns("may belong to another board that shares this trash");
     site.run(&["restore", &job, "--yes"]).succeeded();
     assert_eq!(site.shared.env.names(), ["peers"]);
 }

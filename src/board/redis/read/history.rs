@@ -7,10 +7,7 @@ use crate::{
     board::{
         Result,
         pages::page_length,
-        redis::{
-            Redis,
-            link::bounded::size_unread,
-        },
+        redis::{Redis, link::bounded::size_unread},
         wire::{history, sidecar::Sidecar},
     },
     job::{Entry, LONGEST_RECORD, from_json},

@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use rustix::process::Signal;
 use serde_json::Value;
 
 use super::lost_replies::{Way, redis, zookeeper};
@@ -27,11 +26,9 @@ impl Remote {
     fn open((stage, way): (Stage, Way)) -> Self {
         let (board, proxy) = stage.through_proxy();
         // From then on the server caches all scripts.
-        let warm_up = ["run", "warm-up", "--", "true"];
-        stage.env.jobboard(&warm_up).run().succeeded();
+        stage.env.ok("run warm-up -- true");
         stage.post("warm-up", "true");
-        let warm_up = ["claim", "--next", "--", "true"];
-        stage.env.jobboard(&warm_up).run().succeeded();
+        stage.env.ok("claim --next -- true");
         Self {
             stage,
             way,
@@ -68,7 +65,7 @@ fn suggests_release(remote: &Remote, run: &Outcome, code: i32, job: &str) {
     assert!(error["hint"].to_string().contains(&free), "{run:?}");
     let free = ["abandon", "--force", "--yes", job];
     wait_until("it is free", || {
-        let _ = remote.stage.env.jobboard(&free).run();
+        let _ = remote.stage.env.run(free);
         remote.stage.env.state(job) == "UNCLAIMED"
     });
 }
@@ -81,11 +78,7 @@ fn manual_claim_with_a_lost_reply_is_unknown_and_named(remote: &Remote) {
             assert_eq!(remote.stage.env.show(&job)["owner"], "ada", "{run:?}");
             suggests_release(remote, &run, 1, &job);
         }
-        remote
-            .stage
-            .env
-            .run(format!("trash --force --yes {job}"))
-            .succeeded();
+        remote.stage.env.ok(format!("trash --force --yes {job}"));
     }
 }
 
@@ -112,8 +105,7 @@ fn held_claim_with_a_lost_reply_is_released_at_the_end(remote: &Remote) {
     assert!(remote.proxy.has_sprung());
     assert_eq!(remote.stage.env.state(&job), "CLAIMED");
     remote.proxy.cut_at(remote.way.settle, ProxyMode::PassOn);
-    holder.signal(Signal::TERM);
-    holder.ended().succeeded();
+    holder.stops();
     assert_eq!(remote.stage.env.state(&job), "UNCLAIMED");
 }
 
@@ -121,8 +113,7 @@ fn job_posted_claimed_with_a_lost_reply_is_run(remote: &Remote) {
     for _ in 0..size(20, 1) {
         remote.proxy.cut_at(NAME, ProxyMode::PassOn);
         let run = ["run", NAME, "--", "sh", "-c", "echo ran >> log"];
-        let run = remote.jobboard(&run).run();
-        run.succeeded();
+        remote.jobboard(&run).run().succeeded();
         assert!(remote.proxy.has_sprung());
         assert_eq!(remote.log(), ["ran"]);
         assert!(remote.stage.env.names().is_empty());
@@ -139,8 +130,7 @@ fn settlement_with_a_lost_reply_is_complete(remote: &Remote) {
         remote.stage.logged(1);
         remote.proxy.cut_at(remote.way.settle, ProxyMode::PassOn);
         fs::write(remote.stage.env.file("go"), "").unwrap();
-        let run = running.ended();
-        assert_eq!(run.code, code, "{run:?}");
+        running.ended().has_code(code);
         assert!(remote.proxy.has_sprung());
         match code {
             0 => assert!(remote.stage.env.names().is_empty()),
@@ -159,8 +149,7 @@ fn silent_board_leaves_all_unknown_and_named(remote: &Remote) {
         let run = remote.jobboard(claim).run();
         remote.proxy.set(ProxyMode::PassOn);
         suggests_release(remote, &run, code, &job);
-        let consume = ["consume", "--force", "--yes", &job];
-        remote.stage.env.jobboard(&consume).run().succeeded();
+        remote.stage.env.ok(format!("consume --force --yes {job}"));
     }
 }
 

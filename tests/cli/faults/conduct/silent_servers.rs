@@ -50,8 +50,7 @@ fn no_job_stays_claimed_without_a_runner(stage: &Stage, words: &[&str]) {
             conductor.signal(Signal::TERM);
         }
         finishes(&mut conductor, SOON);
-        let run = conductor.ended();
-        run.succeeded();
+        conductor.ended().succeeded();
         let runs = runs(stage);
         assert!(jobs.iter().all(|job| runs[job].ends >= 1), "{runs:?}");
         fs::remove_file(stage.env.file("may-end")).unwrap();

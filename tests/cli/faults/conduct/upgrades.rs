@@ -44,8 +44,7 @@ fn jobs_run_once_across_reloads_and_upgrades(stage: &Stage) {
             // It keeps the old program until its restart.
             install(stage);
             stage.logged(count * 2 * reload / (reloads + 2) + 4);
-            conductor.signal(Signal::TERM);
-            conductor.ended().succeeded();
+            conductor.stops();
             conductor = start(stage, &manager);
         }
         let ready = manager.count("READY=1");
@@ -53,8 +52,7 @@ fn jobs_run_once_across_reloads_and_upgrades(stage: &Stage) {
         wait_until("it is ready again", || manager.count("READY=1") > ready);
     }
     wait_until("all have run", || stage.log().len() >= count * 2);
-    conductor.signal(Signal::TERM);
-    conductor.ended().succeeded();
+    conductor.stops();
     assert_eq!(manager.count("RELOADING=1"), reloads);
     each_ran_once(stage, jobs);
     eprintln!(

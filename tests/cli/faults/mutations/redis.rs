@@ -112,9 +112,7 @@ fn mutate(env: &Env, server: &Server, count: usize, chance: &mut Chance) {
 
 #[test]
 fn faults_corrupted_records_on_redis_cause_no_hang_and_no_load() {
-    need!(server = Server::start());
-    let env = Env::new();
-    server.serves(&env, "");
+    need!((env, server) = Server::with_env(&[]));
     let mut chance = Chance::new();
     eprintln!("faults: the seed is {}", chance.0);
     mutate(&env, &server, size(5000, 120), &mut chance);

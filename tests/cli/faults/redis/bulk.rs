@@ -5,8 +5,8 @@ use std::{
 
 use serde_json::Value;
 
-use super::{DURABLE, Nap, hang_up, names_on, open_behind_proxy, open_with, uuid_in};
-use crate::support::{Env, Outcome, ProxyMode, wait_until};
+use super::{DURABLE, Nap, hang_up, names_on, open_behind_proxy, uuid_in};
+use crate::support::{Env, Outcome, ProxyMode, Server, assert_contains, wait_until};
 
 /// The number of lines before the fault, and after it.
 const HALF: usize = 1200;
@@ -114,21 +114,21 @@ fn first_given_up(message: &str) -> Option<usize> {
 
 #[test]
 fn forgotten_scripts_lose_no_post() {
-    need!((env, server) = open_with(&[]));
+    need!((env, server) = Server::with_env(&[]));
     let ended = post_through(&env, &[], || _ = server.run(&["SCRIPT", "FLUSH"]));
     all_are_posted(&env, &ended);
 }
 
 #[test]
 fn killed_connection_between_batches_loses_no_post() {
-    need!((env, server) = open_with(&[]));
+    need!((env, server) = Server::with_env(&[]));
     let ended = post_through(&env, &[], || hang_up(&server));
     all_are_posted(&env, &ended);
 }
 
 #[test]
 fn restarted_server_with_its_data_has_all_posts() {
-    need!((env, mut server) = open_with(&DURABLE));
+    need!((env, mut server) = Server::with_env(&DURABLE));
     let ended = post_through(&env, &[], || {
         server.kill();
         server.start_again();
@@ -138,14 +138,13 @@ fn restarted_server_with_its_data_has_all_posts() {
 
 #[test]
 fn server_that_lost_its_data_has_the_later_posts() {
-    need!((env, mut server) = open_with(&[]));
+    need!((env, mut server) = Server::with_env(&[]));
     let ended = post_through(&env, &[], || {
         server.kill();
         server.start_again();
     });
     ended.succeeded();
-    let reports = Reports::of(&ended);
-    assert_eq!(reports.posted.len(), 2 * HALF);
+    assert_eq!(Reports::of(&ended).posted.len(), 2 * HALF);
     let board = names_on(&env);
     let since: BTreeSet<_> = (HALF..2 * HALF)
         .map(|number| format!("job-{number}"))
@@ -156,21 +155,15 @@ fn server_that_lost_its_data_has_the_later_posts() {
 
 #[test]
 fn dead_server_ends_the_posts_with_a_report() {
-    need!((env, mut server) = open_with(&DURABLE));
+    need!((env, mut server) = Server::with_env(&DURABLE));
     let ended = post_through(&env, &[], || server.kill());
     assert_eq!(ended.code, 5, "{}", ended.stderr);
     let reports = Reports::of(&ended);
     assert_eq!(reports.posted.len(), HALF);
     let report: Value = serde_json::from_str(ended.stderr.trim_end()).unwrap();
     let message = report["error"]["message"].as_str().unwrap();
-    assert!(
-        message.contains(&format!("cannot post lines {} to ", HALF + 1)),
-        "{message}"
-    );
-    assert!(
-        message.contains(&format!("{HALF} before them were posted")),
-        "{message}"
-    );
+    assert_contains(message, format!("cannot post lines {} to ", HALF + 1));
+    assert_contains(message, format!("{HALF} before them were posted"));
     assert!(message.contains("refused the connection"), "{message}");
     server.start_again();
     reports.is_true_of(&names_on(&env));
@@ -178,7 +171,7 @@ fn dead_server_ends_the_posts_with_a_report() {
 
 #[test]
 fn short_server_pause_delays_posts() {
-    need!((env, server) = open_with(&[]));
+    need!((env, server) = Server::with_env(&[]));
     let mut nap = None;
     let ended = post_through(&env, &[], || nap = Some(Nap::begin(&server, "2")));
     all_are_posted(&env, &ended);
@@ -186,7 +179,7 @@ fn short_server_pause_delays_posts() {
 
 #[test]
 fn long_server_pause_leaves_one_batch_unknown() {
-    need!((env, server) = open_with(&[]));
+    need!((env, server) = Server::with_env(&[]));
     let mut nap = None;
     let hasty = ["--op-timeout", "300ms"];
     let ended = post_through(&env, &hasty, || nap = Some(Nap::begin(&server, "2")));

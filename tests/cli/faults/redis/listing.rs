@@ -3,8 +3,8 @@ use std::{
     io::{BufRead, BufReader, Read},
 };
 
-use super::{DURABLE, Nap, hang_up, open_behind_proxy, open_with};
-use crate::support::{Env, Outcome, ProxyMode, wait_until};
+use super::{DURABLE, Nap, hang_up, open_behind_proxy};
+use crate::support::{Env, Outcome, ProxyMode, Server, wait_until};
 
 /// Jobs for several pages.
 const COUNT: usize = 1500;
@@ -53,7 +53,7 @@ const WAYS: [&[&str]; 2] = [&["--sort", "none"], &["--sort", "rank"]];
 
 #[test]
 fn killed_connection_hides_no_job() {
-    need!((env, server) = open_with(&[]));
+    need!((env, server) = Server::with_env(&[]));
     let posted = post_all(&env);
     for way in WAYS {
         let (ended, listed) = list_through(&env, way, || hang_up(&server));
@@ -64,7 +64,7 @@ fn killed_connection_hides_no_job() {
 
 #[test]
 fn restarted_server_hides_no_job() {
-    need!((env, mut server) = open_with(&DURABLE));
+    need!((env, mut server) = Server::with_env(&DURABLE));
     let posted = post_all(&env);
     for way in WAYS {
         let (ended, listed) = list_through(&env, way, || {
@@ -78,7 +78,7 @@ fn restarted_server_hides_no_job() {
 
 #[test]
 fn server_that_lost_its_data_invents_no_job() {
-    need!((env, mut server) = open_with(&[]));
+    need!((env, mut server) = Server::with_env(&[]));
     let posted = post_all(&env);
     let (ended, listed) = list_through(&env, WAYS[0], || {
         server.kill();
@@ -92,12 +92,11 @@ fn server_that_lost_its_data_invents_no_job() {
 
 #[test]
 fn dead_server_ends_a_listing_with_an_error() {
-    need!((env, mut server) = open_with(&DURABLE));
+    need!((env, mut server) = Server::with_env(&DURABLE));
     let posted = post_all(&env);
     for way in WAYS {
         let (ended, listed) = list_through(&env, way, || server.kill());
-        assert_eq!(ended.code, 5, "{ended}");
-        assert!(ended.stderr.contains("refused the connection"), "{ended}");
+        ended.exits(5, "refused the connection");
         assert!(!listed.is_empty() && listed.len() < COUNT);
         assert!(listed.iter().all(|uuid| posted.contains(uuid)));
         server.start_again();
@@ -125,17 +124,16 @@ fn repeatedly_cut_page_is_an_error() {
     post_all(&env);
     for (way, word) in WAYS.into_iter().zip(["HSCAN", "MGET"]) {
         proxy.set_at(word, ProxyMode::HangUp);
-        let ended = env.jobboard(&[&["list", "--json"], way].concat()).run();
+        let ended = env.run([&["list", "--json"], way].concat());
         assert!(proxy.has_sprung());
-        ended.failed(5);
-        assert!(ended.stderr.contains("closed the connection"), "{ended}");
+        ended.fails(5, "closed the connection");
         proxy.set(ProxyMode::PassOn);
     }
 }
 
 #[test]
 fn short_server_pause_delays_a_listing() {
-    need!((env, server) = open_with(&[]));
+    need!((env, server) = Server::with_env(&[]));
     let posted = post_all(&env);
     let mut nap = None;
     let (ended, listed) = list_through(&env, WAYS[0], || nap = Some(Nap::begin(&server, "2")));
@@ -145,13 +143,12 @@ fn short_server_pause_delays_a_listing() {
 
 #[test]
 fn long_server_pause_is_an_error() {
-    need!((env, server) = open_with(&[]));
+    need!((env, server) = Server::with_env(&[]));
     post_all(&env);
     let mut nap = None;
     let words = [WAYS[1], &["--op-timeout", "300ms"]].concat();
     let (ended, listed) = list_through(&env, &words, || nap = Some(Nap::begin(&server, "2")));
-    assert_eq!(ended.code, 5, "{ended}");
-    ended.warns("did not reply within 300ms");
+    ended.exits(5, "did not reply within 300ms");
     assert!(listed.len() < COUNT);
 }
 

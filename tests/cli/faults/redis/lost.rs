@@ -9,7 +9,7 @@ const LOSSES: [ProxyMode; 2] = [ProxyMode::Silent, ProxyMode::HangUp];
 fn lose(env: &Env, proxy: &Proxy, mode: ProxyMode, words: &[&str]) -> Outcome {
     proxy.set_at("EVALSHA", mode);
     let hasty = ["--op-timeout", "300ms", "--json"];
-    let run = env.jobboard(&[words, &hasty].concat()).run();
+    let run = env.run([words, &hasty].concat());
     assert!(proxy.has_sprung(), "{run}");
     proxy.set(ProxyMode::PassOn);
     run
@@ -68,7 +68,7 @@ fn post_with_a_chosen_uuid_cannot_be_attributed() {
     need!((env, _server, proxy) = open());
     let post = ["post", "resize", "--unique", "nightly"];
     is_unknown(&lose(&env, &proxy, ProxyMode::HangUpOnce, &post));
-    let again = env.jobboard(&[&post[..], &["--json"]].concat()).run();
+    let again = env.run([&post[..], &["--json"]].concat());
     assert_eq!(again.json()["done"], "exists");
     assert_eq!(env.names(), ["resize"]);
 }
@@ -81,12 +81,8 @@ fn claim_with_a_lost_reply_is_unknown_and_happens_once() {
         for claim in [["claim", &job], ["claim", "--next"]] {
             // Beyond the server's clock, so that each claim increases it by one.
             server.run(&["SET", "taskflow:fence", "5000000000000000"]);
-            is_unknown(&lose(
-                &env,
-                &proxy,
-                mode,
-                &[&claim[..], &["--who", "ada"]].concat(),
-            ));
+            let claim = [&claim[..], &["--who", "ada"]].concat();
+            is_unknown(&lose(&env, &proxy, mode, &claim));
             assert_eq!(env.show(&job)["owner"], "ada");
             let fence = server.run(&["GET", "taskflow:fence"]);
             assert_eq!(fence, "5000000000000001");
@@ -118,21 +114,11 @@ fn settlement_with_a_lost_reply_is_unknown_and_happens_once() {
     need!((env, server, proxy) = open());
     for mode in LOSSES {
         let job = env.post("resize");
-        env.claim(&job, "ada");
-        is_unknown(&lose(
-            &env,
-            &proxy,
-            mode,
-            &["abandon", &job, "--who", "ada"],
-        ));
-        assert_eq!(env.state(&job), "UNCLAIMED");
-        env.claim(&job, "ada");
-        is_unknown(&lose(
-            &env,
-            &proxy,
-            mode,
-            &["consume", &job, "--who", "ada"],
-        ));
+        for (verb, end) in [("abandon", "UNCLAIMED"), ("consume", "COMPLETE")] {
+            env.claim(&job, "ada");
+            is_unknown(&lose(&env, &proxy, mode, &[verb, &job, "--who", "ada"]));
+            assert_eq!(env.state(&job), end);
+        }
         assert_eq!(server.run(&["HLEN", "taskflow:listings"]), "0");
     }
 }
@@ -145,7 +131,7 @@ fn unsent_request_has_no_effect() {
     // The lookup comes first, so the change is never sent.
     proxy.set(ProxyMode::HangUp);
     for words in [&["post", "grow"][..], &["claim", &job], &["consume", &job]] {
-        let run = env.jobboard(&[words, &["--json"]].concat()).run();
+        let run = env.run([words, &["--json"]].concat());
         run.failed(5);
         assert_eq!(run.error()["kind"], "unreachable", "{run}");
     }

@@ -28,7 +28,7 @@ impl Stage {
             &["consume", "@1", "--force", "--yes"],
         ] {
             let words = [verb, &["--who", "ada"]].concat();
-            direct.jobboard(&words).run().succeeded();
+            direct.ok(&words);
         }
         Some(Self {
             env,
@@ -84,8 +84,7 @@ fn claim_in_progress_at_a_signal_is_released() {
         let (running, job) = stage.wait(&words, ("EVALSHA", ProxyMode::Stall));
         running.signal(Signal::TERM);
         stage.proxy.set(ProxyMode::PassOn);
-        let run = running.ended();
-        assert_eq!(run.code, code, "{run}");
+        running.ended().has_code(code);
         let job = stage.direct.show(&job);
         assert_eq!(members(&job, "state attempts"), "UNCLAIMED 0");
         assert!(!stage.env.file("ran").exists());

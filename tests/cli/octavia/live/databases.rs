@@ -81,10 +81,8 @@ fn is_read_over_tls(cloud: &mut Cloud<Server>, database: &Database) {
     let words = ["flow", &job, "--logbook", &database.tls_url(NAMES[1])];
     let by_system = |ca: &Authority| cloud.prepare(&words).env("SSL_CERT_FILE", ca.ca()).run();
     by_system(database.authority()).succeeded();
-    let refused = flow(&Authority::new().unwrap());
-    assert!(refused.failed(5).contains("certificate"), "{refused}");
-    let refused = by_system(&Authority::new().unwrap());
-    assert!(refused.failed(5).contains("certificate"), "{refused}");
+    flow(&Authority::new().unwrap()).fails(5, "certificate");
+    by_system(&Authority::new().unwrap()).fails(5, "certificate");
 }
 
 /// A user who may only read sees everything, and changes nothing.
@@ -118,7 +116,7 @@ fn is_mended(cloud: &mut Cloud<Server>, database: &Database) {
     let look = cloud.run(&[&["mend", "--lb", balancer, "--json"], by_reader.as_slice()].concat());
     assert_eq!(look.json()["verdict"], "never-posted", "{look}");
     let denied = cloud.apply(&posted, &by_reader);
-    assert!(denied.failed(5).contains("`jobboard config`"), "{denied}");
+    denied.fails(5, "`jobboard config`");
     let status = json!({"do": "status", "id": balancer});
     assert_eq!(cloud.octavia.ask(&status), "PENDING_UPDATE");
     // The failover does nothing here.

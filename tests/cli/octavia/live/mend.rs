@@ -293,8 +293,7 @@ fn lost_job_is_posted_again<S: Driver>(tables: &dyn Tables) {
 fn is_failed_over<S: Driver>(cloud: &mut Cloud<S>, posted: &Value) {
     let [asked, done] = ["asked", "done"].map(|name| cloud.env.file(name));
     let command = cloud.env.file("fail over");
-    let script = "#!/bin/sh\necho \"$2\" > \"$1\"\nuntil [ -e \"$(dirname \"$1\")/done\" ]; do sleep 0.05; done\n";
-    fs::write(&command, script).unwrap();
+    fs::write(&command, "#!/bin/sh\necho \"$2\" > \"$1\"\nuntil [ -e \"$(dirname \"$1\")/done\" ]; do sleep 0.05; done\n").unwrap();
     let command = format!("sh '{}' '{}'", command.display(), asked.display());
     let mending = cloud
         .applying(posted, &["--failover-command", &command])
@@ -309,7 +308,7 @@ fn is_failed_over<S: Driver>(cloud: &mut Cloud<S>, posted: &Value) {
     fs::write(&done, "").unwrap();
     cloud.conduct();
     let mended = mending.ended();
-    assert!(mended.succeeded().contains("ACTIVE"), "{mended}");
+    mended.prints("ACTIVE");
     assert_eq!(cloud.status(posted), "ACTIVE");
     let history = cloud.run(&["list", "--history", "--json"]).json();
     let entries = history.as_array().unwrap();
@@ -396,16 +395,14 @@ fn load_balancer_of_a_live_worker_is_left_alone<S: Driver>(tables: &dyn Tables) 
         Some(host) => {
             assert_eq!(S::NAME, "zookeeper");
             assert!(text(&look, "why").contains(host), "{look}");
-            assert!(explained.succeeded().contains(host), "{explained}");
+            explained.prints(host);
         }
         None => {
             assert_eq!(S::NAME, "redis");
-            let unknown = "the board does not record its host";
-            assert!(explained.succeeded().contains(unknown), "{explained}");
+            explained.prints("the board does not record its host");
         }
     }
-    let refused = cloud.apply(&posted, &[]);
-    assert!(refused.failed(8).contains("has held its job"), "{refused}");
+    cloud.apply(&posted, &[]).fails(8, "has held its job");
     assert_eq!(cloud.status(&posted), "PENDING_CREATE");
     fs::write(&until, "").unwrap();
     cloud.waits_for("consumed", &posted["job"]);
@@ -440,7 +437,7 @@ fn repair_is_refused_if_the_world_changes_after_the_plan<S: Driver>(tables: &dyn
         writeln!(mending.stdin(), "{name}").unwrap();
         let outcome = mending.ended();
         assert_eq!(outcome.code, 4, "{outcome}");
-        assert!(outcome.stdout.contains("it changed meanwhile"), "{outcome}");
+        outcome.shows("it changed meanwhile");
     };
     let trashed = cloud.post("update_load_balancer");
     cloud.forced("consume", &trashed);
@@ -488,7 +485,7 @@ fn interrupted_repair_continues<S: Driver>(tables: &dyn Tables) {
         &posted,
         &["--failover-command", "no-such-program", "--timeout", "1s"],
     );
-    assert!(alone.failed(124).contains("no-such-program"), "{alone}");
+    alone.fails(124, "no-such-program");
     // A failover that is rejected ends the repair.
     cloud
         .apply(&posted, &["--failover-command", "false"])

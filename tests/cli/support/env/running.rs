@@ -12,7 +12,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{normal::normalised, wait_until};
+use super::{column, normal::normalised, wait_until};
 use crate::support::schema;
 
 /// A process that is killed at the end of the test.
@@ -121,6 +121,13 @@ impl Running {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
+    /// Ends it with SIGTERM, and requires success.
+    #[track_caller]
+    pub(crate) fn stops(self) {
+        self.signal(rustix::process::Signal::TERM);
+        self.ended().succeeded();
+    }
+
     pub(crate) fn ended(mut self) -> Outcome {
         let what = self.what.clone();
         wait_until(&format!("the end of {what}"), || self.has_ended());
@@ -219,6 +226,18 @@ impl Outcome {
         assert!(self.succeeded().contains(text.as_ref()), "{self}");
     }
 
+    #[track_caller]
+    pub(crate) fn has_code(&self, code: i32) {
+        assert_eq!(self.code, code, "{self}");
+    }
+
+    /// Requires an exit code and a text on standard error, with any standard output.
+    #[track_caller]
+    pub(crate) fn exits(&self, code: i32, text: impl AsRef<str>) {
+        self.has_code(code);
+        self.warns(text);
+    }
+
     /// Requires a text on standard output, with any exit code.
     #[track_caller]
     pub(crate) fn shows(&self, text: impl AsRef<str>) {
@@ -233,7 +252,14 @@ impl Outcome {
 
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(self.succeeded()).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+        self.succeeded();
+        self.value()
+    }
+
+    /// Returns the single printed JSON value, with any exit code.
+    #[track_caller]
+    pub(crate) fn value(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     /// Returns the printed JSON values, with any exit code.
@@ -243,6 +269,17 @@ impl Outcome {
         values
             .collect::<Result<_, _>>()
             .unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// Requires success, and returns a member of each printed JSON object as text.
+    #[track_caller]
+    pub(crate) fn each(&self, member: &str) -> Vec<String> {
+        self.succeeded();
+        let values = self.values().into_iter().flat_map(|value| match value {
+            Value::Array(values) => values,
+            value => vec![value],
+        });
+        column(&values.collect::<Vec<_>>(), member)
     }
 
     /// Returns the single JSON error.

@@ -108,6 +108,15 @@ impl ZooKeeper {
         peer.request(&json!({"do": "nodes", "path": self.top()}))
     }
 
+    /// Sets the rights to the node of the board, or to one below it.
+    pub(crate) fn set_rights(&self, below: &str, rights: &str) {
+        let node = format!("{}{below}", self.path());
+        Self::cli(&format!(
+            "-server 127.0.0.1:{} setAcl {node} {rights}",
+            self.port()
+        ));
+    }
+
     pub(crate) fn create(&self, peer: &mut Peer, name: &str, data: &str) {
         let path = format!("{}/{name}", self.path);
         peer.request(&json!({"do": "create", "path": path, "data": data}));

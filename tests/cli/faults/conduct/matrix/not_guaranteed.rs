@@ -12,7 +12,7 @@ use super::{
 use crate::{
     conduct::Stage,
     faults::preload,
-    support::{Answer, Env, History, Proxy, ProxyMode, Server, What, wait_until},
+    support::{Answer, Env, History, Proxy, ProxyMode, Server, What, assert_contains, wait_until},
 };
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -45,10 +45,7 @@ fn promoted_stale_replica_hands_out_a_job_twice_with_a_greater_fence() {
     let again = Hand::new(&crew, "shell-bob", &other).claim(&job, Some(HOUR));
     again.succeeded();
     let verdict = history.wrong().remove(0).to_string();
-    assert!(
-        verdict.contains("shell-bob claims it as shell-bob"),
-        "{verdict}"
-    );
+    assert_contains(&verdict, "shell-bob claims it as shell-bob");
     // A resource that checks the fence is still safe.
     assert!(fence(&again) > fence(&won), "{verdict}");
 }
@@ -103,7 +100,7 @@ fn left_without_power(query: &str) -> Option<usize> {
     if !disk.join("board.db").exists() {
         return Some(0);
     }
-    let listed = env.jobboard(&["list", "--board", &left, "--json"]).run();
+    let listed = env.run(["list", "--board", &left, "--json"]);
     Some(listed.json().as_array().unwrap().len())
 }
 
@@ -151,8 +148,5 @@ fn wrong_clock_makes_claims_expire_early() {
     let who = ("shell-bob", job.as_str());
     history.note(who, claim, begun, Some(Answer::Done));
     let verdict = history.wrong().remove(0).to_string();
-    assert!(
-        verdict.contains("claimed by shell-ada with fence"),
-        "{verdict}"
-    );
+    assert_contains(&verdict, "claimed by shell-ada with fence");
 }

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     conduct::Stage,
     faults::{random, size},
-    support::{Act, Answer, By, History, How, Sight, What},
+    support::{Act, Answer, By, History, How, Sight, What, assert_contains},
 };
 
 /// An act on a job, with its start and end in milliseconds.
@@ -79,13 +79,10 @@ fn lost_job_is_detected() {
 fn double_claim_is_detected() {
     let second = |at| done("bob", claim("bob", 2), (at, at + 10));
     let verdict = after(claimed(), [second(500)]);
-    assert!(
-        verdict.contains("bob claims it as bob for 1s, fence 2: done"),
-        "{verdict}"
-    );
-    assert!(
-        verdict.contains("claimed by ada with fence 1, until 1.015s at least"),
-        "{verdict}"
+    assert_contains(&verdict, "bob claims it as bob for 1s, fence 2: done");
+    assert_contains(
+        &verdict,
+        "claimed by ada with fence 1, until 1.015s at least",
     );
     // By then the claim may have expired, and bob may have released the job before ada's claim.
     assert_eq!(after(claimed(), [second(1100)]), "");
@@ -141,10 +138,7 @@ fn command_that_outlives_its_claim_is_detected() {
         ""
     );
     let verdict = after(claimed(), [second.clone(), runs(1, 1600)]);
-    assert!(
-        verdict.contains("sh runs it under the claim with fence 1: done"),
-        "{verdict}"
-    );
+    assert_contains(&verdict, "sh runs it under the claim with fence 1: done");
     // Unless an operator forced the claim: the command learns of it later.
     let force = done("eve", What::End(By::Force, How::Abandon), (1300, 1310));
     assert_eq!(after(claimed(), [force, second, runs(1, 1600)]), "");
@@ -236,22 +230,13 @@ fn forgetful_redis_is_detected() {
     }
     assert_eq!(claim(&bob).code, 0);
     let verdict = history.wrong().remove(0).to_string();
-    assert!(
-        verdict.contains("shell-bob claims it as shell-bob for 3600s"),
-        "{verdict}"
-    );
-    assert!(
-        verdict.contains("claimed by shell-ada with fence"),
-        "{verdict}"
-    );
+    assert_contains(&verdict, "shell-bob claims it as shell-bob for 3600s");
+    assert_contains(&verdict, "claimed by shell-ada with fence");
 
     bob.post(false);
     let lost = crew.jobs().remove(1);
     server.run(&["HDEL", "taskflow:listings", &lost]);
     bob.look(&lost);
     let verdict: String = history.wrong().iter().map(ToString::to_string).collect();
-    assert!(
-        verdict.contains("sees that it is not on the board"),
-        "{verdict}"
-    );
+    assert_contains(&verdict, "sees that it is not on the board");
 }
