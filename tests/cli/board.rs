@@ -23,8 +23,8 @@ fn is_left_alone(env: &Env, file: &Path, reason: &str) {
     let before = fs::read(file).unwrap();
     for call in CALLS {
         let url = format!("sqlite:{}", file.display());
-        let run = env.jobboard(&[call, &["--board", &url]].concat()).run();
-        assert!(run.failed(1).contains(reason), "{run}");
+        let run = env.run([call, &["--board", &url]].concat());
+        run.fails(1, reason);
         assert!(
             fs::read(file).unwrap() == before,
             "{call:?} changed the file"
@@ -32,38 +32,26 @@ fn is_left_alone(env: &Env, file: &Path, reason: &str) {
     }
 }
 
+/// Creates a database with these statements.
+fn database(file: &Path, statements: &str) {
+    let other = rusqlite::Connection::open(file).unwrap();
+    other.execute_batch(statements).unwrap();
+}
+
 #[test]
-fn file_of_a_newer_release_is_refused_unchanged() {
+fn unusable_files_are_refused_unchanged() {
     let env = Env::new();
     env.post("resize");
     // Checkpointed, so that the bytes of the file show every change.
     let newer = "PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)";
     env.database().execute_batch(newer).unwrap();
     is_left_alone(&env, &env.board(), "layout 99");
-}
-
-#[test]
-fn database_of_another_program_is_refused_unchanged() {
-    let env = Env::new();
-    let file = env.file("other.db");
-    let other = rusqlite::Connection::open(&file).unwrap();
-    other.execute_batch("CREATE TABLE job (name TEXT)").unwrap();
-    is_left_alone(&env, &file, "another program's database");
-}
-
-#[test]
-fn numbered_database_of_another_program_is_refused_unchanged() {
-    let env = Env::new();
-    let file = env.file("other.db");
-    let other = rusqlite::Connection::open(&file).unwrap();
-    let tables = "CREATE TABLE job (name TEXT); PRAGMA user_version = 7";
-    other.execute_batch(tables).unwrap();
-    is_left_alone(&env, &file, "another program's database");
-}
-
-#[test]
-fn file_that_is_no_database_is_refused_unchanged() {
-    let env = Env::new();
+    let other = "CREATE TABLE job (name TEXT)";
+    for statements in [other, &format!("{other}; PRAGMA user_version = 7")] {
+        let file = env.file(&format!("{}.db", statements.len()));
+        database(&file, statements);
+        is_left_alone(&env, &file, "another program's database");
+    }
     let file = env.file("notes.txt");
     fs::write(&file, "remember the milk\n".repeat(100)).unwrap();
     is_left_alone(&env, &file, "not a database");
@@ -118,8 +106,7 @@ fn locked_board_times_out() {
     let database = env.database();
     database.execute_batch("BEGIN IMMEDIATE").unwrap();
     let impatient = |call: &[&str]| -> Outcome {
-        env.jobboard(&[call, &["--op-timeout", "50ms", "--json"]].concat())
-            .run()
+        env.run([call, &["--op-timeout", "50ms", "--json"]].concat())
     };
     let refused = impatient(&["post", "resize"]);
     assert_eq!(refused.code, 5);
@@ -138,7 +125,7 @@ fn special_files_are_refused() {
     for path in ["/dev/zero", "/dev/null", pipe.to_str().unwrap()] {
         for call in CALLS {
             let url = format!("sqlite:{path}");
-            let run = env.jobboard(&[call, &["--board", &url]].concat()).run();
+            let run = env.run([call, &["--board", &url]].concat());
             run.fails(1, "the path is not a regular file");
         }
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     conduct::{Stage, on_every_board, on_one_board},
-    support::{Env, Outcome, members, play, wait_until},
+    support::{Env, Outcome, Server, assert_contains, members, play, wait_until},
 };
 
 on_every_board!(
@@ -50,7 +50,7 @@ fn retried_job_is_failing_only_after_its_next_failure(stage: &Stage) {
 
 fn every_job_is_counted_and_each_problem_can_be_listed(stage: &Stage) {
     let env = &stage.env;
-    let run = |words: &[&str]| -> Outcome { env.jobboard(words).run() };
+    let run = |words: &[&str]| -> Outcome { env.run(words) };
     let grow = post(env, 300, "grow", &json!({"v": 1}));
     let shrink = post(env, 197, "shrink", &json!({}));
     let frail = post(env, 2, "frail", &json!({"max_attempts": 2}));
@@ -99,14 +99,13 @@ fn every_job_is_counted_and_each_problem_can_be_listed(stage: &Stage) {
 
 fn problems_can_be_listed(stage: &Stage, report: &Value) {
     let env = &stage.env;
-    let run = |words: &[&str]| -> Outcome { env.jobboard(words).run() };
     let problems = &report["jobs_with_problem"];
     assert_eq!(
         problems,
         &json!({"claim-never-expires": 4, "no-conductor": 489})
     );
     for (code, count) in problems.as_object().unwrap() {
-        let listed = run(&["list", "--problem", code]);
+        let listed = env.run(["list", "--problem", code]);
         let listed = listed.succeeded().lines().count() as u64;
         assert_eq!(count, listed, "{code}");
     }
@@ -139,7 +138,7 @@ fn suggested_commands_use_the_same_board() {
     let config = config.to_str().unwrap();
     let options = ["--config", config, "--board", "b"];
     let words = [&["status", "-o", "table"], &options[..]].concat();
-    let run = env.jobboard(&words).run();
+    let run = env.run(words);
     let mut lines = run.succeeded().lines();
     let problem =
         lines.find_map(|line| line.split_once("claim-never-expires   1 job       jobboard "));
@@ -147,23 +146,22 @@ fn suggested_commands_use_the_same_board() {
     let shell = format!("\"$1\" {command}");
     let program = std::path::Path::new("sh");
     let words = ["-c", &shell, "sh", env!("CARGO_BIN_EXE_jobboard")];
-    let shown = env.program(program, &words).run();
-    assert!(shown.stdout.contains("claimed by ada"), "{shown}");
+    env.program(program, &words).run().shows("claimed by ada");
 }
 
 #[test]
-fn status_works_without_a_readable_history() {
-    need!(stage = Stage::redis());
-    stage.env.post("resize");
-    let server = stage.redis_server().unwrap();
-    let past = "local key = redis.call('KEYS', '*listings')[1]:gsub('listings$', 'past'); \
-        redis.call('SET', key, 'x')";
-    server.run(&["EVAL", past, "0"]);
-    let run = stage.env.run("status --json");
+fn status_and_report_work_without_a_readable_history() {
+    need!((env, server) = Server::with_env(&[]));
+    env.post("resize");
+    server.run(&["SET", "taskflow:past", "x"]);
+    let run = env.run("status --json");
     let report = run.json();
     assert_eq!(members(&report, "unclaimed history"), "1 null");
     assert!(report["history_problem"].is_string(), "{report}");
-    assert!(run.stderr.contains("warning: ca"), "{run}");
+    run.warns("warning: ca");
+    let report = env.json("report --json");
+    assert_eq!(members(&report, "unclaimed history"), "1 null");
+    assert_contains(&report["unseen"].to_string(), "the history");
 }
 
 #[test]
@@ -171,8 +169,7 @@ fn unreachable_server_is_an_error() {
     need!(mut stage = Stage::redis());
     stage.env.post("resize");
     stage.stop_server();
-    let run = stage.env.run("status");
-    assert!(run.failed(5).contains("cannot read the board"), "{run}");
+    stage.env.run("status").fails(5, "cannot read the board");
 }
 
 #[test]

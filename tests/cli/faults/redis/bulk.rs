@@ -113,13 +113,6 @@ fn first_given_up(message: &str) -> Option<usize> {
 }
 
 #[test]
-fn forgotten_scripts_lose_no_post() {
-    need!((env, server) = Server::with_env(&[]));
-    let ended = post_through(&env, &[], || _ = server.run(&["SCRIPT", "FLUSH"]));
-    all_are_posted(&env, &ended);
-}
-
-#[test]
 fn killed_connection_between_batches_loses_no_post() {
     need!((env, server) = Server::with_env(&[]));
     let ended = post_through(&env, &[], || hang_up(&server));
