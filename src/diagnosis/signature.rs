@@ -182,7 +182,7 @@ mod tests {
     use chrono::TimeDelta;
 
     use super::*;
-    use crate::board::testing::scripted::Scripted;
+    use crate::{board::testing::scripted::Scripted, tests::rows};
 
     fn failure(exit_code: Option<i32>, stderr: &str) -> Failure {
         Failure {
@@ -194,36 +194,19 @@ mod tests {
 
     #[test]
     fn signature_omits_variable_parts() {
-        for (code, stderr, expected) in [
-            (Some(1), "", "exit 1"),
-            (None, "", "the command took longer than #s"),
-            (
-                Some(2),
-                "a\nno space left on /srv/a/b.img (4711 kB)\n\n",
-                "exit 2: no space left on b.img (# kB)",
-            ),
-            (
-                Some(1),
-                "volume 1f0c9a58-8f0e-5d0a-8a43-6b0c3f6d2e7b is busy",
-                "exit 1: volume H is busy",
-            ),
-            (
-                Some(1),
-                "can't open \"it\": it's 0xdeadbeef or c0ffee0123",
-                "exit 1: can't open \"…\": it's H or H",
-            ),
-            (
-                Some(1),
-                "a 'b c' password=x",
-                "exit 1: a \"…\" password=********",
-            ),
-            (
-                Some(1),
-                "12345678 defaced effaceddad",
-                "exit 1: # defaced effaceddad",
-            ),
-        ] {
-            assert_eq!(signature(&failure(code, stderr)), expected);
+        for [code, stderr, expected] in rows(
+            r#"
+            1 =>  => exit 1
+            - =>  => the command took longer than #s
+            2 => a\nno space left on /srv/a/b.img (4711 kB)\n\n => exit 2: no space left on b.img (# kB)
+            1 => volume 1f0c9a58-8f0e-5d0a-8a43-6b0c3f6d2e7b is busy => exit 1: volume H is busy
+            1 => can't open "it": it's 0xdeadbeef or c0ffee0123 => exit 1: can't open "…": it's H or H
+            1 => a 'b c' password=x => exit 1: a "…" password=********
+            1 => 12345678 defaced effaceddad => exit 1: # defaced effaceddad
+            "#,
+        ) {
+            let signature = signature(&failure(code.parse().ok(), stderr));
+            assert_eq!(signature, expected);
         }
         let by_hand = |reason| signature(&Failure::reported(reason, "ada"));
         assert_eq!(by_hand("exit 4"), "exit 4");

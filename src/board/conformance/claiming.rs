@@ -10,7 +10,7 @@ use crate::{
     job::{Claim, ClaimEnd, Fence},
 };
 
-fn claim(claimed: &Claimed, name: &str, term: Duration) -> Claim {
+pub(super) fn claim(claimed: &Claimed, name: &str, term: Duration) -> Claim {
     Claim {
         key: claimed.job.key.clone(),
         owner: owner(name),
@@ -19,7 +19,7 @@ fn claim(claimed: &Claimed, name: &str, term: Duration) -> Claim {
     }
 }
 
-async fn renew(board: &Subject, claim: &Claim) -> Result<()> {
+pub(super) async fn renew(board: &Subject, claim: &Claim) -> Result<()> {
     let renewed = board.renew(std::slice::from_ref(claim)).await?.pop();
     renewed.unwrap()
 }
@@ -43,20 +43,28 @@ pub(crate) async fn claiming_an_own_job_again_is_refused_without_effect(board: &
 }
 
 pub(crate) async fn twenty_claimants_one_winner(board: &Subject) {
-    let key = post_one(board, "resize").await;
-    let claims = (0..20).map(|number| {
+    one_client_wins_a_job(&[(); 20].map(|()| Arc::clone(board))).await;
+}
+
+/// All clients claim a job at once: one wins, is known to the others, and consumes the job.
+pub(crate) async fn one_client_wins_a_job(clients: &[Subject]) {
+    let key = post_one(&clients[0], "wanted").await;
+    let claims = clients.iter().enumerate().map(|(number, board)| {
         let (board, key) = (Arc::clone(board), key.clone());
-        async move {
+        tokio::spawn(async move {
             let by = claimant(&format!("worker{number}"), Term::Indefinite);
-            claim_one(&board, &key, &by).await.map(|_| by.owner)
-        }
+            let claimed = claim_one(&board, &key, &by).await;
+            claimed.map(|_| (board, by.owner))
+        })
     });
-    let (won, lost): (Vec<_>, Vec<_>) = join_all(claims).await.into_iter().partition(Result::is_ok);
-    assert_eq!(won.len(), 1);
-    let winner = won.into_iter().next().unwrap().unwrap();
-    for refused in lost {
-        assert_matches!(refused, Err(BoardError::AlreadyClaimed { owner: Some(owner) }) if *owner == winner);
+    let answers = join_all(claims).await.into_iter().map(Result::unwrap);
+    let (won, lost): (Vec<_>, Vec<_>) = answers.partition(Result::is_ok);
+    assert_eq!((won.len(), lost.len()), (1, clients.len() - 1));
+    let (board, winner) = won.into_iter().flatten().next().unwrap();
+    for refused in lost.into_iter().filter_map(Result::err) {
+        assert_matches!(refused, BoardError::AlreadyClaimed { owner: Some(owner) } if *owner == winner);
     }
+    settled(&board, &key, Decision::Consume, Authority::Owner(winner)).await;
 }
 
 pub(crate) async fn first_free_jobs_of_several_are_claimed(board: &Subject) {
@@ -66,10 +74,8 @@ pub(crate) async fn first_free_jobs_of_several_are_claimed(board: &Subject) {
     }
     claim_one(board, &keys[1], &bob()).await.unwrap();
     let answers = board.claim(&keys, &ada(), 2, BY_HAND).await.unwrap();
-    let names: Vec<_> = answers
-        .into_iter()
-        .map(|answer| answer.map(|claimed| claimed.job.name).ok())
-        .collect();
+    let name = |answer: Result<Claimed>| answer.map(|claimed| claimed.job.name).ok();
+    let names: Vec<_> = answers.into_iter().map(name).collect();
     assert_eq!(names, [Some("job0".into()), None, Some("job2".into())]);
     assert_eq!(on_board(board, &keys[3]).await.holding, None);
 }
@@ -170,10 +176,7 @@ async fn give_back(board: &Subject, claimed: &Claimed, aftermath: Aftermath) {
 }
 
 pub(crate) async fn claim_made_ahead_counts_an_attempt_once_it_has_a_result(board: &Subject) {
-    let failed = Aftermath::Failed {
-        failure: super::settling::failure("broken"),
-        not_before: None,
-    };
+    let failed = Aftermath::failed(super::settling::failure("broken"));
     let not_before = chrono::Utc::now();
     for (aftermath, at_once, ahead) in [
         (Aftermath::None, 1, 0),
@@ -193,11 +196,8 @@ pub(crate) async fn claim_made_ahead_counts_an_attempt_once_it_has_a_result(boar
             give_back(board, &claimed, aftermath.clone()).await;
         }
         for (key, attempts) in keys.iter().zip([at_once, ahead]) {
-            assert_eq!(
-                on_board(board, key).await.history.attempts,
-                attempts,
-                "{aftermath:?}"
-            );
+            let history = on_board(board, key).await.history;
+            assert_eq!(history.attempts, attempts, "{aftermath:?}");
         }
     }
 }
@@ -303,10 +303,7 @@ pub(crate) async fn only_the_holder_of_a_claim_can_renew_it(board: &Subject) {
         .await
         .unwrap();
     assert_matches!(answers[0], Err(BoardError::NotOwner { .. }));
-    assert!(
-        matches!(answers[1], Err(BoardError::Changed)),
-        "{answers:?}"
-    );
+    assert_matches!(answers[1], Err(BoardError::Changed));
     assert_matches!(answers[2], Err(BoardError::NoSuchJob));
     assert!(answers[3].is_ok(), "{answers:?}");
     match board.capabilities().has_expiring_claims {

@@ -164,14 +164,11 @@ pub(crate) async fn history_truncates_long_texts(board: &Subject) {
         name: long.clone(),
         uuid: long.clone(),
     };
-    let key = post(
-        board,
-        Draft {
-            book: Some(book),
-            ..draft(&long)
-        },
-    )
-    .await;
+    let draft = Draft {
+        book: Some(book),
+        ..draft(&long)
+    };
+    let key = post(board, draft).await;
     claim_one(board, &key, &ada()).await.unwrap();
     let failure = crate::job::Failure::reported(&long, &long);
     let uuid = on_board(board, &key).await.uuid;
@@ -186,11 +183,8 @@ pub(crate) async fn history_truncates_long_texts(board: &Subject) {
         &failure.conductor,
     ];
     for text in texts {
-        assert!(
-            text.ends_with("\u{e4}…") && text.len() < 1100,
-            "{}",
-            text.len()
-        );
+        let is_cut = text.ends_with("\u{e4}…") && text.len() < 1100;
+        assert!(is_cut, "{}", text.len());
     }
 }
 
@@ -199,9 +193,7 @@ pub(crate) async fn history_lists_the_latest_end_first(board: &Subject) {
         let key = post_claimed(board, name).await;
         end(board, &key, Decision::Consume, None).await;
     }
-    let kept = list(board, ENDED).await;
-    let names: Vec<_> = kept.iter().map(|job| job.name.as_str()).collect();
-    assert_eq!(names, ["third", "second", "first"]);
+    assert_eq!(names(board, ENDED).await, ["third", "second", "first"]);
     assert_eq!(list(board, WHOLE_BOARD).await, []);
 }
 
@@ -221,11 +213,8 @@ pub(crate) async fn history_of_many_ends_is_complete_without_duplicates(board: &
     let drafts: Vec<_> = (0..JOBS)
         .map(|number| draft(&format!("job{number}")))
         .collect();
-    let posted = board.post(&drafts, Some(&ada())).await.unwrap();
-    let keys: Vec<_> = posted
-        .into_iter()
-        .map(|posted| posted.unwrap().key)
-        .collect();
+    let posted = board.post(&drafts, Some(&ada())).await.unwrap().into_iter();
+    let keys: Vec<_> = posted.map(|posted| posted.unwrap().key).collect();
     let enders = keys.chunks(JOBS / 8 + 1).map(|keys| {
         let (board, keys) = (Arc::clone(board), keys.to_vec());
         tokio::spawn(async move {
@@ -237,11 +226,8 @@ pub(crate) async fn history_of_many_ends_is_complete_without_duplicates(board: &
     for ender in enders.collect::<Vec<_>>() {
         ender.await.unwrap();
     }
-    let mut uuids: Vec<_> = list(board, ENDED)
-        .await
-        .into_iter()
-        .map(|job| job.uuid)
-        .collect();
+    let ended = list(board, ENDED).await.into_iter();
+    let mut uuids: Vec<_> = ended.map(|job| job.uuid).collect();
     uuids.sort_unstable();
     uuids.dedup();
     assert_eq!(uuids.len(), JOBS);
@@ -256,11 +242,7 @@ pub(crate) async fn history_is_limited_to_the_configured_length(board: &Subject)
         let key = post_claimed(board, &format!("job{number}")).await;
         end(board, &key, Decision::Consume, None).await;
     }
-    let kept = list(board, ENDED).await;
-    let names: Vec<_> = kept.into_iter().map(|job| job.name).collect();
-    let last: Vec<_> = (80..100)
-        .rev()
-        .map(|number| format!("job{number}"))
-        .collect();
-    assert_eq!(names, last);
+    let last: Vec<_> = (80..100).map(|number| format!("job{number}")).collect();
+    let kept = names(board, ENDED).await.into_iter().rev();
+    assert_eq!(kept.collect::<Vec<_>>(), last);
 }

@@ -13,26 +13,17 @@ async fn post_many(board: &Subject, count: usize) -> BTreeSet<String> {
     for answer in board.post(&drafts, None).await.unwrap() {
         answer.unwrap();
     }
-    drafts
-        .into_iter()
-        .map(|draft| draft.uuid.to_string())
-        .collect()
+    let uuids = drafts.iter().map(|draft| draft.uuid.to_string());
+    uuids.collect()
 }
 
 pub(crate) async fn each_job_is_listed_once(board: &Subject) {
     let posted = post_many(board, COUNT).await;
     for order in [Order::Any, Order::Rank] {
-        let query = Query {
-            order,
-            ..WHOLE_BOARD
-        };
-        let listed: Vec<_> = list(board, query)
-            .await
-            .into_iter()
-            .map(|job| job.uuid)
-            .collect();
+        let listed = list(board, in_order(order)).await;
         assert_eq!(listed.len(), COUNT);
-        assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), posted);
+        let listed: BTreeSet<_> = listed.into_iter().map(|job| job.uuid).collect();
+        assert_eq!(listed, posted);
     }
 }
 
@@ -44,18 +35,10 @@ pub(crate) async fn jobs_are_listed_by_rank_or_by_number(board: &Subject) {
     for (number, priority) in priorities.into_iter().enumerate() {
         post(board, urgent(&(number + 1).to_string(), priority)).await;
     }
-    let names = async |order| {
-        let query = Query {
-            order,
-            ..WHOLE_BOARD
-        };
-        let jobs = list(board, query).await.into_iter();
-        jobs.map(|job| job.name).collect::<Vec<_>>()
-    };
     let ranked = ["4", "7", "3", "9", "1", "6", "5", "8", "2", "10"];
-    assert_eq!(names(Order::Rank).await, ranked);
+    assert_eq!(names(board, in_order(Order::Rank)).await, ranked);
     let posted: Vec<_> = (1..=10).map(|number| number.to_string()).collect();
-    assert_eq!(names(Order::Posted).await, posted);
+    assert_eq!(names(board, in_order(Order::Posted)).await, posted);
 }
 
 pub(crate) async fn unclaimed_listing_excludes_claimed_jobs(board: &Subject) {
@@ -70,14 +53,10 @@ pub(crate) async fn unclaimed_listing_excludes_claimed_jobs(board: &Subject) {
     for order in [Order::Any, Order::Rank] {
         let query = Query {
             which: Which::Unclaimed,
-            order,
-            ..WHOLE_BOARD
+            ..in_order(order)
         };
-        let keys: BTreeSet<_> = list(board, query)
-            .await
-            .into_iter()
-            .map(|job| job.key)
-            .collect();
+        let jobs = list(board, query).await.into_iter();
+        let keys: BTreeSet<_> = jobs.map(|job| job.key).collect();
         assert_eq!(keys, BTreeSet::from([free.clone(), expired.clone()]));
     }
 }
@@ -110,15 +89,8 @@ pub(crate) async fn job_is_found_by_uuid_prefix_number_and_key(board: &Subject) 
         JobRef::Key(JobKey::new("no such key")),
     ];
     let found = board.find(Location::Board, &wanted).await.unwrap();
-    let found: Vec<_> = found
-        .iter()
-        .map(|entries| {
-            entries
-                .iter()
-                .map(|entry| entry.key().clone())
-                .collect::<Vec<_>>()
-        })
-        .collect();
+    let keys = |entries: &Vec<Entry>| entries.iter().map(Entry::key).cloned().collect();
+    let found: Vec<Vec<_>> = found.iter().map(keys).collect();
     let (it, nothing) = (vec![key], vec![]);
     assert_eq!(found[..4], [it.clone(), it.clone(), it.clone(), it]);
     assert_eq!(found[4..], [nothing.clone(), nothing.clone(), nothing]);
@@ -129,8 +101,7 @@ pub(crate) async fn ambiguous_prefix_returns_candidates(board: &Subject) {
     for last in 0..3 {
         let twin = Draft {
             uuid: uuid(last),
-            chosen: true,
-            ..draft("twin")
+            ..chosen("twin")
         };
         post(board, twin).await;
     }
@@ -148,40 +119,26 @@ pub(crate) async fn ambiguous_prefix_returns_candidates(board: &Subject) {
 }
 
 pub(crate) async fn board_and_trash_are_listed_separately(board: &Subject) {
-    let (kept, trashed) = (
-        post_one(board, "kept").await,
-        post_one(board, "trashed").await,
-    );
-    claim_one(board, &trashed, &ada()).await.unwrap();
+    let kept = post_one(board, "kept").await;
+    let trashed = post_claimed(board, "trashed").await;
     trash_as_ada(board, &trashed).await;
-    let trash = Query {
-        location: Location::Trash,
-        ..WHOLE_BOARD
-    };
-    let keys = |jobs: Vec<Job>| jobs.into_iter().map(|job| job.key).collect::<Vec<_>>();
-    assert_eq!(keys(list(board, WHOLE_BOARD).await), vec![kept.clone()]);
-    assert_eq!(keys(list(board, trash).await), vec![trashed.clone()]);
+    assert_eq!(names(board, WHOLE_BOARD).await, ["kept"]);
+    assert_eq!(names(board, IN_TRASH).await, ["trashed"]);
     assert_eq!(get(board, Location::Trash, &kept).await, None);
     assert_eq!(get(board, Location::Board, &trashed).await, None);
 }
 
 pub(crate) async fn listing_is_unaffected_by_concurrent_posts_and_ends(board: &Subject) {
     let posted = post_many(board, COUNT).await;
-    let query = Query {
-        order: Order::Any,
-        ..WHOLE_BOARD
-    };
-    let mut entries = board.entries(query);
+    let mut entries = board.entries(in_order(Order::Any));
     let first = entries.try_next().await.unwrap().unwrap();
     claim_one(board, first.key(), &ada()).await.unwrap();
     settled(board, first.key(), Decision::Consume, by_name("ada")).await;
     post_many(board, 10).await;
     let mut listed = BTreeSet::from([first.job().unwrap().uuid.clone()]);
     while let Some(entry) = entries.try_next().await.unwrap() {
-        assert!(
-            listed.insert(entry.job().unwrap().uuid.clone()),
-            "listed twice"
-        );
+        let is_new = listed.insert(entry.job().unwrap().uuid.clone());
+        assert!(is_new, "listed twice");
     }
     assert!(listed.is_superset(&posted), "{} of {COUNT}", listed.len());
 }

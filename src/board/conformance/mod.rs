@@ -140,6 +140,7 @@ macro_rules! keeps_its_promises {
         }
 
         $crate::board::conformance::keeps_its_promises! { $open, storage =>
+            stored::lookup_shows_each_change_that_a_client_knew_of,
             stored::malformed_record_stays_until_it_is_overridden,
             stored::refused_claim_of_a_record_that_is_no_posting_emits_no_event,
             stored::reads_and_examinations_change_nothing,
@@ -225,6 +226,13 @@ pub(crate) fn draft(name: &str) -> Draft {
     }
 }
 
+fn chosen(name: &str) -> Draft {
+    Draft {
+        chosen: true,
+        ..draft(name)
+    }
+}
+
 pub(crate) fn urgent(name: &str, priority: Priority) -> Draft {
     Draft {
         priority,
@@ -287,6 +295,23 @@ pub(crate) const WHOLE_BOARD: Query = Query {
     detail: Detail::Whole,
 };
 
+pub(crate) const IN_TRASH: Query = Query {
+    location: Location::Trash,
+    ..WHOLE_BOARD
+};
+
+pub(crate) const fn in_order(order: Order) -> Query {
+    Query {
+        order,
+        ..WHOLE_BOARD
+    }
+}
+
+pub(crate) async fn names(board: &Subject, query: Query) -> Vec<String> {
+    let jobs = list(board, query).await.into_iter();
+    jobs.map(|job| job.name).collect()
+}
+
 pub(crate) fn by_name(name: &str) -> Authority {
     Authority::Owner(owner(name))
 }
@@ -317,10 +342,7 @@ pub(crate) async fn until_free(board: &Subject, key: &JobKey) {
 
 /// Returns two jobs with the same uuid.
 fn two_of_one_uuid() -> [Draft; 2] {
-    let first = Draft {
-        chosen: true,
-        ..draft("first")
-    };
+    let first = chosen("first");
     let second = Draft {
         name: "second".into(),
         ..first.clone()

@@ -36,19 +36,11 @@ pub(crate) async fn posts_are_numbered_in_order(board: &Subject) {
     let drafts: Vec<_> = (0..20)
         .map(|number| draft(&format!("job{number}")))
         .collect();
-    let posted = board.post(&drafts, None).await.unwrap();
-    let numbers: Vec<_> = posted
-        .into_iter()
-        .map(|answer| answer.unwrap().sequence)
-        .collect();
+    let posted = board.post(&drafts, None).await.unwrap().into_iter();
+    let numbers: Vec<_> = posted.map(|answer| answer.unwrap().sequence).collect();
     assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
-    let listed: Vec<_> = list(board, WHOLE_BOARD)
-        .await
-        .into_iter()
-        .map(|job| job.name)
-        .collect();
     let given: Vec<_> = drafts.into_iter().map(|draft| draft.name).collect();
-    assert_eq!(listed, given);
+    assert_eq!(names(board, WHOLE_BOARD).await, given);
 }
 
 pub(crate) async fn uuid_is_unique_on_the_board(board: &Subject) {
@@ -61,10 +53,7 @@ pub(crate) async fn uuid_is_unique_on_the_board(board: &Subject) {
 }
 
 pub(crate) async fn refused_draft_does_not_block_the_others(board: &Subject) {
-    let taken = Draft {
-        chosen: true,
-        ..draft("taken")
-    };
+    let taken = chosen("taken");
     post(board, taken.clone()).await;
     let drafts = [draft("one"), taken, draft("two")];
     let answers = board.post(&drafts, None).await.unwrap();
@@ -74,10 +63,7 @@ pub(crate) async fn refused_draft_does_not_block_the_others(board: &Subject) {
 }
 
 pub(crate) async fn same_uuid_in_the_trash_does_not_block_a_post(board: &Subject) {
-    let draft = Draft {
-        chosen: true,
-        ..draft("resize")
-    };
+    let draft = chosen("resize");
     let key = post(board, draft.clone()).await;
     claim_one(board, &key, &ada()).await.unwrap();
     trash_as_ada(board, &key).await;
@@ -101,20 +87,16 @@ pub(crate) async fn a_job_can_be_posted_already_claimed(board: &Subject) {
 }
 
 pub(crate) async fn twenty_posts_of_one_uuid_one_succeeds(board: &Subject) {
-    let draft = Draft {
-        chosen: true,
-        ..draft("resize")
-    };
+    let draft = chosen("resize");
     let posts = (0..20).map(|_| {
         let (board, draft) = (Arc::clone(board), draft.clone());
         async move { board.post(&[draft], None).await.unwrap().pop().unwrap() }
     });
     let answers = join_all(posts).await;
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
-    assert!(answers.iter().all(|answer| match answer {
-        Ok(_) => true,
-        Err(error) => matches!(error, BoardError::Exists { .. }),
-    }));
+    for answer in answers {
+        assert_matches!(answer, Ok(_) | Err(BoardError::Exists { .. }));
+    }
     assert_eq!(list(board, WHOLE_BOARD).await.len(), 1);
 }
 

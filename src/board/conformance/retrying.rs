@@ -58,16 +58,12 @@ pub(crate) async fn delayed_job_can_be_retried_immediately(board: &Subject) {
     retry(board, &key, false).await.unwrap();
     assert_eq!(next_event(&mut events).await.kind, EventKind::Restored);
     let after = on_board(board, &key).await;
-    assert_eq!(
-        (after.state(), after.history.attempts),
-        (State::Unclaimed, 0)
-    );
+    assert_eq!(after.state(), State::Unclaimed);
+    assert_eq!(after.history.attempts, 0);
     assert_eq!(after.history.failures.len(), 2);
     assert_eq!(after.history.audit, audit("mended"));
-    assert_eq!(
-        (after.sequence, after.details, after.created_on),
-        (before.sequence, before.details, before.created_on)
-    );
+    let kept = |job: Job| (job.sequence, job.details, job.created_on);
+    assert_eq!(kept(after), kept(before));
     board.claim_one(&key, &bob(), ATTEMPT).await.unwrap();
     assert_eq!(next_event(&mut events).await.kind, EventKind::Claimed);
 }
@@ -86,13 +82,7 @@ pub(crate) async fn only_unclaimed_delayed_jobs_can_be_retried(board: &Subject) 
     assert_eq!(after.history, before.history);
     assert_eq!(after.holding.unwrap().fence, Some(claimed.fence));
     // It was tried once by now, and still restarts from zero.
-    settled(
-        board,
-        &key,
-        Decision::Abandon(Aftermath::None),
-        by_name("ada"),
-    )
-    .await;
+    settled(board, &key, release(), by_name("ada")).await;
     let refused = retry(board, &key, true).await;
     assert_matches!(refused, Err(BoardError::NotDelayed));
     retry(board, &key, false).await.unwrap();
@@ -112,10 +102,8 @@ pub(crate) async fn restored_job_can_keep_its_attempts(board: &Subject) {
     };
     board.revise(&[restore]).await.unwrap().remove(0).unwrap();
     let after = on_board(board, &key).await;
-    assert_eq!(
-        (after.state(), after.history.attempts),
-        (State::Unclaimed, 1)
-    );
+    assert_eq!(after.state(), State::Unclaimed);
+    assert_eq!(after.history.attempts, 1);
 }
 
 fn edit(key: &JobKey, edit: Edit) -> Revision {
@@ -217,11 +205,8 @@ pub(crate) async fn twenty_retries_of_a_job_one_succeeds(board: &Subject) {
     fail(board, &key).await;
     let tries = (0..20).map(|_| retry(board, &key, false));
     let answers = join_all(tries).await;
-    assert_eq!(
-        answers.iter().filter(|it| it.is_ok()).count(),
-        1,
-        "{answers:?}"
-    );
+    let won = answers.iter().filter(|it| it.is_ok()).count();
+    assert_eq!(won, 1, "{answers:?}");
     let is_right = |it: &Result<()>| matches!(it, Ok(()) | Err(BoardError::NotDelayed));
     assert!(answers.iter().all(is_right), "{answers:?}");
 }

@@ -2,7 +2,10 @@
 
 use futures_util::future::join_all;
 
-use super::*;
+use super::{
+    claiming::{claim, renew},
+    *,
+};
 use crate::{
     board::{BoardError, Settled},
     job::{ExpectedState, Failure, History, Settlement, State},
@@ -11,12 +14,9 @@ use crate::{
 pub(super) fn failure(reason: &str) -> Failure {
     Failure {
         exit_code: Some(1),
-        signal: None,
-        reason: reason.to_owned(),
         stdout: "volume 17\n".to_owned(),
         stderr: "no such volume\n".to_owned(),
-        conductor: "ada".to_owned(),
-        time: chrono::Utc::now(),
+        ..Failure::reported(reason, "ada")
     }
 }
 
@@ -98,11 +98,8 @@ pub(crate) async fn twenty_consumers_one_succeeds(board: &Subject) {
     let key = post_claimed(board, "resize").await;
     let consumers = (0..20).map(|_| {
         let (board, key) = (Arc::clone(board), key.clone());
-        async move {
-            board
-                .settle_one(&key, Decision::Consume, by_name("ada"))
-                .await
-        }
+        let consume = Decision::Consume;
+        async move { board.settle_one(&key, consume, by_name("ada")).await }
     });
     let answers = join_all(consumers).await;
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
@@ -120,10 +117,8 @@ pub(crate) async fn each_settlement_of_a_batch_has_its_own_result(board: &Subjec
     let answers = board.settle(&settlements).await.unwrap();
     assert!(answers[0].is_ok() && answers[2].is_ok(), "{answers:?}");
     assert_matches!(answers[1], Err(BoardError::NotClaimed));
-    assert_eq!(
-        on_board(board, &settlements[0].key).await.state(),
-        State::Unclaimed
-    );
+    let released = on_board(board, &settlements[0].key).await;
+    assert_eq!(released.state(), State::Unclaimed);
     let trashed = get(board, Location::Trash, &settlements[2].key).await;
     assert_eq!(trashed.unwrap().state(), State::Trashed);
 }
@@ -178,18 +173,13 @@ pub(crate) async fn last_three_failures_are_stored(board: &Subject) {
     let key = post_one(board, "resize").await;
     for number in 1..=4 {
         board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
-        let failed = Decision::Abandon(Aftermath::Failed {
-            failure: failure(&format!("attempt {number}")),
-            not_before: None,
-        });
+        let failed = Aftermath::failed(failure(&format!("attempt {number}")));
+        let failed = Decision::Abandon(failed);
         settled(board, &key, failed, by_name("ada")).await;
     }
     let history = on_board(board, &key).await.history;
-    let reasons: Vec<_> = history
-        .failures
-        .iter()
-        .map(|failure| failure.reason.as_str())
-        .collect();
+    let reasons = history.failures.iter().map(|it| it.reason.as_str());
+    let reasons: Vec<_> = reasons.collect();
     assert_eq!(reasons, ["attempt 2", "attempt 3", "attempt 4"]);
     assert_eq!(history.failures.len(), History::FAILURES);
     assert_eq!(history.attempts, 4);
@@ -209,10 +199,7 @@ pub(crate) async fn trashing_an_untried_job_counts_no_attempt(board: &Subject) {
         };
         board.claim_one(&key, &ada(), rules).await.unwrap();
         if !ahead {
-            let back = Decision::Abandon(Aftermath::Failed {
-                failure: failure("it failed"),
-                not_before: None,
-            });
+            let back = Decision::Abandon(Aftermath::failed(failure("it failed")));
             settled(board, &key, back, by_name("ada")).await;
         }
     }
@@ -252,9 +239,19 @@ pub(crate) async fn holder_of_an_expired_claim_cannot_settle(board: &Subject) {
         .await;
     assert_matches!(refused, Err(BoardError::NotClaimed));
     claim_one(board, &key, &bob()).await.unwrap();
-    let refused = board.settle_one(&key, Decision::Consume, late).await;
+    let refused = board
+        .settle_one(&key, Decision::Consume, late.clone())
+        .await;
     assert_matches!(refused, Err(BoardError::NotOwner { .. }));
     assert_eq!(on_board(board, &key).await.owner(), Some(&bob().owner));
+    // A later claim of the same name is another claim.
+    settled(board, &key, release(), by_name("bob")).await;
+    let second = claim_one(board, &key, &claimant("ada", Term::Kept(LONG))).await;
+    let claims = [&first, &second.unwrap()].map(|it| claim(it, "ada", LONG));
+    assert_matches!(renew(board, &claims[0]).await, Err(BoardError::Changed));
+    renew(board, &claims[1]).await.unwrap();
+    let refused = board.settle_one(&key, Decision::Consume, late).await;
+    assert_matches!(refused, Err(BoardError::Changed));
 }
 
 pub(crate) async fn delayed_job_stays_delayed_when_released(board: &Subject) {

@@ -37,6 +37,21 @@ pub(crate) enum Record<'a> {
 /// The content of a spoiled record.
 pub(crate) const SPOILED: &str = "nonsense";
 
+pub(crate) async fn lookup_shows_each_change_that_a_client_knew_of(
+    board: &Subject,
+    storage: &impl Storage,
+) {
+    let (other, key) = (storage.again(), post_one(board, "resize").await);
+    for (one, another) in [(board, &other), (&other, board)] {
+        claim_one(one, &key, &ada()).await.unwrap();
+        let seen = on_board(another, &key).await;
+        assert_eq!(seen.owner(), Some(&ada().owner));
+        settled(one, &key, release(), by_name("ada")).await;
+        assert_eq!(on_board(another, &key).await.holding, None);
+    }
+    other.close().await;
+}
+
 async fn malformed(board: &Subject, location: Location, key: &JobKey) -> Malformed {
     match board.resolve_one(location, &JobRef::Key(key.clone())).await {
         Ok(Entry::Malformed(record)) => record,
@@ -138,16 +153,29 @@ pub(crate) async fn unreadable_sidecar_refuses_only_claims_that_need_it(
     board: &Subject,
     storage: &impl Storage,
 ) {
-    let key = post_one(board, "resize").await;
-    storage.spoil(Record::Sidecar(&key)).await;
-    assert!(on_board(board, &key).await.is_unfit);
+    let mut keys = Vec::new();
+    for name in ["first", "second", "third"] {
+        keys.push(post_one(board, name).await);
+    }
+    let key = &keys[1];
+    storage.spoil(Record::Sidecar(key)).await;
+    let odd = on_board(board, key).await;
+    assert!(odd.is_unfit && odd.problem.is_some(), "{odd:?}");
     let kept = claimant("ada", Term::Kept(LONG));
     for (by, rules) in [(ada(), ATTEMPT), (kept, BY_HAND)] {
-        let refused = board.claim_one(&key, &by, rules).await;
-        assert_matches!(refused, Err(BoardError::Unclaimable { .. }));
+        let claimed = board.claim(&keys, &by, 3, rules).await.unwrap();
+        assert_matches!(
+            claimed.as_slice(),
+            [Ok(_), Err(BoardError::Unclaimable { .. }), Ok(_)]
+        );
+        for key in [&keys[0], &keys[2]] {
+            settled(board, key, release(), by_name("ada")).await;
+        }
     }
-    assert_eq!(on_board(board, &key).await.holding, None);
-    claim_one(board, &key, &ada()).await.unwrap();
+    assert_eq!(on_board(board, key).await.holding, None);
+    // A claim by name succeeds, and so does its settlement.
+    claim_one(board, key, &ada()).await.unwrap();
+    settled(board, key, Decision::Consume, by_name("ada")).await;
 }
 
 pub(crate) async fn unreadable_pause_is_listed_and_can_be_ended(
@@ -199,18 +227,31 @@ pub(crate) async fn reads_and_examinations_change_nothing(board: &Subject, stora
     storage.spoil(Record::Posting(&keys[4])).await;
     let before = storage.all().await;
     look_everywhere(board).await;
+    for key in &keys {
+        board
+            .find(Location::Board, &[JobRef::Key(key.clone())])
+            .await
+            .unwrap();
+    }
+    let refused = board.settle_one(&keys[1], release(), by_name("bob")).await;
+    assert_matches!(refused, Err(BoardError::NotOwner { .. }));
     assert_eq!(storage.all().await, before);
 }
 
 async fn look_everywhere(board: &Subject) {
     for location in [Location::Board, Location::Trash, Location::History] {
-        let query = Query {
-            location,
-            ..WHOLE_BOARD
-        };
-        let _: Vec<Entry> = board.entries(query).try_collect().await.unwrap();
-        board.find(location, &[JobRef::Sequence(1)]).await.unwrap();
+        for detail in [Detail::Brief, Detail::Whole] {
+            let query = Query {
+                location,
+                detail,
+                ..WHOLE_BOARD
+            };
+            let _: Vec<Entry> = board.entries(query).try_collect().await.unwrap();
+        }
+        let wanted = [JobRef::Sequence(1), JobRef::Key(JobKey::new("gone"))];
+        board.find(location, &wanted).await.unwrap();
     }
+    drop(board.events().await.unwrap());
     board.pauses().await.unwrap();
     board.moves().await.unwrap();
     board.conductors().await.unwrap();

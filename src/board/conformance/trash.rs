@@ -29,29 +29,13 @@ pub(crate) async fn trashed_job_keeps_its_data(board: &Subject) {
     let before = on_board(board, &key).await;
     let settled = trash(board, &key).await;
     assert!(!settled.replaced_namesake);
-    let after = get(board, Location::Trash, &key)
-        .await
-        .expect("it is in the trash");
+    let after = get(board, Location::Trash, &key).await.unwrap();
     assert_eq!(after.state(), State::Trashed);
-    assert_eq!(
-        (
-            after.uuid,
-            after.name,
-            after.priority,
-            after.sequence,
-            after.details
-        ),
-        (
-            before.uuid,
-            before.name,
-            before.priority,
-            before.sequence,
-            before.details
-        )
-    );
+    let kept = |job: Job| (job.uuid, job.name, job.priority, job.sequence, job.details);
     assert_eq!(after.holding, None);
     assert!(after.trashed_on.is_some());
     assert_eq!(after.history.attempts, 1);
+    assert_eq!(kept(after), kept(before));
 }
 
 pub(crate) async fn trashing_replaces_the_same_uuid_and_reports_it(board: &Subject) {
@@ -60,17 +44,8 @@ pub(crate) async fn trashing_replaces_the_same_uuid_and_reports_it(board: &Subje
     trash(board, &key).await;
     let key = post(board, second).await;
     let settled = trash(board, &key).await;
-    let in_trash = Query {
-        location: Location::Trash,
-        ..WHOLE_BOARD
-    };
-    let trashed: Vec<_> = list(board, in_trash)
-        .await
-        .into_iter()
-        .map(|job| job.name)
-        .collect();
     assert!(settled.replaced_namesake);
-    assert_eq!(trashed, ["second"]);
+    assert_eq!(names(board, IN_TRASH).await, ["second"]);
 }
 
 pub(crate) async fn restored_job_has_no_attempts(board: &Subject) {
@@ -81,19 +56,14 @@ pub(crate) async fn restored_job_has_no_attempts(board: &Subject) {
     let after = on_board(board, &key).await;
     assert_eq!(after.state(), State::Unclaimed);
     assert_eq!((after.trashed_on, after.history.attempts), (None, 0));
-    assert_eq!(
-        (after.details, after.sequence),
-        (before.details, before.sequence)
-    );
+    let kept = |job: Job| (job.details, job.sequence);
+    assert_eq!(kept(after), kept(before));
     assert_eq!(get(board, Location::Trash, &key).await, None);
     claim_one(board, &key, &bob()).await.unwrap();
 }
 
 pub(crate) async fn same_uuid_on_the_board_blocks_a_restore(board: &Subject) {
-    let draft = Draft {
-        chosen: true,
-        ..draft("resize")
-    };
+    let draft = chosen("resize");
     let key = post(board, draft.clone()).await;
     trash(board, &key).await;
     post(board, draft).await;

@@ -256,37 +256,22 @@ impl Redis {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::rows;
 
     #[test]
     fn denial_is_recognised_from_all_server_versions() {
-        for (message, lack) in [
-            (
-                "ERR The user executing the script can't run this command or subcommand",
-                MissingRight::Command,
-            ),
-            (
-                "ERR The user executing the script can't access at least one of the keys mentioned in the command \
-                 arguments",
-                MissingRight::Key,
-            ),
-            (
-                "ERR The user executing the script can't publish to the channel mentioned in the command",
-                MissingRight::Channel,
-            ),
-            (
-                "ERR ACL failure in script: User keyed has no permissions to run the 'hget' command",
-                MissingRight::Command,
-            ),
-            (
-                "NOPERM ACL failure in script: User eve has no permissions to access the 'channel:b' key",
-                MissingRight::Key,
-            ),
-            (
-                "ERR This Redis command is not allowed from script script: 1, on @user_script:1.",
-                MissingRight::Command,
-            ),
-        ] {
-            assert_eq!(MissingRight::of(message), lack, "{message}");
+        for [message, lack] in rows(
+            "
+            ERR The user executing the script can't run this command or subcommand => Command
+            ERR The user executing the script can't access at least one of the keys mentioned in the command arguments => Key
+            ERR The user executing the script can't publish to the channel mentioned in the command => Channel
+            ERR ACL failure in script: User keyed has no permissions to run the 'hget' command => Command
+            NOPERM ACL failure in script: User eve has no permissions to access the 'channel:b' key => Key
+            ERR This Redis command is not allowed from script script: 1, on @user_script:1. => Command
+            ",
+        ) {
+            let found = format!("{:?}", MissingRight::of(message));
+            assert_eq!(found, lack, "{message}");
         }
     }
 }

@@ -7,25 +7,25 @@ use std::{
 };
 
 use chrono::Utc;
-use futures_util::{TryStreamExt, future::join_all};
+use futures_util::TryStreamExt;
 
-use self::permission::PreparedJobs;
 use super::{Redis, testing::Server};
 use crate::{
     board::{
-        BoardError, BoardExt, ClaimRules, Detail, JobRef, Query, Result,
+        BoardError, BoardExt, ClaimRules, JobRef, Query, Result,
         conformance::{
-            ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, by_name, claim_one, claimant, draft,
-            get, keeps_its_promises, post_claimed, post_one, release, settled,
-            stored::{Record, SPOILED, Storage},
+            ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, by_name, claim_one, claimant,
+            claiming::one_client_wins_a_job,
+            draft, get, keeps_its_promises, post_claimed, post_one, release, settled,
+            stored::{self, Record, SPOILED, Storage},
             trash::{purge, restore},
-            until_free, urgent,
+            urgent,
         },
         testing::needs::size,
         wire::posting::Limit,
     },
     job::{
-        Aftermath, Authority, Claim, Decision, ExpectedState, Failure, Fence, HISTORY, Job, JobKey,
+        Aftermath, Authority, Claim, Decision, ExpectedState, Failure, HISTORY, Job, JobKey,
         Location, Priority, Settlement, Term,
     },
 };
@@ -95,25 +95,11 @@ fn everything(server: &Server) -> Vec<(String, Vec<u8>, i64)> {
 
 #[tokio::test]
 async fn faults_many_claimants_one_winner() {
-    need!((board, server) = open());
+    need!((_, server) = open());
     let boards: Vec<_> = (0..64).map(|_| board_of(&server, None)).collect();
     let (rounds, start) = (size(1000, 20), Instant::now());
     for _ in 0..rounds {
-        let key = post_one(&board, "resize").await;
-        let claims = boards.iter().enumerate().map(|(number, board)| {
-            let (board, key) = (Arc::clone(board), key.clone());
-            tokio::spawn(async move {
-                let by = claimant(&format!("worker{number}"), Term::Indefinite);
-                claim_one(&board, &key, &by).await.map(|_| by.owner)
-            })
-        });
-        let answers = join_all(claims).await.into_iter().map(Result::unwrap);
-        let (won, lost): (Vec<_>, Vec<_>) = answers.partition(Result::is_ok);
-        assert_eq!((won.len(), lost.len()), (1, 63));
-        let winner = won.into_iter().next().unwrap().unwrap();
-        for refused in lost {
-            assert_matches!(refused, Err(BoardError::AlreadyClaimed { owner: Some(owner) }) if *owner == winner);
-        }
+        one_client_wins_a_job(&boards).await;
     }
     eprintln!(
         "faults: 64 claimants after one job on Redis: one winner in each of {rounds} rounds, all \
@@ -123,69 +109,10 @@ async fn faults_many_claimants_one_winner() {
 }
 
 #[tokio::test]
-async fn expired_lease_does_not_match_the_next_claim_of_the_same_name() {
-    need!((board, _server) = open());
-    let key = post_one(&board, "resize").await;
-    let short = claimant("ada", Term::Kept(Duration::from_millis(50)));
-    let first = board.claim_one(&key, &short, ATTEMPT).await.unwrap();
-    until_free(&board, &key).await;
-    let again = claimant("ada", Term::Kept(LONG));
-    let second = board.claim_one(&key, &again, ATTEMPT).await.unwrap();
-    let claim = |fence: &Fence| Claim {
-        key: key.clone(),
-        owner: again.owner.clone(),
-        fence: Some(fence.clone()),
-        term: LONG,
-    };
-    let claims = [claim(&first.fence), claim(&second.fence)];
-    let renewed = board.renew(&claims).await.unwrap();
-    assert!(
-        matches!(renewed[..], [Err(BoardError::Changed), Ok(())]),
-        "{renewed:?}"
-    );
-    let late = Authority::Claim(again.owner.clone(), first.fence);
-    let refused = board.settle_one(&key, Decision::Consume, late).await;
-    assert_matches!(refused, Err(BoardError::Changed));
-    let in_time = Authority::Claim(again.owner, second.fence);
-    settled(&board, &key, Decision::Consume, in_time).await;
-}
-
-#[tokio::test]
-async fn reading_changes_no_key() {
+async fn reading_keeps_a_claim_without_a_job() {
     need!((board, server) = open());
-    let jobs = PreparedJobs::set(&board).await;
-    server.run::<()>(&["HSET", "taskflow:listings", "bad", "nonsense"]);
-    // A claim without a job.
     server.run::<()>(&["SET", "taskflow:gone.owned", "ada"]);
-    let before = everything(&server);
-    let reader = board_of(&server, None);
-    for location in Location::LIVE {
-        for detail in [Detail::Brief, Detail::Whole] {
-            let query = Query {
-                location,
-                detail,
-                ..WHOLE_BOARD
-            };
-            let entries: Vec<_> = reader.entries(query).try_collect().await.unwrap();
-            assert_eq!(
-                entries.len(),
-                if location == Location::Board { 4 } else { 1 }
-            );
-        }
-        let wanted = ["bad", "gone", &*jobs.claimed.text()].map(JobKey::new);
-        let wanted = wanted.map(JobRef::Key);
-        reader.find(location, &wanted).await.unwrap();
-    }
-    assert!(get(&reader, Location::Board, &jobs.free).await.is_some());
-    reader.health().await.unwrap();
-    reader.conductors().await.unwrap();
-    drop(reader.events().await.unwrap());
-    let refused = reader
-        .settle_one(&jobs.claimed, release(), by_name("bob"))
-        .await;
-    assert!(matches!(refused, Err(BoardError::NotOwner { .. })));
-    reader.close().await;
-    assert_eq!(everything(&server), before);
+    stored::reads_and_examinations_change_nothing(&board, &server).await;
 }
 
 #[tokio::test]
@@ -230,10 +157,7 @@ async fn foreign_data_in_a_sidecar_affects_no_other_job() {
     let answers = board.claim(&keys, &ada(), 2, BY_HAND).await.unwrap();
     let won: Vec<_> = answers.iter().map(Result::is_ok).collect();
     assert_eq!(won, [false, true, true], "{answers:?}");
-    assert!(matches!(
-        answers[0],
-        Err(BoardError::AlreadyClaimed { owner: None })
-    ));
+    assert_matches!(answers[0], Err(BoardError::AlreadyClaimed { owner: None }));
     let settlements = keys.map(|key| Settlement::of(key, Decision::Consume, by_name("ada")));
     let answers = board.settle(&settlements).await.unwrap();
     let settled: Vec<_> = answers.iter().map(Result::is_ok).collect();

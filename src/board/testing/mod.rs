@@ -36,12 +36,16 @@ use super::BoardError;
 
 const WAIT_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Requires that a value matches a pattern, and prints any other value.
+/// Requires that a value matches a pattern, and prints any other value, after its context.
 macro_rules! assert_matches {
     ($value:expr, $pattern:pat $(if $guard:expr)?) => {
-        assert!(matches!(&$value, $pattern $(if $guard)?), "{:?}", $value)
+        assert_matches!($value, $pattern $(if $guard)?, "no match")
+    };
+    ($value:expr, $pattern:pat $(if $guard:expr)?, $($context:tt)+) => {
+        assert!(matches!(&$value, $pattern $(if $guard)?), "{}: {:?}", format_args!($($context)+), $value)
     };
 }
+pub(crate) use assert_matches;
 
 pub(super) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + WAIT_TIMEOUT;

@@ -13,6 +13,8 @@ pub(crate) mod msgpack;
 mod pause;
 pub(crate) mod posting;
 pub(crate) mod sidecar;
+#[cfg(test)]
+mod testing;
 pub(crate) mod verify_stored;
 
 use serde_json::{Number, Value, json};
@@ -29,12 +31,4 @@ fn shown_float(number: f64) -> Value {
         None if number > 0.0 => json!({ "$float": "inf" }),
         None => json!({ "$float": "-inf" }),
     }
-}
-
-#[cfg(test)]
-fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
-        .collect()
 }

@@ -32,9 +32,9 @@ use crate::{
     board::{
         BoardError, BoardExt, JobRef, Result,
         conformance::{
-            ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, bob, by_name, claim_one, claimant,
-            draft, get, keeps_its_promises, list, on_board, owner, post, post_claimed, post_one,
-            release, settled,
+            ATTEMPT, BY_HAND, Subject, WHOLE_BOARD, ada, bob, by_name, claim_one, claimant, draft,
+            get, keeps_its_promises, list, on_board, owner, post, post_claimed, post_one, release,
+            settled,
             stored::{Record, SPOILED, Storage},
             trash::{purge, restore},
         },

@@ -11,6 +11,7 @@ use super::{
     act::{DashEffect, Operation},
     cursor::Lines,
     draw::fit,
+    field::Field,
     keys::View,
     listing::RowOrder,
     rates::Rate,
@@ -19,9 +20,12 @@ use super::{
 };
 use crate::{
     board::{
-        Capabilities, Event, EventKind, JobRef,
+        Capabilities, EventKind, JobRef,
         filter::Filters,
-        testing::scripted::{Scripted, event},
+        testing::{
+            assert_matches,
+            scripted::{Scripted, event},
+        },
     },
     diagnosis::{Figures, Snapshot, Surveyor},
     job::{
@@ -44,13 +48,10 @@ pub(super) fn job(name: &str, minutes: i64) -> Job {
 }
 
 pub(super) fn held(mut job: Job, owner: &str, minutes: i64) -> Job {
+    let owner = Some(Owner::from_stored(owner));
     job.holding = Some(Holding {
-        owner: Some(Owner::from_stored(owner)),
-        lease: ClaimEnd::Never,
-        expires_in: None,
-        outlives: None,
         claimed_on: Some(now() - TimeDelta::minutes(minutes)),
-        fence: None,
+        ..Holding::new(owner, ClaimEnd::Never, None)
     });
     job
 }
@@ -105,36 +106,52 @@ pub(super) fn east() -> Conductor {
 }
 
 pub(super) fn entries(jobs: Vec<Job>) -> Vec<Entry> {
-    jobs.into_iter()
-        .map(|job| Entry::Job(Box::new(job)))
-        .collect()
+    let entry = |job| Entry::Job(Box::new(job));
+    jobs.into_iter().map(entry).collect()
+}
+
+pub(super) fn feed(state: &mut DashState, input: DashInput) -> Vec<DashEffect> {
+    update(state, input, now())
+}
+
+/// Shows the end of a pass over board and trash.
+pub(super) fn read(state: &mut DashState, jobs: Vec<Job>) {
+    let is_trashed = |job: &Job| job.location == Location::Trash;
+    let (trash, board): (Vec<_>, Vec<_>) = jobs.into_iter().partition(is_trashed);
+    feed(state, DashInput::Entries(Location::Board, entries(board)));
+    feed(state, DashInput::Entries(Location::Trash, entries(trash)));
+    feed(state, DashInput::Read);
 }
 
 pub(super) fn state(view: View, jobs: Vec<Job>) -> DashState {
     let snapshot = surroundings(Vec::new()).unread();
-    let mut state = DashState::new(
-        "redis://localhost",
-        Filters::default(),
-        Some(view),
-        snapshot,
-    );
-    let (trash, board): (Vec<_>, Vec<_>) = jobs
-        .into_iter()
-        .partition(|job| job.location == Location::Trash);
-    for input in [
-        DashInput::Listening(None),
-        DashInput::Reading,
-        DashInput::Surroundings(Ok(surroundings(Vec::new()))),
-        DashInput::Entries(Location::Board, entries(board)),
-        DashInput::Entries(Location::Trash, entries(trash)),
-        DashInput::Read,
-        DashInput::History(Ok(Vec::new())),
-    ] {
-        update(&mut state, input, now());
-    }
+    let url = "redis://localhost";
+    let mut state = DashState::new(url, Filters::default(), Some(view), snapshot);
+    feed(&mut state, DashInput::Listening(None));
+    feed(&mut state, DashInput::Reading);
+    know(&mut state, surroundings(Vec::new()));
+    read(&mut state, jobs);
+    feed(&mut state, DashInput::History(Ok(Vec::new())));
     state.update_summary();
     state.fit(10, 0);
     state
+}
+
+pub(super) fn know(state: &mut DashState, snapshot: Snapshot) {
+    feed(state, DashInput::Surroundings(Ok(snapshot)));
+}
+
+/// Returns the input line on the screen.
+fn field(state: &DashState) -> &Field {
+    match &state.overlay {
+        Overlay::Input(field) => field,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn codes(state: &DashState) -> Vec<Code> {
+    let problems = state.summary.problems.iter();
+    problems.map(|it| it.code).collect()
 }
 
 pub(super) fn press(state: &mut DashState, keys: &str) -> Vec<DashEffect> {
@@ -160,7 +177,7 @@ fn names(state: &DashState) -> Vec<&str> {
 }
 
 fn apply(state: &mut DashState, kind: EventKind, job: &Job) -> Vec<DashEffect> {
-    update(state, DashInput::Event(event(kind, job)), now())
+    feed(state, DashInput::Event(event(kind, job)))
 }
 
 #[test]
@@ -175,13 +192,13 @@ fn event_causes_a_lookup_and_stale_replies_are_ignored() {
         let entry = Entry::Job(Box::new(job.clone()));
         Ok(vec![((Location::Board, job.key.clone()), Some(entry))])
     };
-    update(&mut state, DashInput::Found(found(&new)), now());
+    feed(&mut state, DashInput::Found(found(&new)));
     assert_eq!(names(&state), ["old", "new"]);
     // The event comes before the answer that still has the job.
     apply(&mut state, EventKind::Claimed, &old);
     state.picture.ask(9);
     apply(&mut state, EventKind::Consumed, &old);
-    update(&mut state, DashInput::Found(found(&old)), now());
+    feed(&mut state, DashInput::Found(found(&old)));
     assert_eq!(names(&state), ["new"]);
     assert!(!state.picture.wants());
 }
@@ -190,13 +207,11 @@ fn event_causes_a_lookup_and_stale_replies_are_ignored() {
 fn reread_board_drops_missing_jobs_and_keeps_concurrent_events() {
     let (gone, stays, late) = (job("gone", 9), job("stays", 8), job("late", 1));
     let mut state = state(View::Jobs, vec![gone.clone(), stays.clone()]);
-    update(&mut state, DashInput::Reading, now());
+    feed(&mut state, DashInput::Reading);
     apply(&mut state, EventKind::Consumed, &gone);
     apply(&mut state, EventKind::Posted, &late);
     // The page was sent earlier.
-    let page = DashInput::Entries(Location::Board, entries(vec![gone, stays]));
-    update(&mut state, page, now());
-    update(&mut state, DashInput::Read, now());
+    read(&mut state, vec![gone, stays]);
     assert_eq!(names(&state), ["stays"]);
     assert_eq!(state.picture.ask(9), [(Location::Board, late.key)]);
 }
@@ -206,10 +221,7 @@ fn cursor_stays_on_its_job() {
     let mut state = state(View::Jobs, vec![job("b", 5), job("c", 4), job("a", 9)]);
     assert_eq!(names(&state), ["a", "b", "c"]);
     press(&mut state, "j");
-    let first = Event {
-        ..event(EventKind::Consumed, &job("a", 9))
-    };
-    update(&mut state, DashInput::Event(first), now());
+    apply(&mut state, EventKind::Consumed, &job("a", 9));
     state.fit(10, 0);
     assert_eq!((names(&state), state.cursor().at), (vec!["b", "c"], 0));
     press(&mut state, "sssS");
@@ -223,21 +235,12 @@ fn invalid_filter_is_reported_and_the_last_one_stays() {
     let effects = press(&mut state, "\n");
     assert!(matches!(effects[..], [DashEffect::ReadNow]), "{effects:?}");
     press(&mut state, "/ and nonsense\n");
-    let Overlay::Input(field) = &state.overlay else {
-        panic!("{:?}", state.overlay);
-    };
-    assert!(
-        field
-            .error
-            .as_ref()
-            .is_some_and(|error| error.contains("nonsense"))
-    );
+    let error = field(&state).error.as_ref().unwrap();
+    assert!(error.contains("nonsense"), "{error}");
     press(&mut state, "\u{1b}");
     assert_eq!(state.picture.filters.to_string(), "name=b");
-    update(&mut state, DashInput::Reading, now());
-    let page = DashInput::Entries(Location::Board, entries(vec![job("a", 9), job("b", 5)]));
-    update(&mut state, page, now());
-    update(&mut state, DashInput::Read, now());
+    feed(&mut state, DashInput::Reading);
+    read(&mut state, vec![job("a", 9), job("b", 5)]);
     assert_eq!(names(&state), ["b"]);
 }
 
@@ -254,9 +257,8 @@ fn groups_expand_to_their_jobs() {
     press(&mut state, "\n");
     assert_eq!(names(&state), ["a"]);
     press(&mut state, "\u{1b}4");
-    let groups = match state.shown() {
-        Lines::Groups(groups) => groups,
-        _ => panic!("not folded"),
+    let Lines::Groups(groups) = state.shown() else {
+        panic!("not folded");
     };
     assert_eq!(groups[0].jobs, 1);
     press(&mut state, "\n");
@@ -266,11 +268,16 @@ fn groups_expand_to_their_jobs() {
     assert!(matches!(&effects[..], [DashEffect::Open(job), DashEffect::Explain(_)] if *job == key));
 }
 
+fn scrambled(number: u64) -> u64 {
+    let factor = 6_364_136_223_846_793_005;
+    number.wrapping_mul(factor).wrapping_add(1)
+}
+
 #[test]
 fn problems_match_the_survey() {
     let mut seed = 7_u64;
     let mut random = |most: u64| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        seed = scrambled(seed);
         i64::try_from((seed >> 33) % most).unwrap()
     };
     for _ in 0..50 {
@@ -282,18 +289,12 @@ fn problems_match_the_survey() {
             job.problem = (job.is_unfit || random(9) == 0).then(|| format!("odd {}", random(3)));
             job.is_misnamed = random(9) == 0;
             for _ in 0..random(5) {
-                job = failed(
-                    job,
-                    &format!("no room on sda{}", "x".repeat(random(3) as usize)),
-                    9,
-                );
+                let disk = "x".repeat(random(3) as usize);
+                job = failed(job, &format!("no room on sda{disk}"), 9);
             }
+            let owner = ["ada", "gone.:1:c0ffee01"][random(2) as usize];
             match random(4) {
-                0 => held(
-                    job,
-                    ["ada", "gone.:1:c0ffee01"][random(2) as usize],
-                    random(90),
-                ),
+                0 => held(job, owner, random(90)),
                 1 => trashed(job),
                 _ => job,
             }
@@ -304,11 +305,10 @@ fn problems_match_the_survey() {
             surveyor.add(&entry);
         }
         let survey = surveyor.counted();
-        let facts = |problems: &[Problem]| {
-            let facts = problems
-                .iter()
-                .map(|it| (it.code, it.jobs, it.summary.clone()));
-            facts.collect::<BTreeSet<_>>()
+        let facts = |problems: &[Problem]| -> BTreeSet<_> {
+            let facts = problems.iter();
+            let facts = facts.map(|it| (it.code, it.jobs, it.summary.clone()));
+            facts.collect()
         };
         let state = state(View::Problems, jobs);
         assert_eq!(facts(&state.summary.problems), facts(&survey.problems()));
@@ -325,21 +325,15 @@ fn claim_that_is_not_renewed_becomes_a_problem() {
     holding.expires_in = Some(Duration::from_secs(4));
     holding.owner = Some(east().owner);
     let mut state = state(View::Problems, Vec::new());
-    let known = surroundings(vec![east()]);
-    update(&mut state, DashInput::Surroundings(Ok(known)), now());
+    know(&mut state, surroundings(vec![east()]));
     let page = DashInput::Entries(Location::Board, entries(vec![late]));
-    update(&mut state, page, now());
+    feed(&mut state, page);
     state.update_summary();
-    assert!(
-        state.summary.problems.is_empty(),
-        "{:?}",
-        state.summary.problems
-    );
+    assert_eq!(codes(&state), []);
     assert_eq!(state.summary.doubts.len(), 1);
     state.now += TimeDelta::seconds(8);
     state.update_summary();
-    let codes: Vec<_> = state.summary.problems.iter().map(|it| it.code).collect();
-    assert_eq!(codes, [Code::ClaimNotRenewed]);
+    assert_eq!(codes(&state), [Code::ClaimNotRenewed]);
 }
 
 #[test]
@@ -351,13 +345,12 @@ fn problem_leads_to_its_jobs_and_their_repair() {
         trashed(failed(job("c", 4), "refused", 1)),
     ];
     let mut state = state(View::Problems, jobs);
-    let at = state
-        .summary
-        .problems
-        .iter()
-        .position(|it| it.jobs == 2)
-        .unwrap();
-    press(&mut state, &"j".repeat(at));
+    let position = |state: &DashState, is_it: fn(&Problem) -> bool| {
+        let at = state.summary.problems.iter().position(is_it);
+        "j".repeat(at.unwrap())
+    };
+    let down = position(&state, |it| it.jobs == 2);
+    press(&mut state, &down);
     state.may_act = true;
     let effects = press(&mut state, "F");
     let DashEffect::Prepare(Operation::Retry, places) = &effects[0] else {
@@ -371,22 +364,16 @@ fn problem_leads_to_its_jobs_and_their_repair() {
     assert!(matches!(&effects[..], [DashEffect::Prepare(_, places)] if places.len() == 2));
     // A job without a conductor cannot be repaired from here.
     press(&mut state, "\u{1b}\u{1b}");
-    let at = state
-        .summary
-        .problems
-        .iter()
-        .position(|it| it.code == Code::NoConductor);
-    press(&mut state, &format!("g{}F", "j".repeat(at.unwrap())));
+    let down = position(&state, |it| it.code == Code::NoConductor);
+    press(&mut state, &format!("g{down}F"));
     assert!(matches!(state.overlay, Overlay::None));
     assert!(state.message.is_some());
 }
 
 #[test]
 fn filter_narrows_while_it_is_typed_and_escape_restores() {
-    let mut state = state(
-        View::Jobs,
-        vec![job("alpha", 9), job("beta", 5), job("betty", 3)],
-    );
+    let jobs = vec![job("alpha", 9), job("beta", 5), job("betty", 3)];
+    let mut state = state(View::Jobs, jobs);
     press(&mut state, "/bet");
     assert_eq!(names(&state), ["beta", "betty"]);
     press(&mut state, "t");
@@ -395,11 +382,8 @@ fn filter_narrows_while_it_is_typed_and_escape_restores() {
     assert!(matches!(effects[..], [DashEffect::ReadNow]), "{effects:?}");
     assert!(state.picture.filters.is_empty());
     press(&mut state, "/expi");
-    update(&mut state, DashInput::Key(KeyCode::Tab.into()), now());
-    let Overlay::Input(field) = &state.overlay else {
-        panic!("{:?}", state.overlay);
-    };
-    assert_eq!(field.text, "expires");
+    feed(&mut state, DashInput::Key(KeyCode::Tab.into()));
+    assert_eq!(field(&state).text, "expires");
 }
 
 #[test]
@@ -410,10 +394,8 @@ fn view_opens_by_name() {
     press(&mut state, ":keys\n");
     assert!(matches!(state.overlay, Overlay::Help));
     press(&mut state, "q:nonsense\n");
-    let Overlay::Input(field) = &state.overlay else {
-        panic!("{:?}", state.overlay);
-    };
-    assert_eq!(field.error.as_deref(), Some("no such view or command"));
+    let error = field(&state).error.as_deref();
+    assert_eq!(error, Some("no such view or command"));
 }
 
 #[test]
@@ -421,21 +403,18 @@ fn mouse_selects_sorts_and_opens() {
     let mut state = state(View::Jobs, vec![job("a", 9), job("b", 5), job("c", 3)]);
     state.size = (100, 30);
     fit(&mut state);
-    let click = |state: &mut DashState, x, y| update(state, DashInput::Click(x, y), now());
+    let click = |state: &mut DashState, x, y| feed(state, DashInput::Click(x, y));
     // Below the header of four lines, the tabs and the titles.
     click(&mut state, 5, 7);
     assert_eq!(state.cursor().at, 1);
     let effects = click(&mut state, 5, 7);
-    assert!(matches!(
-        effects[..],
-        [DashEffect::Open(_), DashEffect::Explain(_)]
-    ));
+    assert_matches!(&effects[..], [DashEffect::Open(_), DashEffect::Explain(_)]);
     press(&mut state, "\u{1b}");
     click(&mut state, 2, 5);
     assert_eq!(state.picture.listing.sort, RowOrder::Name);
     click(&mut state, 2, 5);
     assert_eq!(names(&state), ["c", "b", "a"]);
-    update(&mut state, DashInput::Scroll(-3), now());
+    feed(&mut state, DashInput::Scroll(-3));
     assert_eq!(state.cursor().at, 0);
     click(&mut state, 3, 4);
     assert_eq!(state.view, View::Problems);
@@ -444,47 +423,39 @@ fn mouse_selects_sorts_and_opens() {
 #[test]
 fn page_of_a_conductor_closes_when_the_conductor_is_gone() {
     let mut state = state(View::Conductors, Vec::new());
-    let know = |state: &mut DashState, conductors| {
-        let known = surroundings(conductors);
-        update(state, DashInput::Surroundings(Ok(known)), now());
-        fit(state);
+    let mut is_open_with = |conductors, keys| {
+        know(&mut state, surroundings(conductors));
+        fit(&mut state);
+        press(&mut state, keys);
+        assert_matches!(state.overlay, Overlay::Line | Overlay::None);
+        matches!(state.overlay, Overlay::Line)
     };
-    know(&mut state, vec![east()]);
-    press(&mut state, "\n");
-    assert!(matches!(state.overlay, Overlay::Line));
-    know(&mut state, vec![east()]);
-    assert!(matches!(state.overlay, Overlay::Line));
-    know(&mut state, Vec::new());
-    assert!(matches!(state.overlay, Overlay::None));
+    assert!(is_open_with(vec![east()], "\n"));
+    assert!(is_open_with(vec![east()], ""));
+    assert!(!is_open_with(Vec::new(), ""));
 }
 
 #[test]
 fn wide_view_reads_the_selected_job_once() {
     let mut state = state(View::Jobs, vec![job("a", 9), job("b", 5)]);
-    let effects = update(&mut state, DashInput::Resize(160, 40), now());
-    assert!(matches!(
-        effects[..],
-        [DashEffect::Open(_), DashEffect::Explain(_)]
-    ));
+    let effects = feed(&mut state, DashInput::Resize(160, 40));
+    assert_matches!(&effects[..], [DashEffect::Open(_), DashEffect::Explain(_)]);
     let found = Entry::Job(Box::new(job("a", 9)));
     let reference = JobRef::Key(found.key().clone());
-    update(&mut state, DashInput::Opened(reference, Ok(found)), now());
-    assert!(update(&mut state, DashInput::Tick, now()).is_empty());
+    feed(&mut state, DashInput::Opened(reference, Ok(found)));
+    assert!(feed(&mut state, DashInput::Tick).is_empty());
     let effects = press(&mut state, "j");
-    assert!(matches!(
-        effects[..],
-        [DashEffect::Open(_), DashEffect::Explain(_)]
-    ));
+    assert_matches!(&effects[..], [DashEffect::Open(_), DashEffect::Explain(_)]);
 }
 
 #[test]
 fn reconnected_board_is_reread() {
     let mut state = state(View::Jobs, vec![]);
     assert!(!state.changes_with_time());
-    update(&mut state, DashInput::Lost("refused".to_owned()), now());
+    feed(&mut state, DashInput::Lost("refused".to_owned()));
     assert_eq!(state.link, Link::Away(now()));
     assert!(state.changes_with_time());
-    let effects = update(&mut state, DashInput::Listening(None), now());
+    let effects = feed(&mut state, DashInput::Listening(None));
     assert!(matches!(effects[..], [DashEffect::Read]), "{effects:?}");
 }
 
@@ -492,10 +463,8 @@ fn reconnected_board_is_reread() {
 fn filter_length_is_limited_and_unjudged_jobs_are_hidden() {
     let mut state = state(View::Jobs, vec![job("a", 9), job("b", 5)]);
     press(&mut state, "/");
-    update(&mut state, DashInput::Paste("x".repeat(1_000_000)), now());
-    let Overlay::Input(field) = &state.overlay else {
-        panic!("{:?}", state.overlay);
-    };
+    feed(&mut state, DashInput::Paste("x".repeat(1_000_000)));
+    let field = field(&state);
     assert!(field.text.len() < 10_000 && field.error.is_some());
     let effects = press(&mut state, "\u{1b}/details.size=1\n");
     assert!(matches!(effects[..], [DashEffect::ReadNow]), "{effects:?}");
@@ -511,15 +480,11 @@ fn silent_board_is_probed() {
     assert!(tick(&mut state, 9).is_empty());
     let effects = tick(&mut state, 11);
     assert!(matches!(effects[..], [DashEffect::Ping]), "{effects:?}");
-    update(
-        &mut state,
-        DashInput::Pinged(Err("no answer".to_owned())),
-        now(),
-    );
+    feed(&mut state, DashInput::Pinged(Err("no answer".to_owned())));
     assert!(matches!(state.link, Link::Away(_)));
     let effects = tick(&mut state, 31);
     assert!(matches!(effects[..], [DashEffect::Ping]), "{effects:?}");
-    let effects = update(&mut state, DashInput::Pinged(Ok(())), now());
+    let effects = feed(&mut state, DashInput::Pinged(Ok(())));
     assert!(matches!(effects[..], [DashEffect::ReadNow]), "{effects:?}");
     assert_eq!(state.link, Link::Live);
 }
@@ -528,7 +493,7 @@ fn look_up(state: &mut DashState, location: Location, job: &Job) {
     state.picture.ask(100);
     let place = (location, job.key.clone());
     let found = vec![(place, Some(Entry::Job(Box::new(job.clone()))))];
-    update(state, DashInput::Found(Ok(found)), now());
+    feed(state, DashInput::Found(Ok(found)));
 }
 
 #[test]
@@ -565,9 +530,7 @@ fn rows_stay_sorted_under_random_changes() {
     let mut known = std::collections::BTreeMap::new();
     let mut number = 7_u64;
     for step in 0..2_000 {
-        number = number
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        number = scrambled(number);
         let at = i64::try_from(number >> 33).unwrap() % 97;
         let job = job(&format!("job-{at:02}"), at);
         match step % 3 {
@@ -577,11 +540,8 @@ fn rows_stay_sorted_under_random_changes() {
             }
             _ => {
                 apply(&mut state, EventKind::Claimed, &job);
-                look_up(
-                    &mut state,
-                    Location::Board,
-                    &held(job.clone(), "ada", step % 5),
-                );
+                let claimed = held(job.clone(), "ada", step % 5);
+                look_up(&mut state, Location::Board, &claimed);
                 known.insert(at, job.name);
             }
         }

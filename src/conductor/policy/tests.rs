@@ -1,12 +1,17 @@
 //! The execution policy, tested with hostile postings.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::Path,
+};
 
+use clap::{Args as _, FromArgMatches as _};
 use rustix::process::geteuid;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::trust::Untrusted;
+use crate::{board::testing::assert_matches, tests::rows, trust::Untrusted};
 
 fn job(name: &str, details: Value) -> Job {
     Job {
@@ -23,6 +28,14 @@ fn policy(programs: Programs, variables: Variables) -> ExecutionPolicy {
         search: vec!["/usr/bin".into(), "/bin".into()],
         found: Some(ProgramCache::default()),
     }
+}
+
+fn like(path: &str) -> Programs {
+    Programs::Like(vec![Glob::of_path(path).unwrap()])
+}
+
+fn set(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
 fn open() -> ExecutionPolicy {
@@ -47,48 +60,33 @@ fn command_is_found_in_our_path_in_any_directory() {
 
 #[test]
 fn malformed_commands_are_refused() {
-    for (details, reason) in [
-        (json!({}), "the job has no command"),
-        (json!({"command": "rm -rf /"}), "array of strings"),
-        (json!({"command": []}), "array of strings"),
-        (json!({"command": ["true", 1]}), "array of strings"),
-        (json!({"command": ["true", "a\u{0}b"]}), "array of strings"),
-        (json!({"command": null}), "array of strings"),
-        (
-            json!({"command": ["true"], "cwd": "tmp"}),
-            "an absolute path",
-        ),
-        (json!({"command": ["true"], "stdin": 5}), "text"),
-        (json!({"command": ["true"], "timeout": 5}), "a duration"),
-        (
-            json!({"command": ["true"], "max_attempts": 0}),
-            "a positive JSON number",
-        ),
-        (
-            json!({"command": ["true"], "env": ["A"]}),
-            "object of strings",
-        ),
-        (
-            json!({"command": ["true"], "env": {"A": 1}}),
-            "object of strings",
-        ),
-        (
-            json!({"command": ["true"], "env": {"A=B": "1"}}),
-            "object of strings",
-        ),
-        (json!(["true"]), "the job has no command"),
-    ] {
-        let refusal = refusal(&open(), details.clone());
+    for [details, reason] in rows(
+        r#"
+        {} => the job has no command
+        {"command": "rm -rf /"} => array of strings
+        {"command": []} => array of strings
+        {"command": ["true", 1]} => array of strings
+        {"command": ["true", "a\u0000b"]} => array of strings
+        {"command": null} => array of strings
+        {"command": ["true"], "cwd": "tmp"} => an absolute path
+        {"command": ["true"], "stdin": 5} => text
+        {"command": ["true"], "timeout": 5} => a duration
+        {"command": ["true"], "max_attempts": 0} => a positive JSON number
+        {"command": ["true"], "env": ["A"]} => object of strings
+        {"command": ["true"], "env": {"A": 1}} => object of strings
+        {"command": ["true"], "env": {"A=B": "1"}} => object of strings
+        ["true"] => the job has no command
+        "#,
+    ) {
+        let refusal = refusal(&open(), serde_json::from_str(details).unwrap());
         assert!(refusal.contains(reason), "{details}: {refusal}");
     }
 }
 
 #[test]
 fn relative_programs_are_refused() {
-    assert_eq!(
-        refusal(&open(), json!({"command": [""]})),
-        "the command names no program"
-    );
+    let nothing = refusal(&open(), json!({"command": [""]}));
+    assert_eq!(nothing, "the command names no program");
     for program in ["./sh", "bin/sh", "../sh", "/usr/../bin/sh", ".."] {
         let refusal = refusal(&open(), json!({"command": [program], "cwd": "/bin"}));
         assert!(refusal.contains("as an absolute path"), "{refusal}");
@@ -111,12 +109,7 @@ fn postings_cannot_set_variables_that_choose_programs() {
 
 #[test]
 fn allowed_programs_match_by_their_resolved_path() {
-    let of = |text: &str| {
-        policy(
-            Programs::Like(vec![Glob::of_path(text).unwrap()]),
-            Variables::Any,
-        )
-    };
+    let of = |text: &str| policy(like(text), Variables::Any);
     let env = || json!({"command": ["env"]});
     let found = path_of(&open(), env());
     path_of(&of(found.to_str().unwrap()), env());
@@ -140,11 +133,10 @@ fn handlers(name: &str, mode: u32) -> (tempfile::TempDir, ExecutionPolicy) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(name);
     fs::write(&path, "#!/bin/sh\n").unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    set(&path, mode);
     let mut policy = policy(Programs::None, Variables::Any);
-    policy.handlers = Some(Handlers::Directory(
-        Directory::new(directory.path()).unwrap(),
-    ));
+    let handlers = Directory::new(directory.path()).unwrap();
+    policy.handlers = Some(Handlers::Directory(handlers));
     (directory, policy)
 }
 
@@ -161,43 +153,31 @@ fn handler_receives_the_details() {
 fn job_name_with_a_path_is_no_handler() {
     let (directory, policy) = handlers("resize", 0o755);
     fs::create_dir(directory.path().join("sub")).unwrap();
-    for name in [
-        "../../bin/sh",
-        "/bin/sh",
-        "",
-        ".",
-        "..",
-        ".resize",
-        "sub",
-        "other",
-        "a\0b",
-    ] {
+    for name in "../../bin/sh|/bin/sh||.|..|.resize|sub|other|a\0b".split('|') {
         assert!(policy.plan(&job(name, json!({}))).is_err(), "{name}");
     }
     let long = "x".repeat(4000);
-    assert!(matches!(
+    assert_matches!(
         policy.plan(&job(&long, json!({}))),
         Err(Forbidden::NoCommand { .. })
-    ));
+    );
 }
 
 #[test]
 fn handler_writable_by_other_users_is_refused() {
     let refused = |policy: &ExecutionPolicy| {
-        policy
-            .plan(&job("resize", json!({})))
-            .unwrap_err()
-            .to_string()
+        let refused = policy.plan(&job("resize", json!({})));
+        refused.unwrap_err().to_string()
     };
     let (_directory, policy) = handlers("resize", 0o775);
     assert!(refused(&policy).contains("is writable by other users"));
     let (_directory, policy) = handlers("resize", 0o644);
     assert!(refused(&policy).contains("not executable"));
     let (directory, policy) = handlers("resize", 0o755);
-    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    set(directory.path(), 0o777);
     assert!(refused(&policy).contains("is writable by other users"));
     let (directory, policy) = handlers("other", 0o755);
-    std::os::unix::fs::symlink("/bin/sh", directory.path().join("resize")).unwrap();
+    symlink("/bin/sh", directory.path().join("resize")).unwrap();
     assert!(refused(&policy).contains("not a regular file"));
 }
 
@@ -205,9 +185,6 @@ fn handler_writable_by_other_users_is_refused() {
 fn board_file_writable_by_other_users_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let board = directory.path().join("board.db");
-    let set = |path: &Path, mode| {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    };
     check_board(&board).unwrap();
     fs::write(&board, "").unwrap();
     set(&board, 0o600);
@@ -218,10 +195,7 @@ fn board_file_writable_by_other_users_is_refused() {
     assert!(matches!(check_board(&board), Err(Untrusted::Writable { path, .. }) if path == side));
     set(&side, 0o600);
     set(directory.path(), 0o770);
-    assert!(matches!(
-        check_board(&board),
-        Err(Untrusted::Writable { .. })
-    ));
+    assert_matches!(check_board(&board), Err(Untrusted::Writable { .. }));
 }
 
 #[test]
@@ -240,15 +214,13 @@ fn relative_directories_are_not_searched() {
 fn handler_path_writable_by_other_users_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let at = |path: &str| root.path().join(path);
-    let set = |path: &str, mode| {
-        fs::set_permissions(at(path), fs::Permissions::from_mode(mode)).unwrap();
-    };
+    let set = |path: &str, mode| set(&at(path), mode);
     fs::create_dir_all(at("ours/folder")).unwrap();
     set("ours", 0o755);
     set("ours/folder", 0o755);
-    std::os::unix::fs::symlink(at("ours"), at("link")).unwrap();
-    std::os::unix::fs::symlink("../link/./folder", at("ours/again")).unwrap();
-    std::os::unix::fs::symlink("loop", at("loop")).unwrap();
+    symlink(at("ours"), at("link")).unwrap();
+    symlink("../link/./folder", at("ours/again")).unwrap();
+    symlink("loop", at("loop")).unwrap();
     let ways = [
         "ours/folder",
         "link/folder",
@@ -273,10 +245,10 @@ fn handler_path_writable_by_other_users_is_refused() {
     }
     set("ours", 0o755);
     set("ours/folder", 0o1777);
-    assert!(matches!(
+    assert_matches!(
         Directory::new(&at("ours/folder")),
         Err(Untrusted::Writable { .. })
-    ));
+    );
     set("ours/folder", 0o755);
     if !geteuid().is_root() {
         eprintln!("skipped: only root can give a folder away");
@@ -308,9 +280,6 @@ fn system_program_directory_is_no_handler_directory() {
 fn board_path_writable_by_other_users_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let (parent, directory) = (root.path().join("parent"), root.path().join("parent/ours"));
-    let set = |path: &Path, mode| {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    };
     fs::create_dir_all(&directory).unwrap();
     set(&directory, 0o700);
     let board = directory.join("board.db");
@@ -329,9 +298,7 @@ fn board_path_writable_by_other_users_is_refused() {
 fn published_policy_decides_like_the_policy() {
     let (directory, handled) = handlers("resize", 0o755);
     fs::write(directory.path().join("anybodys"), "#!/bin/sh\n").unwrap();
-    let anybodys = fs::Permissions::from_mode(0o777);
-    fs::set_permissions(directory.path().join("anybodys"), anybodys).unwrap();
-    let like = |text: &str| Programs::Like(vec![Glob::of_path(text).unwrap()]);
+    set(&directory.path().join("anybodys"), 0o777);
     let some = Variables::Like(vec!["LAN?".into()]);
     let none = Variables::Like(Vec::new());
     let policies = [
@@ -346,35 +313,32 @@ fn published_policy_decides_like_the_policy() {
         },
         handled,
     ];
-    let patience = <crate::retry::RetryPolicy as clap::FromArgMatches>::from_arg_matches(
-        &<crate::retry::RetryPolicy as clap::Args>::augment_args(clap::Command::new("x"))
-            .get_matches_from(["x"]),
-    )
-    .unwrap();
+    let command = RetryPolicy::augment_args(clap::Command::new("x"));
+    let patience = RetryPolicy::from_arg_matches(&command.get_matches_from(["x"])).unwrap();
     for policy in policies {
         let published = serde_json::to_string(&policy.published(&patience)).unwrap();
         let elsewhere = ExecutionPolicy::of(&serde_json::from_str(&published).unwrap());
-        for (name, details) in [
-            ("resize", json!({})),
-            ("anybodys", json!({"command": ["true"]})),
-            ("other", json!({"size": 4})),
-            ("other", json!({"command": ["true"]})),
-            ("other", json!({"command": ["/usr/bin/env"]})),
-            ("other", json!({"command": ["./env"]})),
-            ("other", json!({"command": "env"})),
-            ("other", json!({"command": ["true"], "env": {"LANG": "C"}})),
-            ("other", json!({"command": ["true"], "env": {"TZ": "C"}})),
-            ("other", json!({"command": ["true"], "env": {"PATH": "C"}})),
-        ] {
+        for [name, details] in rows(
+            r#"
+            resize => {}
+            anybodys => {"command": ["true"]}
+            other => {"size": 4}
+            other => {"command": ["true"]}
+            other => {"command": ["/usr/bin/env"]}
+            other => {"command": ["./env"]}
+            other => {"command": "env"}
+            other => {"command": ["true"], "env": {"LANG": "C"}}
+            other => {"command": ["true"], "env": {"TZ": "C"}}
+            other => {"command": ["true"], "env": {"PATH": "C"}}
+            "#,
+        ) {
+            let job = job(name, serde_json::from_str(details).unwrap());
             let decided = |policy: &ExecutionPolicy| {
-                let admitted = policy.admit(&job(name, details.clone()));
+                let admitted = policy.admit(&job);
                 admitted.map_err(|unfit| unfit.to_string())
             };
-            assert_eq!(
-                decided(&policy),
-                decided(&elsewhere),
-                "{published}: {name} {details}"
-            );
+            let (ours, theirs) = (decided(&policy), decided(&elsewhere));
+            assert_eq!(ours, theirs, "{published}: {name} {details}");
         }
     }
 }

@@ -1,25 +1,23 @@
 //! Tests of the choice of the board.
 
 use super::*;
+use crate::tests::rows;
 
 #[test]
 fn defaults_apply_without_any_setting() {
     let machine = Machine::new();
     let config = machine.load(Flags::default(), &[("USER", "ada")]);
-    let file = format!(
-        "sqlite:{}",
-        machine.text("home/.local/state/jobboard/board.db")
-    );
-    assert_eq!(url(&config), pair(file, "default"));
+    let file = machine.text("home/.local/state/jobboard/board.db");
+    assert_eq!(url(&config), format!("sqlite:{file} from default"));
     assert!(!config.is_board_chosen);
     assert_eq!(config.board.value.name, None);
-    assert_eq!(text(&config.read_only), pair("false", "default"));
-    assert_eq!(protected(&config), pair("false", "default"));
+    assert_eq!(text(&config.read_only), "false from default");
+    assert_eq!(protected(&config), "false from default");
     assert_eq!(config.op_timeout, Sourced::default(Duration::from_secs(5)));
-    assert_eq!(text(&config.max_details), pair("1048576", "default"));
+    assert_eq!(text(&config.max_details), "1048576 from default");
     assert_eq!(config.password().unwrap(), None);
-    let host = host_name();
-    assert_eq!(text(&config.who), pair(format!("ada@{host}"), "default"));
+    let who = format!("ada@{} from default", host_name());
+    assert_eq!(text(&config.who), who);
 }
 
 #[test]
@@ -68,20 +66,16 @@ fn octavia_board_is_protected_by_its_url_too() {
     let machine = machine.user_file(&table);
     let url = "redis://localhost:6380?namespace=octavia_jobboard";
     let chosen = machine.load(board(url), &[]).board.value;
-    assert_eq!(
-        (chosen.name.as_deref(), chosen.is_protected),
-        (Some("lbs"), true)
-    );
+    assert_eq!(chosen.name.as_deref(), Some("lbs"));
+    assert!(chosen.is_protected);
 }
 
 #[test]
 fn removed_file_is_protected_by_a_relative_path() {
     let directory = tempfile::tempdir_in(".").unwrap();
     let path = directory.path().canonicalize().unwrap().join("b.db");
-    let table = format!(
-        "[board.b]\nurl = \"sqlite:{}\"\nprotected = true\n",
-        path.display()
-    );
+    let path = path.display();
+    let table = format!("[board.b]\nurl = \"sqlite:{path}\"\nprotected = true\n");
     let machine = Machine::new().user_file(&table);
     let name = directory.path().file_name().unwrap().to_str().unwrap();
     let url = format!("sqlite:{name}/../{name}/b.db");
@@ -95,16 +89,15 @@ fn default_board_follows_the_state_directory() {
         let config = machine.load(Flags::default(), variables);
         config.board.value.url.to_string()
     };
-    let home = format!(
-        "sqlite:{}",
-        machine.text("home/.local/state/jobboard/board.db")
-    );
-    assert_eq!(
-        url(&[("XDG_STATE_HOME", "/state")]),
-        "sqlite:/state/jobboard/board.db"
-    );
-    assert_eq!(url(&[("XDG_STATE_HOME", "state")]), home);
-    assert_eq!(url(&[("XDG_STATE_HOME", "")]), home);
+    let home = machine.text("home/.local/state/jobboard/board.db");
+    for (state, path) in [
+        ("/state", "/state/jobboard/board.db"),
+        ("state", &home),
+        ("", &home),
+    ] {
+        let url = url(&[("XDG_STATE_HOME", state)]);
+        assert_eq!(url, format!("sqlite:{path}"), "{state}");
+    }
 }
 
 #[test]
@@ -140,42 +133,31 @@ fn user_account_takes_precedence_over_the_variable() {
 fn board_is_chosen_by_flag_then_environment_then_user_then_system() {
     let table = "[board.a]\nurl = \"redis://a\"\n[board.b]\nurl = \"redis://b\"\n";
     let machine = Machine::new().system_file(&format!("default = \"b\"\n{table}"));
-    let source = machine.text(SYSTEM);
-    let chosen = |flags, variables: &[(&str, &str)], machine: &Machine| {
+    let chosen = |machine: &Machine, flags, variables: &[(&str, &str)]| {
         let config = machine.load(flags, variables);
         assert!(config.is_board_chosen);
-        let name = config.board.value.name.clone();
-        let name = name.map(|name| (name, config.board.source.to_string()));
-        (name, url(&config))
+        let name = config.board.value.name.as_deref().unwrap_or("no table");
+        let board = with_source(name, &config.board.source);
+        format!("{board}: {}", url(&config))
     };
-    assert_eq!(
-        chosen(Flags::default(), &[], &machine),
-        (Some(pair("b", &source)), pair("redis://b:6379/0", &source))
-    );
+    let expected = "b from the system file: redis://b:6379/0 from the system file";
+    assert_eq!(chosen(&machine, Flags::default(), &[]), expected);
     let machine = machine.user_file("default = \"a\"");
-    assert_eq!(
-        chosen(Flags::default(), &[], &machine),
-        (
-            Some(pair("a", machine.text(USER))),
-            pair("redis://a:6379/0", &source)
-        )
-    );
-    let variables = [("JOBBOARD_URL", "zk://z")];
-    assert_eq!(
-        chosen(Flags::default(), &variables, &machine),
-        (None, pair("zk://z:2181/taskflow/jobs", "JOBBOARD_URL"))
-    );
-    assert_eq!(
-        chosen(board("b"), &variables, &machine),
-        (
-            Some(pair("b", "--board")),
-            pair("redis://b:6379/0", &source)
-        )
-    );
-    assert_eq!(
-        chosen(board("sqlite:x"), &[("JOBBOARD_URL", "a")], &machine),
-        (None, pair("sqlite:x", "--board"))
-    );
+    for [flag, variable, expected] in rows(
+        r"
+        - => - => a from the user file: redis://a:6379/0 from the system file
+        - => zk://z => no table from JOBBOARD_URL: zk://z:2181/taskflow/jobs from JOBBOARD_URL
+        b => zk://z => b from --board: redis://b:6379/0 from the system file
+        sqlite:x => a => no table from --board: sqlite:x from --board
+        ",
+    ) {
+        let flags = Flags {
+            board: (flag != "-").then(|| flag.to_owned()),
+            ..Flags::default()
+        };
+        let variable = (variable != "-").then_some(("JOBBOARD_URL", variable));
+        assert_eq!(chosen(&machine, flags, variable.as_slice()), expected);
+    }
 }
 
 #[test]
@@ -184,11 +166,8 @@ fn user_table_replaces_the_system_table() {
         .system_file("[board.a]\nurl = \"redis://sys\"\nprotected = true\nwho = \"eve\"")
         .user_file("[board.a]\nurl = \"redis://user\"");
     let config = machine.load(board("a"), &[]);
-    assert_eq!(
-        url(&config),
-        pair("redis://user:6379/0", machine.text(USER))
-    );
-    assert_eq!(protected(&config), pair("false", "default"));
+    assert_eq!(url(&config), "redis://user:6379/0 from the user file");
+    assert_eq!(protected(&config), "false from default");
     assert_eq!(config.who.source, Source::Default);
 }
 
@@ -204,13 +183,11 @@ fn named_file_replaces_the_others() {
         ..board("a")
     };
     let config = machine.load(flags(), &[]);
-    assert_eq!(protected(&config), pair("true", path.display().to_string()));
-    fs::remove_file(&path).unwrap();
+    let path = path.display();
+    assert_eq!(protected(&config), format!("true from {path}"));
+    fs::remove_file(machine.path("other.toml")).unwrap();
     let refusal = machine.refusal(flags(), &[]);
-    assert_eq!(
-        refusal,
-        format!("--config: file {} does not exist", path.display())
-    );
+    assert_eq!(refusal, format!("--config: file {path} does not exist"));
 }
 
 #[test]
@@ -227,10 +204,8 @@ fn configuration_directory_variable_is_respected() {
 #[test]
 fn unknown_board_lists_the_known_ones() {
     let machine = Machine::new();
-    assert_eq!(
-        machine.refusal(board("prud"), &[]),
-        "--board: unknown board `prud`; no configuration file has a [board.NAME] table"
-    );
+    let expected = "--board: unknown board `prud`; no configuration file has a [board.NAME] table";
+    assert_eq!(machine.refusal(board("prud"), &[]), expected);
     let machine = machine
         .user_file("default = \"gone\"\n[board.prod]\nurl = \"redis://a\"")
         .system_file("[board.prod]\nurl = \"redis://b\"\n[board.lab]\nurl = \"redis://c\"");
@@ -254,14 +229,12 @@ fn unknown_board_lists_the_known_ones() {
 fn invalid_url_is_reported_with_its_position() {
     let machine = Machine::new().user_file("[board.a]\nurl = \"redis://:hunter2@h/x\"");
     let refusal = machine.refusal(board("a"), &[]);
-    assert_eq!(
-        refusal,
-        format!(
-            "the url of [board.a] in {} is invalid: `x` is not a database number; write \
-             redis://HOST/0, for example",
-            machine.text(USER)
-        )
+    let expected = format!(
+        "the url of [board.a] in {} is invalid: `x` is not a database number; write \
+         redis://HOST/0, for example",
+        machine.text(USER)
     );
+    assert_eq!(refusal, expected);
     let refusal = machine.refusal(Flags::default(), &[("JOBBOARD_URL", "x://:hunter2@h")]);
     assert!(refusal.starts_with("JOBBOARD_URL is not a valid board URL: unknown scheme `x`"));
     // An unused board may be invalid.
@@ -275,25 +248,14 @@ fn empty_value_is_an_error() {
         who: Some(String::new()),
         ..Flags::default()
     };
-    assert_eq!(
-        machine.refusal(who, &[]),
-        "invalid owner name in --who: an owner name must not be empty or blank"
-    );
-    assert!(
-        machine
-            .refusal(board(""), &[])
-            .starts_with("--board is empty")
-    );
-    for name in [
-        "JOBBOARD_WHO",
-        "JOBBOARD_URL",
-        "JOBBOARD_PASSWORD",
-        "JOBBOARD_PASSWORD_FILE",
-    ] {
-        let refusal = machine.refusal(Flags::default(), &[(name, "")]);
-        assert!(
-            refusal.starts_with(&format!("{name} is empty; unset")),
-            "{refusal}"
-        );
+    let expected = "invalid owner name in --who: an owner name must not be empty or blank";
+    assert_eq!(machine.refusal(who, &[]), expected);
+    let refusal = machine.refusal(board(""), &[]);
+    assert!(refusal.starts_with("--board is empty"), "{refusal}");
+    for name in ["WHO", "URL", "PASSWORD", "PASSWORD_FILE"] {
+        let name = format!("JOBBOARD_{name}");
+        let refusal = machine.refusal(Flags::default(), &[(&name, "")]);
+        let expected = format!("{name} is empty; unset");
+        assert!(refusal.starts_with(&expected), "{refusal}");
     }
 }

@@ -70,10 +70,8 @@ fn unreadable_file_is_an_error() {
     let machine = Machine::new();
     fs::create_dir_all(machine.path(USER)).unwrap();
     let refusal = machine.refusal(board("redis://a"), &[]);
-    assert!(
-        refusal.starts_with(&format!("cannot read {}", machine.text(USER))),
-        "{refusal}"
-    );
+    let expected = format!("cannot read {}", machine.text(USER));
+    assert!(refusal.starts_with(&expected), "{refusal}");
 }
 
 #[test]
@@ -83,16 +81,12 @@ fn relative_paths_resolve_against_the_file() {
          [board.b]\nurl = \"rediss://b?ca=ca.pem\"\npassword_file = \"pw\"",
     );
     let directory = machine.path(USER).parent().unwrap().to_owned();
-    let url = machine.load(board("a"), &[]).board.value.url;
-    assert_eq!(
-        url.to_string(),
-        format!("sqlite:{}", directory.join("jobs.db").display())
-    );
+    let url = machine.load(board("a"), &[]).board.value.url.to_string();
+    let file = directory.join("jobs.db");
+    assert_eq!(url, format!("sqlite:{}", file.display()));
     let config = machine.load(board("b"), &[]);
     assert_eq!(config.password.value, Password::File(directory.join("pw")));
     let url = config.board.value.url.to_string();
-    assert!(
-        url.ends_with(&format!("?ca={}", directory.join("ca.pem").display())),
-        "{url}"
-    );
+    let ca = format!("?ca={}", directory.join("ca.pem").display());
+    assert!(url.ends_with(&ca), "{url}");
 }

@@ -5,7 +5,7 @@ mod files;
 mod secrets;
 mod values;
 
-use std::{collections::BTreeMap, ffi::OsString, fs, path::Path};
+use std::{collections::BTreeMap, ffi::OsString, fmt::Display, fs, path::Path};
 
 use rustix::process::geteuid;
 use tempfile::TempDir;
@@ -94,25 +94,26 @@ fn board(text: &str) -> Flags {
     }
 }
 
-fn text<T: ToString>(sourced: &Sourced<T>) -> (String, String) {
-    (sourced.value.to_string(), sourced.source.to_string())
+/// Returns `VALUE from SOURCE`.
+fn with_source(value: impl Display, source: impl Display) -> String {
+    let source = source.to_string();
+    let mut files = [(USER, "the user file"), (SYSTEM, "the system file")].into_iter();
+    let file = files.find(|(path, _)| source.ends_with(path));
+    format!("{value} from {}", file.map_or(&*source, |it| it.1))
 }
 
-fn url(config: &Config) -> (String, String) {
+fn text<T: Display>(sourced: &Sourced<T>) -> String {
+    with_source(&sourced.value, &sourced.source)
+}
+
+fn url(config: &Config) -> String {
     let board = &config.board.value;
-    pair(board.url.to_string(), board.url_source.to_string())
+    with_source(&board.url, &board.url_source)
 }
 
-fn protected(config: &Config) -> (String, String) {
+fn protected(config: &Config) -> String {
     let board = &config.board.value;
-    pair(
-        board.is_protected.to_string(),
-        board.protected_source.to_string(),
-    )
-}
-
-fn pair(value: impl Into<String>, source: impl Into<String>) -> (String, String) {
-    (value.into(), source.into())
+    with_source(board.is_protected, &board.protected_source)
 }
 
 fn password(config: &Config) -> String {

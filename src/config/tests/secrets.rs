@@ -1,15 +1,14 @@
 //! Tests that passwords stay hidden.
 
 use super::*;
+use crate::tests::rows;
 
 #[test]
 fn password_comes_from_the_first_source_that_names_one() {
     let machine = Machine::new();
     let write = |name: &str| {
-        machine
-            .write(name, &format!("{name}\n"))
-            .display()
-            .to_string()
+        machine.write(name, &format!("{name}\n"));
+        machine.text(name)
     };
     let (flag, variable, table) = (write("of-flag"), write("of-variable"), write("of-table"));
     let machine = machine.user_file(&format!(
@@ -18,11 +17,6 @@ fn password_comes_from_the_first_source_that_names_one() {
          [board.command]\nurl = \"redis://:of-url@h\"\npassword_command = [\"echo\", \"of-echo\"]\n\
          [board.url]\nurl = \"redis://:of-url@h\"\n",
     ));
-    let file = machine.text(USER);
-    let found = |flags, variables: &[(&str, &str)]| {
-        let config = machine.load(flags, variables);
-        (password(&config), config.password.source.to_string())
-    };
     let all = [
         ("JOBBOARD_PASSWORD_FILE", variable.as_str()),
         ("JOBBOARD_PASSWORD", "of-text"),
@@ -31,20 +25,23 @@ fn password_comes_from_the_first_source_that_names_one() {
         password_file: Some(flag.into()),
         ..board("file")
     };
-    assert_eq!(found(flags, &all), pair("of-flag", "--password-file"));
-    let of_variable = pair("of-variable", "JOBBOARD_PASSWORD_FILE");
-    assert_eq!(found(board("file"), &all), of_variable);
-    assert_eq!(
-        found(board("file"), &all[1..]),
-        pair("of-text", "JOBBOARD_PASSWORD")
-    );
-    assert_eq!(found(board("file"), &[]), pair("of-table", &file));
-    assert_eq!(found(board("command"), &[]), pair("of-echo", &file));
-    assert_eq!(found(board("url"), &[]), pair("of-url", &file));
-    assert_eq!(
-        found(board("redis://:here@h"), &[]),
-        pair("here", "--board")
-    );
+    for (flags, variables, expected) in [
+        (flags, &all[..], "of-flag from --password-file"),
+        (
+            board("file"),
+            &all,
+            "of-variable from JOBBOARD_PASSWORD_FILE",
+        ),
+        (board("file"), &all[1..], "of-text from JOBBOARD_PASSWORD"),
+        (board("file"), &[], "of-table from the user file"),
+        (board("command"), &[], "of-echo from the user file"),
+        (board("url"), &[], "of-url from the user file"),
+        (board("redis://:here@h"), &[], "here from --board"),
+    ] {
+        let config = machine.load(flags, variables);
+        let found = with_source(password(&config), &config.password.source);
+        assert_eq!(found, expected);
+    }
 }
 
 #[test]
@@ -64,10 +61,8 @@ fn stdin_is_read_only_on_request() {
 fn failed_password_source_is_reported_without_its_contents() {
     let machine = Machine::new();
     machine.write("home/.config/jobboard/empty", "");
-    let program = machine.write(
-        "home/.config/jobboard/fail",
-        "#!/bin/sh\necho hunter2; exit 3\n",
-    );
+    let script = "#!/bin/sh\necho hunter2; exit 3\n";
+    let program = machine.write("home/.config/jobboard/fail", script);
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(&program, executable).unwrap();
     let refusal = |setting: &str| {
@@ -76,30 +71,17 @@ fn failed_password_source_is_reported_without_its_contents() {
         let error = machine.load(board("a"), &[]).password().unwrap_err();
         format!("{error:#}")
     };
-    for (setting, message) in [
-        ("password_file = \"gone\"", "cannot read the password from"),
-        ("password_file = \"empty\"", "empty: the file is empty"),
-        (
-            "password_command = [\"./fail\"]",
-            "fail` exited with exit status: 3",
-        ),
-        (
-            "password_command = [\"sh\", \"-c\", \"echo hunter2; kill -9 $$\"]",
-            "signal: 9",
-        ),
-        (
-            "password_command = [\"true\"]",
-            "the password_command `true` printed no password",
-        ),
-        (
-            "password_command = [\"printf\", \"hunter2\\\\377\"]",
-            "the file is not UTF-8 text",
-        ),
-        (
-            "password_command = [\"/gone/program\"]",
-            "cannot run the password_command `/gone/program`",
-        ),
-    ] {
+    for [setting, message] in rows(
+        r#"
+        password_file = "gone" => cannot read the password from
+        password_file = "empty" => empty: the file is empty
+        password_command = ["./fail"] => fail` exited with exit status: 3
+        password_command = ["sh", "-c", "echo hunter2; kill -9 $$"] => signal: 9
+        password_command = ["true"] => the password_command `true` printed no password
+        password_command = ["printf", "hunter2\\377"] => the file is not UTF-8 text
+        password_command = ["/gone/program"] => cannot run the password_command `/gone/program`
+        "#,
+    ) {
         let refusal = refusal(setting);
         assert!(refusal.contains(message), "{setting}: {refusal}");
         assert!(!refusal.contains("hunter2"), "{refusal}");

@@ -13,7 +13,7 @@ use crate::{
     board::{Capabilities, PeerOrder, PeerTraits},
     job::{
         ClaimEnd, Conductor, ConductorReport, Entry, Failure, Fence, Holding, Job, JobKey,
-        Location, Malformed, Origin, Owner, PublishedPolicy,
+        Location, Malformed, Owner, PublishedPolicy,
     },
     process::host_name,
 };
@@ -56,18 +56,13 @@ fn with(name: &str, details: Value) -> Job {
 }
 
 fn held(job: Job, owner: &str, lease: ClaimEnd) -> Job {
-    let holding = Holding {
-        owner: Some(Owner::from_stored(owner)),
-        lease,
+    let (owner, fence) = (Owner::from_stored(owner), Fence("7".to_owned()));
+    let holding = Some(Holding {
         expires_in: (lease == ClaimEnd::Timed).then_some(Duration::from_secs(25)),
-        outlives: None,
         claimed_on: Some(ago(50)),
-        fence: Some(Fence("7".to_owned())),
-    };
-    Job {
-        holding: Some(holding),
-        ..job
-    }
+        ..Holding::new(Some(owner), lease, Some(fence))
+    });
+    Job { holding, ..job }
 }
 
 fn trashed(mut job: Job, failure: Option<&str>) -> Job {
@@ -88,16 +83,8 @@ fn entry(job: Job) -> Entry {
 }
 
 fn unreadable(key: &str) -> Entry {
-    Entry::Malformed(Malformed {
-        is_cut: false,
-        is_denied: false,
-        key: JobKey::new(key),
-        problem: "no msgpack".to_owned(),
-        size: 3,
-        raw: Vec::new(),
-        holding: None,
-        origin: Origin::Here,
-    })
+    let problem = "no msgpack".to_owned();
+    Entry::Malformed(Malformed::new(JobKey::new(key), problem))
 }
 
 pub(super) fn conductor() -> Conductor {

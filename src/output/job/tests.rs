@@ -9,7 +9,7 @@ use super::*;
 use crate::{
     job::{
         AuditEntry, ClaimEnd, Departure, End, Failure, History, Holding, Job, JobField, JobKey,
-        Location, Malformed, Origin, Owner,
+        Location, Malformed, Owner,
     },
     output::{Row, Text, style::styled, table::Layout},
 };
@@ -34,29 +34,19 @@ fn job(uuid: &str, name: &str) -> Job {
 }
 
 fn claimed(job: Job, owner: &str, lease: ClaimEnd, expires_in: Option<u64>) -> Job {
-    let holding = Holding {
-        owner: Some(Owner::new(owner).unwrap()),
-        lease,
+    let holding = Some(Holding {
         expires_in: expires_in.map(Duration::from_secs),
-        outlives: None,
         claimed_on: ago(300),
-        fence: None,
-    };
-    Job {
-        holding: Some(holding),
-        ..job
-    }
+        ..Holding::new(Owner::new(owner).ok(), lease, None)
+    });
+    Job { holding, ..job }
 }
 
 fn failure() -> Failure {
     Failure {
         exit_code: Some(3),
-        signal: None,
-        reason: "the command ended with code 3".to_owned(),
-        stdout: String::new(),
-        stderr: String::new(),
-        conductor: "c1".to_owned(),
         time: now(),
+        ..Failure::reported("the command ended with code 3", "c1")
     }
 }
 
@@ -70,15 +60,10 @@ fn audit(reason: Option<&str>) -> AuditEntry {
 }
 
 fn malformed() -> Entry {
+    let key = JobKey::new("job0000000012-abcdef");
     Entry::Malformed(Malformed {
-        is_cut: false,
-        is_denied: false,
-        key: JobKey::new("job0000000012-abcdef"),
-        problem: "its posting is no map".to_owned(),
         size: 7,
-        raw: Vec::new(),
-        holding: None,
-        origin: Origin::Here,
+        ..Malformed::new(key, "its posting is no map".to_owned())
     })
 }
 
@@ -90,50 +75,40 @@ fn night() -> Vec<Entry> {
     };
     let unreadable = "what is beside it is of version 9, which this jobboard does not know";
     let owner = "octavia-worker-7.example.com:4711:c0ffee";
+    let [create, resize, backup, again, evil] = [
+        ("1f0c9a58-8f0e-4d0a-8a43", "create_load_balancer"),
+        ("1f0c9a58-b6c5-4d0a-8a43", "resize"),
+        ("b7e6a1c2-30f4-4c56-9b5e", "backup"),
+        ("c7e6a1c2-30f4-4c56-9b5e", "backup"),
+        ("d7e6a1c2-30f4-4c56-9b5e", "evil\u{1b}[2J\u{202e}"),
+    ]
+    .map(|(begin, name)| {
+        let end = if begin.starts_with('1') {
+            "6b0c3f6d2e7b"
+        } else {
+            "0d8f2f3f6a11"
+        };
+        job(&format!("{begin}-{end}"), name)
+    });
     let jobs = [
-        claimed(
-            job(
-                "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b",
-                "create_load_balancer",
-            ),
-            owner,
-            ClaimEnd::Never,
-            None,
-        ),
-        claimed(
-            job("1f0c9a58-b6c5-4d0a-8a43-6b0c3f6d2e7b", "resize"),
-            "ada",
-            ClaimEnd::Timed,
-            Some(12),
-        ),
+        claimed(create, owner, ClaimEnd::Never, None),
+        claimed(resize, "ada", ClaimEnd::Timed, Some(12)),
         Job {
             history: delayed.clone(),
-            ..job("b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11", "backup")
+            ..backup
         },
         // A delay no longer matters to a claimed job.
         Job {
             history: delayed,
-            ..claimed(
-                job("c7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11", "backup"),
-                "bob",
-                ClaimEnd::Session,
-                None,
-            )
+            ..claimed(again, "bob", ClaimEnd::Session, None)
         },
         Job {
             problem: Some(unreadable.to_owned()),
-            ..job(
-                "d7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11",
-                "evil\u{1b}[2J\u{202e}",
-            )
+            ..evil
         },
     ];
-    let mut entries: Vec<_> = jobs
-        .into_iter()
-        .map(|job| Entry::Job(Box::new(job)))
-        .collect();
-    entries.push(malformed());
-    entries
+    let jobs = jobs.into_iter().map(|job| Entry::Job(Box::new(job)));
+    jobs.chain([malformed()]).collect()
 }
 
 fn table(columns: &JobColumns, entries: &[Entry], room: Option<usize>) -> String {
@@ -141,11 +116,8 @@ fn table(columns: &JobColumns, entries: &[Entry], room: Option<usize>) -> String
     for entry in entries {
         layout.push(columns.row(JobView::of(entry, now())).cells());
     }
-    let lines = layout.finish();
-    let table: String = lines
-        .iter()
-        .map(|line| styled(line, false) + "\n")
-        .collect();
+    let lines = layout.finish().into_iter();
+    let table: String = lines.map(|line| styled(&line, false) + "\n").collect();
     let is_within = |line: &str| room.is_none_or(|room| Text::from(line).width() <= room);
     assert!(table.lines().all(is_within), "{table}");
     table
@@ -156,11 +128,8 @@ fn on(location: Location, entries: &[Entry], room: Option<usize>) -> String {
 }
 
 fn changed(changes: &[&str]) -> JobColumns {
-    let changes: Vec<_> = changes
-        .iter()
-        .map(|it| ColumnChange::read(it).unwrap())
-        .collect();
-    JobColumns::usual(Location::Board).but(&changes)
+    let changes = changes.iter().map(|it| ColumnChange::read(it).unwrap());
+    JobColumns::usual(Location::Board).but(&changes.collect::<Vec<_>>())
 }
 
 fn trashed(name: &str, audit: Option<AuditEntry>, failures: Vec<Failure>) -> Entry {
@@ -201,25 +170,16 @@ fn states() -> Vec<Entry> {
     let mut entries = night();
     entries.swap_remove(0);
     entries.retain(|it| it.job().is_none_or(|job| job.problem.is_none()));
-    entries.push(trashed(
-        "sent",
-        Some(audit(Some("no such volume"))),
-        vec![failure()],
-    ));
+    let audit = audit(Some("no such volume"));
+    entries.push(trashed("sent", Some(audit), vec![failure()]));
     entries.push(ended(Departure::Failed, vec![failure()]));
     entries
 }
 
 #[test]
 fn thousands_are_grouped() {
-    for (number, text) in [
-        (0, "0"),
-        (999, "999"),
-        (1_000, "1,000"),
-        (1_234_567, "1,234,567"),
-    ] {
-        assert_eq!(grouped(number), text);
-    }
+    let grouped = [0, 999, 1_000, 1_234_567].map(grouped);
+    assert_eq!(grouped, ["0", "999", "1,000", "1,234,567"]);
 }
 
 #[test]

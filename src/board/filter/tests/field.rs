@@ -4,40 +4,13 @@ use super::*;
 
 #[test]
 fn names_and_owners_are_texts() {
-    all_hold(
+    matches(
         &claimed(),
-        &[
-            "name=backup/db-1",
-            "name=backup*",
-            "name=*",
-            "name!=backup",
-            "name~^backup/",
-            "name~db-[0-9]$",
-            "name!~DB",
-            "name<c",
-            "name>=backup",
-            "owner=worker-7",
-            "owner=worker-?",
-            "owner!=worker-8",
-            "owner~^w",
-            "owner>worker-6",
-            "owner<=worker-7",
-        ],
-    );
-    none_hold(
-        &claimed(),
-        &[
-            "name=backup",
-            "name=BACKUP*",
-            "name!=backup*",
-            "name!~db",
-            "name>c",
-            "owner=Worker-7",
-            "owner=worker",
-            "owner!=*",
-            "owner!~7",
-            "owner<worker-7",
-        ],
+        "name=backup/db-1 | name=backup* | name=* | name!=backup | name~^backup/ | name~db-[0-9]$ | \
+         name!~DB | name<c | name>=backup | owner=worker-7 | owner=worker-? | owner!=worker-8 | \
+         owner~^w | owner>worker-6 | owner<=worker-7",
+        "name=backup | name=BACKUP* | name!=backup* | name!~db | name>c | owner=Worker-7 | \
+         owner=worker | owner!=* | owner!~7 | owner<worker-7",
     );
 }
 
@@ -72,39 +45,20 @@ fn globs_cross_slashes_and_count_characters() {
 
 #[test]
 fn empty_value_matches_the_empty_text() {
-    all_hold(&named(""), &["name=", "name ="]);
-    none_hold(&named("a"), &["name="]);
-    all_hold(&claimed(), &["owner!="]);
-    all_hold(&with(json!({"x": ""})), &["details.x="]);
-    none_hold(&with(json!({"x": 0})), &["details.x="]);
+    matches(&named(""), "name= | name =", "");
+    matches(&named("a"), "", "name=");
+    matches(&claimed(), "owner!=", "");
+    matches(&with(json!({"x": ""})), "details.x=", "");
+    matches(&with(json!({"x": 0})), "", "details.x=");
 }
 
 #[test]
 fn state_filter_takes_a_name_or_a_regex_in_any_case() {
-    all_hold(
-        &claimed(),
-        &[
-            "state=CLAIMED",
-            "state=claimed",
-            "state!=unclaimed",
-            "state~^cl",
-            "state!~UN",
-        ],
-    );
-    none_hold(
-        &unclaimed(),
-        &[
-            "state=claimed",
-            "state!=Unclaimed",
-            "state~^claimed",
-            "state!~claimed",
-        ],
-    );
-    let trashed = Job {
-        location: Location::Trash,
-        ..held(ClaimEnd::Never, None)
-    };
-    all_hold(&entry(trashed), &["state=trashed", "state!=complete"]);
+    let holding = "state=CLAIMED | state=claimed | state!=unclaimed | state~^cl | state!~UN";
+    matches(&claimed(), holding, "");
+    let others = "state=claimed | state!=Unclaimed | state~^claimed | state!~claimed";
+    matches(&unclaimed(), "", others);
+    matches(&trashed(), "state=trashed | state!=complete", "");
 }
 
 #[test]
@@ -113,164 +67,102 @@ fn priorities_compare_by_importance() {
         priority: Priority::VeryHigh,
         ..job()
     });
-    all_hold(
-        &urgent,
-        &[
-            "priority=VERY_HIGH",
-            "priority>=high",
-            "priority>Low",
-            "priority!=none",
-        ],
-    );
-    all_hold(
+    let holding = "priority=VERY_HIGH | priority>=high | priority>Low | priority!=none";
+    matches(&urgent, holding, "");
+    matches(
         &unclaimed(),
-        &[
-            "priority=normal",
-            "priority<HIGH",
-            "priority<=NORMAL",
-            "priority>=NORMAL",
-        ],
-    );
-    none_hold(
-        &unclaimed(),
-        &["priority>=HIGH", "priority!=NORMAL", "priority<NORMAL"],
+        "priority=normal | priority<HIGH | priority<=NORMAL | priority>=NORMAL",
+        "priority>=HIGH | priority!=NORMAL | priority<NORMAL",
     );
 }
 
 #[test]
 fn counts_are_whole_numbers() {
-    all_hold(
+    matches(
         &unclaimed(),
-        &[
-            "sequence=12",
-            "sequence=012",
-            "sequence!=13",
-            "sequence>-1",
-            "sequence>=12",
-            "sequence<99999999999999999999",
-            "attempts=3",
-            "attempts<=3",
-            "attempts>2",
-        ],
-    );
-    none_hold(
-        &unclaimed(),
-        &["sequence<12", "sequence>12", "attempts!=3", "attempts<3"],
+        "sequence=12 | sequence=012 | sequence!=13 | sequence>-1 | sequence>=12 | \
+         sequence<99999999999999999999 | attempts=3 | attempts<=3 | attempts>2",
+        "sequence<12 | sequence>12 | attempts!=3 | attempts<3",
     );
 }
 
 #[test]
 fn sizes_accept_units() {
-    all_hold(
+    matches(
         &unclaimed(),
-        &[
-            "size=4096",
-            "size=4KiB",
-            "size = 4kib",
-            "size>4kB",
-            "size<1MB",
-            "size<1GiB",
-        ],
-    );
-    none_hold(
-        &unclaimed(),
-        &["size>4KiB", "size=4kB", "size>=1MiB", "size=none"],
+        "size=4096 | size=4KiB | size = 4kib | size>4kB | size<1MB | size<1GiB",
+        "size>4KiB | size=4kB | size>=1MiB | size=none",
     );
 }
 
 #[test]
 fn age_counts_from_the_posting() {
-    all_hold(
-        &unclaimed(),
-        &["age>59m", "age<=1h", "age>=60m", "age<1h1ms", "age!=none"],
-    );
-    none_hold(&unclaimed(), &["age<1h", "age>1h", "age=none"]);
+    let holding = "age>59m | age<=1h | age>=60m | age<1h1ms | age!=none";
+    matches(&unclaimed(), holding, "age<1h | age>1h | age=none");
     let ahead = entry(Job {
         created_on: ago(-60),
         ..job()
     });
-    all_hold(&ahead, &["age<1ms", "age>=0s", "age<=0s"]);
+    matches(&ahead, "age<1ms | age>=0s | age<=0s", "");
 }
 
 #[test]
 fn only_claimed_jobs_have_a_held_time() {
-    all_hold(&claimed(), &["held>=5m", "held<=5m", "held>4m", "held<10m"]);
-    let seen = {
-        let mut job = held(ClaimEnd::Never, None);
-        job.holding.as_mut().unwrap().claimed_on = None;
-        entry(job)
-    };
-    all_hold(&seen, &["held>=10m", "held<=10m"]);
-    let trashed = entry(Job {
-        location: Location::Trash,
-        ..held(ClaimEnd::Never, None)
-    });
-    for entry in [unclaimed(), trashed] {
-        all_hold(&entry, &["held=none"]);
-        none_hold(&entry, &["held>0s", "held<10d", "held!=none"]);
+    matches(&claimed(), "held>=5m | held<=5m | held>4m | held<10m", "");
+    let mut seen = held(ClaimEnd::Never, None);
+    seen.holding.as_mut().unwrap().claimed_on = None;
+    matches(&entry(seen), "held>=10m | held<=10m", "");
+    for entry in [unclaimed(), trashed()] {
+        matches(&entry, "held=none", "held>0s | held<10d | held!=none");
     }
 }
 
 #[test]
 fn expires_is_the_remaining_time_of_a_claim() {
-    all_hold(
-        &claimed(),
-        &["expires<=30s", "expires>29s", "expires<1m", "expires!=none"],
-    );
-    none_hold(&claimed(), &["expires>30s", "expires=none"]);
+    let holding = "expires<=30s | expires>29s | expires<1m | expires!=none";
+    matches(&claimed(), holding, "expires>30s | expires=none");
 }
 
 #[test]
 fn only_an_unlimited_claim_has_no_expiry() {
-    let trashed = Job {
-        location: Location::Trash,
-        ..held(ClaimEnd::Never, None)
-    };
-    all_hold(&entry(held(ClaimEnd::Never, None)), &["expires=none"]);
+    matches(&entry(held(ClaimEnd::Never, None)), "expires=none", "");
     for entry in [
         entry(held(ClaimEnd::Session, None)),
         entry(held(ClaimEnd::Timed, None)),
-        entry(trashed),
+        trashed(),
         unclaimed(),
         malformed(),
     ] {
-        all_hold(&entry, &["expires!=none"]);
-        none_hold(&entry, &["expires=none", "expires<1000d", "expires>=0s"]);
+        let others = "expires=none | expires<1000d | expires>=0s";
+        matches(&entry, "expires!=none", others);
     }
 }
 
 #[test]
 fn owner_none_matches_unclaimed_jobs_only() {
-    all_hold(&unclaimed(), &["owner=none", "owner!=worker-7", "owner!~w"]);
-    none_hold(
+    matches(
         &unclaimed(),
-        &["owner!=none", "owner=", "owner=*", "owner~.", "owner<z"],
+        "owner=none | owner!=worker-7 | owner!~w",
+        "owner!=none | owner= | owner=* | owner~. | owner<z",
     );
-    all_hold(&claimed(), &["owner!=none"]);
+    matches(&claimed(), "owner!=none", "");
     let mut unreadable = held(ClaimEnd::Never, None);
     unreadable.holding.as_mut().unwrap().owner = None;
-    let unreadable = entry(unreadable);
-    all_hold(
-        &unreadable,
-        &["owner!=none", "owner!=worker-7", "state=claimed"],
-    );
-    none_hold(&unreadable, &["owner=none", "owner=*"]);
+    let holding = "owner!=none | owner!=worker-7 | state=claimed";
+    matches(&entry(unreadable), holding, "owner=none | owner=*");
 }
 
 #[test]
 fn owner_with_invalid_utf8_can_be_matched() {
     let mut job = held(ClaimEnd::Never, None);
     job.holding.as_mut().unwrap().owner = Some(Owner::from_stored(*b"w\xff7"));
-    all_hold(&entry(job), &["owner=w?7", "owner~^w.7$", "owner!=none"]);
+    matches(&entry(job), "owner=w?7 | owner~^w.7$ | owner!=none", "");
 }
 
 #[test]
 fn none_differs_from_the_text_none() {
-    none_hold(&named("none"), &["name=none"]);
-    all_hold(
-        &named("none"),
-        &["name!=none", "name=[n]one", "name~^none$"],
-    );
+    let holding = "name!=none | name=[n]one | name~^none$";
+    matches(&named("none"), holding, "name=none");
 }
 
 #[test]
@@ -280,50 +172,20 @@ fn missing_value_matches_only_negations() {
         created_on: None,
         ..job()
     });
-    all_hold(&bare, &["sequence=none", "age=none", "sequence!=12"]);
-    none_hold(
+    matches(
         &bare,
-        &[
-            "sequence=12",
-            "sequence<12",
-            "sequence>=0",
-            "age<1d",
-            "age>=0s",
-            "age!=none",
-        ],
+        "sequence=none | age=none | sequence!=12",
+        "sequence=12 | sequence<12 | sequence>=0 | age<1d | age>=0s | age!=none",
     );
 }
 
 #[test]
 fn malformed_entry_has_a_state_and_a_size() {
-    all_hold(
+    matches(
         &malformed(),
-        &[
-            "state=malformed",
-            "size=7",
-            "name=none",
-            "name!=k",
-            "owner=none",
-            "priority=none",
-            "priority!=NORMAL",
-            "sequence=none",
-            "age=none",
-            "held=none",
-            "attempts=none",
-            "attempts!=0",
-            "details=none",
-            "details.x=none",
-        ],
-    );
-    none_hold(
-        &malformed(),
-        &[
-            "name=k",
-            "name=*",
-            "priority<=VERY_HIGH",
-            "attempts=0",
-            "details~.",
-            "age>=0s",
-        ],
+        "state=malformed | size=7 | name=none | name!=k | owner=none | priority=none | \
+         priority!=NORMAL | sequence=none | age=none | held=none | attempts=none | attempts!=0 | \
+         details=none | details.x=none",
+        "name=k | name=* | priority<=VERY_HIGH | attempts=0 | details~. | age>=0s",
     );
 }

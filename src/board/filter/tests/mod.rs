@@ -59,12 +59,9 @@ fn named(name: &str) -> Entry {
 fn held(lease: ClaimEnd, expires_in: Option<u64>) -> Job {
     Job {
         holding: Some(Holding {
-            owner: Some(Owner::new("worker-7").unwrap()),
-            lease,
             expires_in: expires_in.map(Duration::from_secs),
-            outlives: None,
             claimed_on: ago(300),
-            fence: None,
+            ..Holding::new(Owner::new("worker-7").ok(), lease, None)
         }),
         ..job()
     }
@@ -72,6 +69,13 @@ fn held(lease: ClaimEnd, expires_in: Option<u64>) -> Job {
 
 fn claimed() -> Entry {
     entry(held(ClaimEnd::Timed, Some(30)))
+}
+
+fn trashed() -> Entry {
+    entry(Job {
+        location: Location::Trash,
+        ..held(ClaimEnd::Never, None)
+    })
 }
 
 fn with(details: Value) -> Entry {
@@ -83,14 +87,9 @@ fn with(details: Value) -> Entry {
 
 fn malformed() -> Entry {
     Entry::Malformed(Malformed {
-        is_cut: false,
-        is_denied: false,
-        key: JobKey::new("k"),
-        problem: "it is empty".to_owned(),
         size: 7,
         raw: b"garbage".to_vec(),
-        holding: None,
-        origin: crate::job::Origin::Here,
+        ..Malformed::new(JobKey::new("k"), "it is empty".to_owned())
     })
 }
 
@@ -99,38 +98,27 @@ fn holds(expression: &str, entry: &Entry) -> bool {
     filter.matches(entry, now())
 }
 
+/// Requires that an entry matches some expressions, and none of the others. ` | ` separates expressions.
 #[track_caller]
-fn all_hold(entry: &Entry, expressions: &[&str]) {
-    for expression in expressions {
-        assert!(holds(expression, entry), "{expression}");
-    }
-}
-
-#[track_caller]
-fn none_hold(entry: &Entry, expressions: &[&str]) {
-    for expression in expressions {
-        assert!(!holds(expression, entry), "{expression}");
+fn matches(entry: &Entry, expressions: &str, others: &str) {
+    for (expressions, expected) in [(expressions, true), (others, false)] {
+        for expression in expressions.split(" | ").filter(|it| !it.is_empty()) {
+            assert_eq!(holds(expression, entry), expected, "{expression}");
+        }
     }
 }
 
 #[test]
 fn spaces_around_the_operator_are_ignored() {
-    all_hold(
-        &unclaimed(),
-        &[
-            "state=UNCLAIMED",
-            " state = UNCLAIMED ",
-            "age>=\t1h",
-            "age >=1h",
-        ],
-    );
+    let spaced = "state=UNCLAIMED |  state = UNCLAIMED  | age>=\t1h | age >=1h";
+    matches(&unclaimed(), spaced, "");
 }
 
 #[test]
 fn a_value_may_contain_operators() {
-    all_hold(&named("a>=b"), &["name=a>=b", "name~a>=", "name=a*=b"]);
-    all_hold(&named("=~x"), &["name= =~x", "name ~ ^=~"]);
-    all_hold(&with(json!({"x": "<b>"})), &["details.x= <b>"]);
+    matches(&named("a>=b"), "name=a>=b | name~a>= | name=a*=b", "");
+    matches(&named("=~x"), "name= =~x | name ~ ^=~", "");
+    matches(&with(json!({"x": "<b>"})), "details.x= <b>", "");
 }
 
 #[test]

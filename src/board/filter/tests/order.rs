@@ -40,51 +40,33 @@ fn earliest_start_and_soonest_end_sort_first() {
             ..job()
         })
     };
-    let entries = [
-        old(10),
-        old(1000),
-        entry(Job {
-            created_on: None,
-            ..job()
-        }),
-        old(100),
-    ];
+    let undated = entry(Job {
+        created_on: None,
+        ..job()
+    });
+    let entries = [old(10), old(1000), undated, old(100)];
     assert_eq!(order("age", &entries), [1, 3, 0, 2]);
     assert_eq!(order("-age", &entries), [0, 3, 1, 2]);
     let lapsing = |seconds| entry(held(ClaimEnd::Timed, Some(seconds)));
     let never = entry(held(ClaimEnd::Never, None));
-    assert_eq!(
-        order("expires", &[never, lapsing(20), lapsing(3)]),
-        [2, 1, 0]
-    );
+    let claims = [never, lapsing(20), lapsing(3)];
+    assert_eq!(order("expires", &claims), [2, 1, 0]);
 }
 
 #[test]
 fn priorities_are_ordered_by_importance() {
     let of = |priority| entry(Job { priority, ..job() });
-    let entries = [
-        of(Priority::High),
-        of(Priority::VeryLow),
-        of(Priority::Normal),
-    ];
+    let entries = [Priority::High, Priority::VeryLow, Priority::Normal].map(of);
     assert_eq!(order("-priority", &entries), [0, 2, 1]);
 }
 
 #[test]
 fn numeric_details_sort_before_texts() {
-    let values = [
-        json!("b"),
-        json!(10),
-        json!(9.5),
-        json!(null),
-        json!(-3),
-        json!("10"),
-        json!(-2.5),
-        json!(9007199254740993_i64),
-        json!(9007199254740992_i64),
-        json!(9007199254740992.0),
-    ];
-    let entries = values.map(|value| with(json!({"x": value})));
+    let values = r#"["b", 10, 9.5, null, -3, "10", -2.5, 9007199254740993, 9007199254740992,
+                     9007199254740992.0]"#;
+    let values: Vec<Value> = serde_json::from_str(values).unwrap();
+    let entry = |value| with(json!({ "x": value }));
+    let entries: Vec<_> = values.into_iter().map(entry).collect();
     assert_eq!(order("details.x", &entries), [4, 6, 2, 1, 8, 7, 9, 5, 0, 3]);
 }
 
@@ -121,20 +103,11 @@ fn values_have_readable_labels() {
         let field = FieldPath::read(field).unwrap();
         assert_eq!(field.in_words(&value).as_deref(), words);
     }
-    assert_eq!(
-        FieldPath::read("details.a.0").unwrap().name(),
-        "details.a.0"
-    );
-    assert_eq!(FieldPath::read("details").unwrap().name(), "details");
 }
 
 #[test]
 fn unknown_sort_field_lists_the_known_ones() {
     let refusal = FieldOrder::read("-atempts").unwrap_err();
-    assert!(
-        refusal.starts_with(
-            "unknown field `atempts` (did you mean `attempts`?); the fields are name,"
-        ),
-        "{refusal}"
-    );
+    let expected = "unknown field `atempts` (did you mean `attempts`?); the fields are name,";
+    assert!(refusal.starts_with(expected), "{refusal}");
 }

@@ -1,6 +1,6 @@
 //! The history of a Redis board, and the rights that it needs.
 
-use super::*;
+use super::{permission::let_in, *};
 use crate::board::{
     Part,
     conformance::{
@@ -20,26 +20,14 @@ async fn old_history_entries_are_deleted() {
 #[tokio::test]
 async fn denied_history_does_not_block_settling() {
     need!((board, server) = open());
-    let keys = [
-        "~taskflow:listings",
-        "~taskflow:sequence",
-        "~taskflow:trash",
-        "~taskflow:fence",
-        "~taskflow:*.*",
-    ];
-    for rights in [&["allkeys", "-xadd"][..], &keys] {
-        let mut user = vec![
-            "ACL",
-            "SETUSER",
-            "eve",
-            "reset",
-            "on",
-            "nopass",
-            "+@all",
-            "allchannels",
-        ];
-        user.extend(rights);
-        server.run::<()>(&user);
+    for rights in [
+        "allkeys -xadd",
+        "~taskflow:listings ~taskflow:sequence ~taskflow:trash ~taskflow:fence ~taskflow:*.*",
+    ] {
+        let rights = ["+@all", "allchannels"]
+            .into_iter()
+            .chain(rights.split(' '));
+        let_in(&server, &rights.collect::<Vec<_>>());
         let board = board_of(&server, Some("eve"));
         let tried = board.examine(Part::History).await;
         assert_matches!(tried, Err(BoardError::Denied { .. }));

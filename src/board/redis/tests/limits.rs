@@ -22,11 +22,8 @@ async fn numbers_are_exact_up_to_the_limit_of_scripts() {
         server.run::<()>(&["SET", SEQUENCE, &last.to_string()]);
         let expected: Vec<_> = (last + 1..=last + 4).collect();
         let drafts = [(); 4].map(|()| draft("resize"));
-        let posted = board.post(&drafts, None).await.unwrap();
-        let posted: Vec<_> = posted
-            .into_iter()
-            .map(|job| job.unwrap().sequence)
-            .collect();
+        let posted = board.post(&drafts, None).await.unwrap().into_iter();
+        let posted: Vec<_> = posted.map(|job| job.unwrap().sequence).collect();
         assert_eq!(posted, expected);
         let listed: Vec<_> = jobs(&board).await.iter().map(|job| job.sequence).collect();
         let expected: Vec<_> = expected.into_iter().map(Some).collect();
@@ -44,13 +41,8 @@ async fn wrong_number_prediction_is_corrected() {
         server.run::<()>(&["SET", SEQUENCE, &last.to_string()]);
         let mut events = board.events().await.unwrap().stream;
         let mut posted = Vec::new();
-        for (poster, count) in [
-            (&board, 2),
-            (&other, 1),
-            (&board, 3),
-            (&board, 2),
-            (&other, 1),
-        ] {
+        let posters = [&board, &other, &board, &board, &other];
+        for (poster, count) in posters.into_iter().zip([2, 1, 3, 2, 1]) {
             let drafts: Vec<_> = (0..count).map(|_| draft("resize")).collect();
             let answers = poster.post(&drafts, None).await.unwrap();
             posted.extend(answers.into_iter().map(|answer| {
@@ -61,11 +53,8 @@ async fn wrong_number_prediction_is_corrected() {
         let expected: Vec<_> = (last + 1..=last + 9).map(Some).collect();
         let sequences: Vec<_> = posted.iter().map(|(_, sequence)| *sequence).collect();
         assert_eq!(sequences, expected);
-        let listed = jobs(&board).await;
-        let listed: Vec<_> = listed
-            .into_iter()
-            .map(|job| (job.key, job.sequence))
-            .collect();
+        let listed = jobs(&board).await.into_iter();
+        let listed: Vec<_> = listed.map(|job| (job.key, job.sequence)).collect();
         assert_eq!(listed, posted);
         let mut heard = Vec::new();
         while heard.len() < posted.len() {

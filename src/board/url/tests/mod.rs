@@ -26,8 +26,10 @@ fn refusal(text: &str) -> String {
     }
 }
 
-fn refused(cases: &[(&str, &str)]) {
-    for (text, message) in cases {
+/// Requires that each refusal contains a text.
+#[track_caller]
+fn refused(cases: &str) {
+    for [text, message] in rows(cases) {
         let refusal = refusal(text);
         assert!(refusal.contains(message), "{text}: {refusal}");
     }
@@ -88,7 +90,7 @@ fn a_file_is_an_embedded_board() {
 
 #[test]
 fn invalid_file_urls_are_refused() {
-    for [url, refusal] in rows(
+    refused(
         r#"
         sqlite: => use sqlite:PATH
         sqlite:?sync=full => use sqlite:PATH
@@ -99,31 +101,27 @@ fn invalid_file_urls_are_refused() {
         sqlite:x?mode=ro => unknown parameter `mode` (valid: sync)
         sqlite:x?ca=y => `ca` needs TLS
         "#,
-    ) {
-        refused(&[(url, refusal)]);
-    }
+    );
 }
 
 #[test]
 fn missing_or_unknown_scheme_lists_the_known_ones() {
-    refused(&[
-        ("", "use sqlite:PATH"),
-        ("jobs", "use sqlite:PATH"),
-        ("jobs.db", "use sqlite:jobs.db"),
-        ("./jobs", "use sqlite:./jobs"),
-        ("/srv/a:b.db", "use sqlite:PATH"),
-        ("./a:b", "use sqlite:PATH"),
-        (":x", "use sqlite:PATH"),
-        ("file:/srv/jobs.db", "use sqlite:PATH"),
-        (
-            "etcd://host",
-            "unknown scheme `etcd`; use one of sqlite, redis, rediss, redis+unix, \
-             redis-sentinel, rediss-sentinel, zk, zks, octavia",
-        ),
-        ("localhost:6379", "use redis://localhost:6379"),
-        ("redis-cluster://host", "several slots"),
-        ("rediss-cluster://host", "several slots"),
-    ]);
+    assert!(refusal("").contains("use sqlite:PATH"));
+    refused(
+        r#"
+        jobs => use sqlite:PATH
+        jobs.db => use sqlite:jobs.db
+        ./jobs => use sqlite:./jobs
+        /srv/a:b.db => use sqlite:PATH
+        ./a:b => use sqlite:PATH
+        :x => use sqlite:PATH
+        file:/srv/jobs.db => use sqlite:PATH
+        etcd://host => unknown scheme `etcd`; use one of sqlite, redis, rediss, redis+unix, redis-sentinel, rediss-sentinel, zk, zks, octavia
+        localhost:6379 => use redis://localhost:6379
+        redis-cluster://host => several slots
+        rediss-cluster://host => several slots
+        "#,
+    );
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! URLs of boards on Redis.
 
 use super::*;
-use crate::tests::rows;
 
 #[test]
 fn host_alone_is_a_complete_redis_url() {
@@ -16,10 +15,8 @@ fn host_alone_is_a_complete_redis_url() {
             namespace: Some("taskflow".to_owned()),
         }
     );
-    assert_eq!(
-        redis("redis://localhost/"),
-        redis("redis://localhost:6379/0?")
-    );
+    let explicit = redis("redis://localhost:6379/0?");
+    assert_eq!(redis("redis://localhost/"), explicit);
     assert!(parse("redis://localhost").is_network());
 }
 
@@ -33,10 +30,8 @@ fn redis_url_with_all_parts() {
     assert_eq!(url.namespace.as_deref(), Some("a&b:c"));
 
     let url = redis("redis://:hunter2@10.0.0.1");
-    assert_eq!(
-        (url.user, url.password),
-        (None, Some(Secret::new("hunter2")))
-    );
+    let password = Some(Secret::new("hunter2"));
+    assert_eq!((url.user, url.password), (None, password));
     let url = redis("redis://ada:@host");
     assert_eq!((url.user.as_deref(), url.password), (Some("ada"), None));
     let url = redis("redis://p@ss:x@host");
@@ -50,21 +45,19 @@ fn namespace_may_be_empty_or_absent() {
     assert_eq!(namespace("bare=true"), None);
     assert_eq!(namespace("bare=false"), Some("taskflow".to_owned()));
     assert_eq!(namespace("bare=false&namespace=x"), Some("x".to_owned()));
-    for [url, refusal] in rows(
+    refused(
         r#"
         redis://host?bare=true&namespace=x => cannot be used together
         redis://host?namespace=&bare=true => cannot be used together
         redis://host?bare=yes => `bare=yes` is invalid; use true or false
         redis://host?bare => the key `bare` has no value
         "#,
-    ) {
-        refused(&[(url, refusal)]);
-    }
+    );
 }
 
 #[test]
 fn invalid_redis_urls_are_refused() {
-    for [url, refusal] in rows(
+    refused(
         r#"
         redis:host => the address after `redis:` is invalid; write //HOST:PORT/DB
         redis:// => the host is missing
@@ -88,28 +81,26 @@ fn invalid_redis_urls_are_refused() {
         redis://host#x => no fragment
         redis://host?Namespace=x => unknown parameter `Namespace`
         "#,
-    ) {
-        refused(&[(url, refusal)]);
-    }
+    );
 }
 
 #[test]
 fn invalid_ports_and_addresses_are_refused() {
     for port in ["0", "65536", "+1", "x", "", "-1"] {
         let refusal = refusal(&format!("redis://host:{port}/0"));
-        assert_eq!(
-            refusal,
-            "the port of `host` is not a number from 1 to 65535"
-        );
+        let expected = "the port of `host` is not a number from 1 to 65535";
+        assert_eq!(refusal, expected);
     }
-    refused(&[
-        ("redis://::1", "needs brackets"),
-        ("redis://fe80::1/0", "needs brackets"),
-        ("redis://[::1", "not an IPv6 address"),
-        ("redis://[host]", "not an IPv6 address"),
-        ("redis://[::1]x", "not an IPv6 address"),
-        ("redis://[::1]:x", "the port of `::1`"),
-    ]);
+    refused(
+        r#"
+        redis://::1 => needs brackets
+        redis://fe80::1/0 => needs brackets
+        redis://[::1 => not an IPv6 address
+        redis://[host] => not an IPv6 address
+        redis://[::1]x => not an IPv6 address
+        redis://[::1]:x => the port of `::1`
+        "#,
+    );
 }
 
 #[test]
@@ -125,17 +116,19 @@ fn scheme_selects_tls() {
             }),
         })
     );
-    refused(&[
-        ("redis://host?ca=x", "`ca` needs TLS; use rediss://"),
-        ("redis+unix:///s?cert=x", "`cert` needs TLS"),
-        ("zk://host?key=x", "`key` needs TLS"),
-        ("redis-sentinel://host/m?ca=x", "`ca` needs TLS"),
-        ("redis-sentinel://host/m?cert=x&key=y", "`cert` needs TLS"),
-        ("rediss://host?cert=x", "`cert` also needs `key`"),
-        ("rediss://host?key=x", "`key` also needs `cert`"),
-        ("zks://host?cert=x&ca=y", "`cert` also needs `key`"),
-        ("rediss://host?ca=", "the key `ca` has no value"),
-    ]);
+    refused(
+        r#"
+        redis://host?ca=x => `ca` needs TLS; use rediss://
+        redis+unix:///s?cert=x => `cert` needs TLS
+        zk://host?key=x => `key` needs TLS
+        redis-sentinel://host/m?ca=x => `ca` needs TLS
+        redis-sentinel://host/m?cert=x&key=y => `cert` needs TLS
+        rediss://host?cert=x => `cert` also needs `key`
+        rediss://host?key=x => `key` also needs `cert`
+        zks://host?cert=x&ca=y => `cert` also needs `key`
+        rediss://host?ca= => the key `ca` has no value
+        "#,
+    );
 }
 
 #[test]
@@ -144,13 +137,15 @@ fn redis_socket_url() {
     assert_eq!(url.address, Address::Unix("/run/redis?.sock".into()));
     assert_eq!((url.db, url.namespace.as_deref()), (2, Some("x")));
     assert_eq!(redis("redis+unix://ada@/s").user.as_deref(), Some("ada"));
-    refused(&[
-        ("redis+unix://", "the path of the socket is missing"),
-        ("redis+unix:///", "the path of the socket is missing"),
-        ("redis+unix:/run/s", "write ///PATH"),
-        ("redis+unix://run/s", "write ///PATH"),
-        ("redis+unix:///s?db=x", "`x` is not a database number"),
-    ]);
+    refused(
+        r#"
+        redis+unix:// => the path of the socket is missing
+        redis+unix:/// => the path of the socket is missing
+        redis+unix:/run/s => write ///PATH
+        redis+unix://run/s => write ///PATH
+        redis+unix:///s?db=x => `x` is not a database number
+        "#,
+    );
 }
 
 #[test]
@@ -169,9 +164,8 @@ fn sentinel_url_names_the_master() {
             tls: None,
         }
     );
-    let asked = sentinel(redis(
-        "redis-sentinel://s/m?sentinel_user=eve&sentinel_password_file=/run/pw",
-    ));
+    let asked = "redis-sentinel://s/m?sentinel_user=eve&sentinel_password_file=/run/pw";
+    let asked = sentinel(redis(asked));
     assert_eq!(asked.user.as_deref(), Some("eve"));
     assert_eq!(asked.password_file, Some("/run/pw".into()));
 }
@@ -189,21 +183,22 @@ fn sentinels_have_their_own_tls() {
             identity: None,
         })
     };
-    assert_eq!(tls("rediss-sentinel://s/m?ca=x"), (ca(), ca()));
-    assert_eq!(
-        tls("rediss-sentinel://s/m?ca=x&sentinel_tls=false"),
-        (ca(), None)
-    );
-    assert_eq!(
-        tls("redis-sentinel://s/m?ca=x&sentinel_tls=true"),
-        (None, ca())
-    );
-    assert_eq!(tls("redis-sentinel://s/m?sentinel_tls=false"), (None, None));
+    for (url, expected) in [
+        ("rediss-sentinel://s/m?ca=x", (ca(), ca())),
+        (
+            "rediss-sentinel://s/m?ca=x&sentinel_tls=false",
+            (ca(), None),
+        ),
+        ("redis-sentinel://s/m?ca=x&sentinel_tls=true", (None, ca())),
+        ("redis-sentinel://s/m?sentinel_tls=false", (None, None)),
+    ] {
+        assert_eq!(tls(url), expected, "{url}");
+    }
 }
 
 #[test]
 fn sentinel_url_without_a_master_is_refused() {
-    for [url, refusal] in rows(
+    refused(
         r#"
         redis-sentinel://s1,s2 => the name of the master is missing
         redis-sentinel://s1/ => the name of the master is missing
@@ -215,7 +210,5 @@ fn sentinel_url_without_a_master_is_refused() {
         redis-sentinel://s1/m?sentinel_tls=1 => use true or false
         redis-sentinel://s1/m?x=1 => valid: namespace, bare, sentinel_user
         "#,
-    ) {
-        refused(&[(url, refusal)]);
-    }
+    );
 }

@@ -20,12 +20,7 @@ fn eventful() -> Sidecar {
         not_before: Some(now),
         failures: vec![Failure {
             exit_code: Some(3),
-            signal: None,
-            reason: "it failed".to_owned(),
-            stdout: String::new(),
-            stderr: String::new(),
-            conductor: "c1".to_owned(),
-            time: now,
+            ..Failure::reported("it failed", "c1")
         }],
         trashed_on: Some(now),
         created_on: Some(now),

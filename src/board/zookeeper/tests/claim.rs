@@ -31,10 +31,7 @@ async fn change_hands(authority: impl Fn(Fence) -> Authority, decision: Decision
     let before = site.nodes().await.below(&site.path).await;
     proxy.set(ProxyMode::PassOn);
     let refused = settling.await.unwrap();
-    assert!(
-        matches!(refused, Err(BoardError::Changed)),
-        "{decision:?}: {refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::Changed), "{decision:?}");
     let nodes = site.nodes().await;
     assert_eq!(nodes.below(&site.path).await, before);
     assert_eq!(

@@ -7,38 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use futures_util::future::join_all;
 
 use super::*;
-use crate::board::{testing::needs::size, zookeeper::testing::Ensemble};
+use crate::board::{
+    conformance::claiming::one_client_wins_a_job, testing::needs::size,
+    zookeeper::testing::Ensemble,
+};
 
 #[tokio::test]
 async fn sixty_four_claimants_one_winner_known_to_the_others() {
     need!(site = Site::new());
     let crowd: Vec<_> = (0..64).map(|_| site.board()).collect();
-    for round in 0..size(300, 10) {
-        let key = post_one(&crowd[0], "wanted").await;
-        let bids = crowd.iter().enumerate().map(|(number, board)| {
-            let by = claimant(&format!("claimant-{number}"), Term::Indefinite);
-            let key = key.clone();
-            async move { claim_one(board, &key, &by).await }
-        });
-        let answers = join_all(bids).await;
-        let winners: Vec<_> = (0..64).filter(|at| answers[*at].is_ok()).collect();
-        assert_eq!(winners.len(), 1, "round {round}");
-        let winner = owner(&format!("claimant-{}", winners[0]));
-        for answer in answers.into_iter().filter(Result::is_err) {
-            match answer {
-                Err(BoardError::AlreadyClaimed { owner }) => {
-                    assert_eq!(owner, Some(winner.clone()))
-                }
-                other => panic!("round {round}: {other:?}"),
-            }
-        }
-        settled(
-            &crowd[winners[0]],
-            &key,
-            Decision::Consume,
-            Authority::Owner(winner),
-        )
-        .await;
+    for _ in 0..size(300, 10) {
+        one_client_wins_a_job(&crowd).await;
     }
     join_all(crowd.iter().map(|board| board.close())).await;
 }

@@ -18,7 +18,10 @@ use crate::{
         keys::View,
         rates::{Rate, Rates},
         state::{DashState, Overlay},
-        tests::{east, entries, failed, held, job, now, press, state, surroundings, trashed},
+        tests::{
+            east, entries, failed, feed, held, job, know, now, press, read, state, surroundings,
+            trashed,
+        },
         update::{DashInput, update},
     },
     diagnosis::ExplainedJob,
@@ -87,35 +90,20 @@ fn ended(name: &str, departure: Departure) -> Entry {
 
 fn seen(view: View) -> DashState {
     let mut state = state(view, busy());
-    let pause = Pause {
-        names: "backup-3*".to_owned(),
-        until: None,
-        audit: AuditEntry::now("paused", "olga", Some("maintenance")),
-        is_unreadable: false,
-    };
+    let audit = AuditEntry::now("paused", "olga", Some("maintenance"));
+    let pause = Pause::new("backup-3*".to_owned(), None, audit);
     let snapshot = surroundings(vec![east()]).with_pauses(Pauses::new(vec![pause], now()));
     let history = [
         ("resize", Departure::Consumed),
         ("old", Departure::Purged),
         ("new", Departure::Consumed),
     ];
-    let history = history
-        .map(|(name, departure)| ended(name, departure))
-        .to_vec();
+    let history = history.map(|(name, departure)| ended(name, departure));
     state.events.clear();
-    let (trash, board): (Vec<_>, Vec<_>) = busy()
-        .into_iter()
-        .partition(|it| it.location == Location::Trash);
-    for input in [
-        DashInput::Reading,
-        DashInput::Surroundings(Ok(snapshot)),
-        DashInput::Entries(Location::Board, entries(board)),
-        DashInput::Entries(Location::Trash, entries(trash)),
-        DashInput::Read,
-        DashInput::History(Ok(history)),
-    ] {
-        update(&mut state, input, now());
-    }
+    feed(&mut state, DashInput::Reading);
+    know(&mut state, snapshot);
+    read(&mut state, busy());
+    feed(&mut state, DashInput::History(Ok(history.to_vec())));
     state.update_summary();
     state.rates = Rates::default();
     for (second, count) in [(0, 2), (1, 8), (5, 4)] {
@@ -170,12 +158,9 @@ fn open_selected(state: &mut DashState) {
     let explanation = state.picture.snapshot.explain(&explained);
     let program = Suggestion::of("jobboard");
     let reference = opened.reference;
-    for answer in [
-        DashInput::Opened(reference.clone(), Ok(entry)),
-        DashInput::Explained(reference.clone(), Ok(explanation.on(&program))),
-    ] {
-        update(state, answer, now());
-    }
+    feed(state, DashInput::Opened(reference.clone(), Ok(entry)));
+    let explained = DashInput::Explained(reference.clone(), Ok(explanation.on(&program)));
+    feed(state, explained);
 }
 
 #[test]
@@ -188,7 +173,7 @@ fn small_terminal() {
     insta::assert_snapshot!(frame(&mut state, (60, 12), COLOURED));
     press(&mut state, "\u{1b}");
     let refused = "redis://localhost cannot be reached to watch the jobs: connection refused; start the server there, or choose another with --board";
-    update(&mut state, DashInput::Lost(refused.to_owned()), now());
+    feed(&mut state, DashInput::Lost(refused.to_owned()));
     insta::assert_snapshot!(frame(&mut state, (60, 12), COLOURED));
 }
 
@@ -215,14 +200,10 @@ fn filter_input_and_its_error() {
 fn confirmation_and_result() {
     let mut state = seen(View::Jobs);
     state.may_act = true;
-    let jobs = busy().into_iter().rev().take(7);
-    let jobs: Vec<_> = jobs.map(|job| Entry::Job(Box::new(job))).collect();
-    let places = jobs
-        .iter()
-        .map(|entry| (Location::Board, entry.key().clone()));
-    let places: Vec<_> = places
-        .chain([(Location::Board, JobKey::new("gone"))])
-        .collect();
+    let jobs = entries(busy().into_iter().rev().take(7).collect());
+    let keys = jobs.iter().map(Entry::key).cloned();
+    let places = keys.chain([JobKey::new("gone")]);
+    let places = places.map(|key| (Location::Board, key)).collect();
     let mut dialog = Dialog::new(Operation::Trash, places);
     let changed = jobs[1].key().clone();
     dialog.ask(jobs, &state.picture.snapshot.pauses, now());
@@ -273,32 +254,26 @@ fn hostile_names_are_harmless() {
     state.list();
     // The same for overlays, the bottom line and pages.
     state.may_act = true;
-    let evil = state
-        .picture
-        .at(0)
-        .map(|(place, row)| row.entry(place, now()))
-        .unwrap();
+    let (place, row) = state.picture.at(0).unwrap();
+    let evil = row.entry(place, now());
     let place = (Location::Board, evil.key().clone());
     for (keys, operation) in [("T", Operation::Trash), ("P", Operation::Pause)] {
         press(&mut state, keys);
         let found = DashInput::Prepared(operation, vec![place.clone()], Ok(vec![evil.clone()]));
-        update(&mut state, found, now());
+        feed(&mut state, found);
         is_inert(&mut state);
         let done = TaskStage::Done("\u{1b}[2J".to_owned(), vec!["\u{202e}\n".repeat(90)]);
         press(&mut state, "\n");
-        update(&mut state, DashInput::Performed(done), now());
+        feed(&mut state, DashInput::Performed(done));
         is_inert(&mut state);
         press(&mut state, "q");
     }
-    update(
-        &mut state,
-        DashInput::Lost("\u{1b}]0;owned\u{7}\n".repeat(30)),
-        now(),
-    );
+    let lost = "\u{1b}]0;owned\u{7}\n".repeat(30);
+    feed(&mut state, DashInput::Lost(lost));
     is_inert(&mut state);
     let opened = press(&mut state, "\n");
     if let Some(DashEffect::Open(reference)) = opened.into_iter().next() {
-        update(&mut state, DashInput::Opened(reference, Ok(evil)), now());
+        feed(&mut state, DashInput::Opened(reference, Ok(evil)));
     }
     is_inert(&mut state);
     press(&mut state, "\u{1b}");
@@ -325,15 +300,11 @@ fn only_terminal_colours_are_used_and_the_selected_line_is_visible() {
     let buffer = frame.buffer();
     let mut cells = buffer.content.iter();
     assert!(cells.all(|cell| !matches!(cell.fg, Color::Rgb(..) | Color::Indexed(_))));
-    let chosen = buffer.cell((5, 6)).unwrap();
-    assert!(chosen.modifier.contains(Modifier::REVERSED));
-    assert!(
-        !buffer
-            .cell((5, 7))
-            .unwrap()
-            .modifier
-            .contains(Modifier::REVERSED)
-    );
+    let is_selected = |line| {
+        let cell = buffer.cell((5, line)).unwrap();
+        cell.modifier.contains(Modifier::REVERSED)
+    };
+    assert!(is_selected(6) && !is_selected(7));
 }
 
 /// Run by hand in a release build, to measure a frame.

@@ -1,13 +1,15 @@
 //! Tests how keys act on jobs.
 
-use super::{apply, entries, held, job, now, press, state, surroundings, trashed};
+use super::{
+    apply, entries, feed, held, job, know, now, press, read, state, surroundings, trashed,
+};
 use crate::{
-    board::EventKind,
+    board::{EventKind, testing::assert_matches},
     commands::dash::{
         act::{DashEffect, Operation, TaskStage},
         keys::View,
         state::{DashState, Overlay},
-        update::{DashInput, update},
+        update::DashInput,
     },
     job::{AuditEntry, Job, JobKey, Location, Pause, Pauses},
 };
@@ -15,6 +17,11 @@ use crate::{
 fn prepared(operation: Operation, jobs: &[Job]) -> DashInput {
     let places = jobs.iter().map(|job| (job.location, job.key.clone()));
     DashInput::Prepared(operation, places.collect(), Ok(entries(jobs.to_vec())))
+}
+
+fn has_message(state: &DashState, part: &str) -> bool {
+    let message = state.message.as_ref();
+    message.is_some_and(|(_, text)| text.as_str().contains(part))
 }
 
 #[test]
@@ -27,47 +34,36 @@ fn marked_jobs_are_changed_after_confirmation() {
     let ask = |state: &mut DashState| {
         let effects = press(state, "T");
         let place = (Location::Board, JobKey::new("a"));
-        assert!(
-            matches!(&effects[..], [DashEffect::Prepare(Operation::Trash, it)] if *it == [place])
-        );
+        assert_matches!(&effects[..], [DashEffect::Prepare(Operation::Trash, it)] if *it == [place]);
     };
     press(&mut state, "x");
     // Every other answer is a no.
     ask(&mut state);
-    update(&mut state, found(), now());
+    feed(&mut state, found());
     assert!(press(&mut state, "y").is_empty());
     assert!(matches!(state.overlay, Overlay::None));
     // Keys before the question confirm nothing.
     ask(&mut state);
     assert!(press(&mut state, "\ny\nT").is_empty());
-    update(&mut state, found(), now());
+    feed(&mut state, found());
     let effects = press(&mut state, "\n");
-    assert!(
-        matches!(effects[..], [DashEffect::Perform(_)]),
-        "{effects:?}"
-    );
+    assert_matches!(&effects[..], [DashEffect::Perform(_)]);
     // These keys confirm nothing.
     assert!(press(&mut state, "yq\n").is_empty());
-    update(
-        &mut state,
-        DashInput::Performed(TaskStage::Done(String::new(), Vec::new())),
-        now(),
-    );
+    let done = TaskStage::Done(String::new(), Vec::new());
+    feed(&mut state, DashInput::Performed(done));
     press(&mut state, "q");
     assert!(state.marks.is_empty());
     // The question on a protected board requires its name.
     state.protected = Some("prod".to_owned());
     press(&mut state, "gx");
     ask(&mut state);
-    update(&mut state, found(), now());
+    feed(&mut state, found());
     assert!(press(&mut state, "y\n").is_empty());
     ask(&mut state);
-    update(&mut state, found(), now());
+    feed(&mut state, found());
     let effects = press(&mut state, "prod\n");
-    assert!(
-        matches!(effects[..], [DashEffect::Perform(_)]),
-        "{effects:?}"
-    );
+    assert_matches!(&effects[..], [DashEffect::Perform(_)]);
 }
 
 #[test]
@@ -76,12 +72,9 @@ fn confirmation_belongs_to_its_own_question() {
     let mut state = state(View::Jobs, jobs.clone());
     state.may_act = true;
     press(&mut state, "A\u{1b}C");
-    update(&mut state, prepared(Operation::Abandon, &jobs[..1]), now());
-    assert!(
-        press(&mut state, "\n").is_empty(),
-        "that is another question"
-    );
-    update(&mut state, prepared(Operation::Consume, &jobs[..1]), now());
+    feed(&mut state, prepared(Operation::Abandon, &jobs[..1]));
+    assert!(press(&mut state, "\n").is_empty(), "another question");
+    feed(&mut state, prepared(Operation::Consume, &jobs[..1]));
     // The job has changed since it was shown.
     apply(&mut state, EventKind::Claimed, &jobs[0]);
     assert!(press(&mut state, "\n").is_empty());
@@ -97,17 +90,9 @@ fn only_visible_suitable_jobs_are_changed() {
         assert!(press(&mut state, keys).is_empty(), "{keys}");
     }
     let effects = press(&mut state, " xR\u{1b}2C");
-    assert!(
-        matches!(&effects[..], [DashEffect::Prepare(Operation::Retry, _)]),
-        "{effects:?}"
-    );
+    assert_matches!(&effects[..], [DashEffect::Prepare(Operation::Retry, _)]);
     assert!(matches!(state.overlay, Overlay::None));
-    assert!(
-        state
-            .message
-            .as_ref()
-            .is_some_and(|it| it.1.as_str().contains("not in this view"))
-    );
+    assert!(has_message(&state, "not in this view"));
 }
 
 #[test]
@@ -123,11 +108,7 @@ fn impossible_action_is_reported_immediately() {
     ] {
         assert!(press(&mut state, &keys[..keys.len() - 1]).len() < 2);
         assert!(press(&mut state, &keys[keys.len() - 1..]).is_empty());
-        let message = state.message.as_ref().map(|(_, text)| text.to_string());
-        assert!(
-            message.as_ref().is_some_and(|it| it.contains(problem)),
-            "{message:?}"
-        );
+        assert!(has_message(&state, problem), "{:?}", state.message);
     }
 }
 
@@ -136,27 +117,18 @@ fn same_key_pauses_and_resumes() {
     let jobs = vec![job("backup-1", 9), job("resize", 5)];
     let mut state = state(View::Jobs, jobs.clone());
     state.may_act = true;
-    let pause = Pause {
-        names: "backup-*".to_owned(),
-        until: None,
-        audit: AuditEntry::now("paused", "olga", None),
-        is_unreadable: false,
-    };
+    let audit = AuditEntry::now("paused", "olga", None);
+    let pause = Pause::new("backup-*".to_owned(), None, audit);
     let pauses = Pauses::new(vec![pause], now());
-    let snapshot = surroundings(Vec::new()).with_pauses(pauses);
-    update(&mut state, DashInput::Surroundings(Ok(snapshot)), now());
+    know(&mut state, surroundings(Vec::new()).with_pauses(pauses));
     for (keys, operation, asked) in [
         ("P", Operation::Resume, "resume jobs named backup-*?"),
         ("\u{1b}jP", Operation::Pause, "pause all jobs named resize?"),
     ] {
         let effects = press(&mut state, keys);
         assert!(matches!(effects[..], [DashEffect::Prepare(it, _)] if it == operation));
-        let job = &jobs[usize::from(operation == Operation::Pause)];
-        update(
-            &mut state,
-            prepared(operation, std::slice::from_ref(job)),
-            now(),
-        );
+        let at = usize::from(operation == Operation::Pause);
+        feed(&mut state, prepared(operation, &jobs[at..=at]));
         let Overlay::Dialog(dialog) = &state.overlay else {
             panic!("{:?}", state.overlay);
         };
@@ -169,10 +141,8 @@ fn escape_closes_then_unmarks_then_clears_the_filter() {
     let mut state = state(View::Jobs, vec![job("a", 9), job("b", 5)]);
     state.may_act = true;
     press(&mut state, "/name=*\n");
-    update(&mut state, DashInput::Reading, now());
-    let page = DashInput::Entries(Location::Board, entries(vec![job("a", 9), job("b", 5)]));
-    update(&mut state, page, now());
-    update(&mut state, DashInput::Read, now());
+    feed(&mut state, DashInput::Reading);
+    read(&mut state, vec![job("a", 9), job("b", 5)]);
     press(&mut state, "x?");
     assert!(press(&mut state, "\u{1b}").is_empty());
     assert_eq!(state.marks.len(), 1);

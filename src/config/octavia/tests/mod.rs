@@ -55,39 +55,28 @@ fn notes(octavia: &Octavia) -> Vec<String> {
 
 #[test]
 fn values_are_parsed_as_by_oslo_config() {
-    for (text, namespace) in [
-        ("jobboard_backend_namespace=a", "a"),
-        ("jobboard_backend_namespace: a", "a"),
-        ("jobboard_backend_namespace = a = b", "a = b"),
-        ("jobboard_backend_namespace = 'a b'", "a b"),
-        ("jobboard_backend_namespace = \"a'b\"", "a'b"),
-        ("jobboard_backend_namespace = 'a", "'a"),
-        (
-            "jobboard_backend_namespace = a\njobboard_backend_namespace = b",
-            "b",
-        ),
-        (
-            "jobboard_backend_namespace = a\n# c\n; d\n[other]\njobboard_backend_namespace = b",
-            "a",
-        ),
-        ("jobboard_backend_namespace = a\n  b\n\tc", "a\nb\nc"),
-        ("jobboard_backend_namespace = a$$b", "a$b"),
-        ("jobboard_backend_namespace = a\\$b", "a$b"),
-        ("jobboard_backend_namespace = a$ b$", "a$ b$"),
-        ("jobboard_backend_namespace = ${a", "${a"),
-        (
-            "jobboard_backend_namespace = x$jobboard_backend_port",
-            "x6379",
-        ),
-        (
-            "jobboard_backend_namespace = x${jobboard_backend_username}y",
-            "xy",
-        ),
-        (
-            "jobboard_backend_namespace = $word\n[DEFAULT]\nword = w",
-            "w",
-        ),
-    ] {
+    for [text, namespace] in rows(
+        r#"
+        NAME=a => a
+        NAME: a => a
+        NAME = a = b => a = b
+        NAME = 'a b' => a b
+        NAME = "a'b" => a'b
+        NAME = 'a => 'a
+        NAME = a\nNAME = b => b
+        NAME = a\n# c\n; d\n[other]\nNAME = b => a
+        NAME = a\n  b\nTABc => a\nb\nc
+        NAME = a$$b => a$b
+        NAME = a\$b => a$b
+        NAME = a$ b$ => a$ b$
+        NAME = ${a => ${a
+        NAME = x$jobboard_backend_port => x6379
+        NAME = x${jobboard_backend_username}y => xy
+        NAME = $word\n[DEFAULT]\nword = w => w
+        "#,
+    ) {
+        let text = text.replace("NAME", "jobboard_backend_namespace");
+        let text = text.replace("TAB", "\t");
         let octavia = of(&format!("[Task_Flow]\n{text}\n")).unwrap();
         let BoardUrl::Redis(board) = octavia.url else {
             panic!("{text}");
@@ -120,52 +109,29 @@ fn later_files_override_and_the_environment_wins() {
     assert_eq!(host(all, &[]), "h3");
     let variable = ("OS_TASK_FLOW__JOBBOARD_BACKEND_HOSTS", "h5");
     assert_eq!(host("", &[variable]), "h5");
-    let octavia = machine.read("", &[variable]);
-    let setting = octavia
-        .settings
-        .iter()
-        .find(|it| it.key == "task_flow.jobboard_backend_hosts");
+    let mut settings = machine.read("", &[variable]).settings.into_iter();
+    let setting = settings.find(|it| it.key == "task_flow.jobboard_backend_hosts");
     assert_eq!(setting.unwrap().source, variable.0);
 }
 
 #[test]
 fn unsupported_or_suspicious_options_are_reported() {
-    for (options, note) in [
-        ("", "Octavia does not use its board until this is True"),
-        ("", "in the memory of each process"),
-        (
-            "jobboard_backend_hosts = a,b",
-            "Octavia uses only the first host: a:6379",
-        ),
-        (
-            "jobboard_redis_sentinel = m",
-            "the default port of Sentinel is 26379",
-        ),
-        (
-            "jobboard_redis_backend_ssl_options = ssl:True,ssl_cert_reqs:none,ssl_ca_certs:/c",
-            "Octavia does not verify the certificate of the server; jobboard does",
-        ),
-        (
-            "jobboard_redis_backend_ssl_options = ssl:True",
-            "the certificate authorities of the system",
-        ),
-        (
-            "jobboard_backend_driver = zookeeper_taskflow_driver\n\
-             jobboard_backend_hosts = ::1",
-            "without brackets",
-        ),
-        (
-            "jobboard_backend_driver = zookeeper_taskflow_driver\n\
-             jobboard_zookeeper_ssl_options = use_ssl:True,verify_certs:False",
-            "Octavia does not verify the certificate of the server; jobboard does",
-        ),
-    ] {
+    for [options, note] in rows(
+        r"
+        # nothing set => Octavia does not use its board until this is True
+        # nothing set => in the memory of each process
+        jobboard_backend_hosts = a,b => Octavia uses only the first host: a:6379
+        jobboard_redis_sentinel = m => the default port of Sentinel is 26379
+        jobboard_redis_backend_ssl_options = ssl:True,ssl_cert_reqs:none,ssl_ca_certs:/c => Octavia does not verify the certificate of the server; jobboard does
+        jobboard_redis_backend_ssl_options = ssl:True => the certificate authorities of the system
+        jobboard_backend_driver = zookeeper_taskflow_driver\njobboard_backend_hosts = ::1 => without brackets
+        jobboard_backend_driver = zookeeper_taskflow_driver\njobboard_zookeeper_ssl_options = use_ssl:True,verify_certs:False => Octavia does not verify the certificate of the server; jobboard does
+        ",
+    ) {
         let octavia = of(&format!("[task_flow]\n{options}\n")).unwrap();
         let notes = notes(&octavia);
-        assert!(
-            notes.iter().any(|it| it.contains(note)),
-            "{options}: {notes:?}"
-        );
+        let mut texts = notes.iter();
+        assert!(texts.any(|it| it.contains(note)), "{options}: {notes:?}");
     }
     let fine = "jobboard_enabled = True\npersistence_connection = mysql+pymysql://o:hunter2@h/p\n";
     let octavia = of(&format!("[task_flow]\n{fine}")).unwrap();
@@ -195,20 +161,16 @@ const MISTAKES: &str = r#"
 fn errors_have_a_position_but_no_value() {
     for [text, message] in rows(MISTAKES) {
         let error = of(text).unwrap_err();
-        assert!(
-            error.contains(message) && !error.contains(PASSWORD),
-            "{text}: {error}"
-        );
+        assert!(error.contains(message), "{text}: {error}");
+        assert!(!error.contains(PASSWORD), "{text}: {error}");
     }
     let error = of("\u{feff}[task_flow]\n").unwrap_err();
     let mark = "octavia.conf:1: the file begins with a byte order mark";
     assert!(error.contains(mark), "{error}");
     let machine = Machine::new(&[]);
     let error = machine.try_read("", &[]).unwrap_err();
-    assert!(
-        error.contains("octavia/octavia.conf does not exist"),
-        "{error}"
-    );
+    let missing = "octavia/octavia.conf does not exist";
+    assert!(error.contains(missing), "{error}");
 }
 
 #[test]

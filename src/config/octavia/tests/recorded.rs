@@ -81,18 +81,14 @@ const DEPLOYMENTS: [(&str, &str, &str); 9] = [
 fn each_deployment_resolves_to_its_board() {
     for (deployment, options, board) in DEPLOYMENTS {
         assert_eq!(url(options), board, "{deployment}");
-        assert_eq!(
-            board.parse::<BoardUrl>().unwrap().to_string(),
-            board,
-            "{deployment}"
-        );
+        let printed = board.parse::<BoardUrl>().unwrap().to_string();
+        assert_eq!(printed, board, "{deployment}");
     }
 }
 
 fn recorded(name: &str) -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/cli/fixtures/octavia")
-        .join(name);
+    let root = env!("CARGO_MANIFEST_DIR");
+    let path = format!("{root}/tests/cli/fixtures/octavia/{name}");
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
@@ -116,10 +112,8 @@ fn each_spelling_is_read_as_in_octavia() {
         let text = case["text"].as_str().unwrap();
         // Octavia's other option names are unknown here; only ASCII digits are accepted; and Python's notation of a
         // list is useless.
-        if ["made_up", "\u{ff16}", "${jobboard_backend_hosts}"]
-            .iter()
-            .any(|it| text.contains(it))
-        {
+        let mut unlike = ["made_up", "\u{ff16}", "${jobboard_backend_hosts}"].iter();
+        if unlike.any(|it| text.contains(it)) {
             continue;
         }
         let mut oslo = Oslo::new(default, &env);
@@ -147,11 +141,8 @@ fn each_spelling_is_read_as_in_octavia() {
             }
             let value = value.unwrap_or_else(|error| panic!("{text:?}: {error:#}"));
             let value = value.and_then(|it| read_as(recorded, &it.text));
-            assert_eq!(
-                value.as_ref().unwrap_or(&Value::Null),
-                recorded,
-                "{text:?}: {name}"
-            );
+            let value = value.unwrap_or_default();
+            assert_eq!(value, *recorded, "{text:?}: {name}");
         }
     }
     assert!(compared > 200, "{compared}");
@@ -173,13 +164,11 @@ fn differs(octavia: &Octavia, board: &Value) -> Option<String> {
             };
             let password = octavia.password.as_ref().map(|it| it.value.expose());
             let user = conf["username"].as_str().filter(|user| !user.is_empty());
-            let tls = conf["ssl"]
-                .as_str()
-                .is_some_and(|it| server::is_yes(it.to_owned()));
+            let tls = conf["ssl"].as_str();
+            let tls = tls.is_some_and(|it| server::is_yes(it.to_owned()));
             let ca = url.tls.as_ref().and_then(|tls| tls.ca.as_ref());
-            let expected = conf["ssl_ca_certs"]
-                .as_str()
-                .filter(|it| tls && *it != "None");
+            let expected = conf["ssl_ca_certs"].as_str();
+            let expected = expected.filter(|it| tls && *it != "None");
             [
                 differ("host", json!(servers[0].host), &conf["host"]),
                 differ("port", json!(servers[0].port), &conf["port"]),
@@ -196,11 +185,8 @@ fn differs(octavia: &Octavia, board: &Value) -> Option<String> {
             .next()
         }
         BoardUrl::ZooKeeper(url) => {
-            let hosts: Vec<_> = url
-                .servers
-                .iter()
-                .map(|it| json!([it.host, it.port]))
-                .collect();
+            let hosts = url.servers.iter().map(|it| json!([it.host, it.port]));
+            let hosts: Vec<_> = hosts.collect();
             let tls = client["use_ssl"] == true;
             let differences = [
                 differ("path", json!(url.path), &conf["path"]),
@@ -219,12 +205,8 @@ fn each_configuration_resolves_to_its_board() {
     let mut compared = 0;
     for case in recorded("cases.json") {
         let (name, board) = (&case["name"], &case["reading"]["board"]);
-        let args: Vec<_> = case["args"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|it| it.as_str().unwrap())
-            .collect();
+        let args = case["args"].as_array().unwrap().iter();
+        let args: Vec<_> = args.map(|it| it.as_str().unwrap()).collect();
         let variables = case["environ"].as_object().unwrap().iter();
         let variables: Vec<_> = variables
             .map(|(name, value)| (name.as_str(), value.as_str().unwrap()))
@@ -233,11 +215,8 @@ fn each_configuration_resolves_to_its_board() {
         if args.is_empty() || variables.contains(&("HOME", "home")) {
             continue;
         }
-        let files: Vec<_> = args
-            .iter()
-            .filter(|it| !it.starts_with("--"))
-            .copied()
-            .collect();
+        let files = args.into_iter().filter(|it| !it.starts_with("--"));
+        let files: Vec<_> = files.collect();
         let env = Environment::made_of(&variables, Path::new("/nowhere"), || None);
         let made = Octavia::read(&files.join(","), &directory, &env);
         let is_on_etcd = conf_of(board, "board") == "etcd";
@@ -245,11 +224,8 @@ fn each_configuration_resolves_to_its_board() {
         let is_understood = board["client"]["error"].is_null();
         let has_quotes = conf_of(board, "host").contains('\'');
         if board["conf"].is_null() || is_on_etcd || has_quotes {
-            assert!(
-                made.is_err(),
-                "{name} is taken for {:?}",
-                made.map(|it| it.url.to_string())
-            );
+            let url = made.map(|it| it.url.to_string());
+            assert!(url.is_err(), "{name} is taken for {url:?}");
             continue;
         }
         let octavia = made.unwrap_or_else(|error| panic!("{name}: {error:#}"));

@@ -16,10 +16,7 @@ async fn unnamed_claim_that_is_touched_still_exists() {
     assert_eq!(claimed.subject.unwrap().key, keys[1]);
     server.run::<()>(&["DEL", &owners[0]]);
     let freed = next(&mut events).await;
-    assert!(
-        matches!(freed.kind, EventKind::Abandoned | EventKind::Expired),
-        "{freed:?}"
-    );
+    assert_matches!(freed.kind, EventKind::Abandoned | EventKind::Expired);
     assert_eq!(freed.subject.unwrap().key, keys[0]);
 }
 

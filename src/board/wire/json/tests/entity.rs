@@ -1,6 +1,7 @@
 //! Conductors that TaskFlow registers.
 
 use super::{super::Entity, written};
+use crate::tests::rows;
 
 #[test]
 fn taskflow_entities_round_trip() {
@@ -29,31 +30,26 @@ fn entities_may_have_extra_members_in_any_order() {
 fn other_entities_are_refused() {
     let with =
         |metadata: &str| format!(r#"{{"kind": "conductor", "name": "n", "metadata": {metadata}}}"#);
-    let text = |text: &str| text.to_owned();
-    for (text, problem) in [
-        (text(""), "the record is empty"),
-        (text("{}"), "the record has no `kind`"),
-        (
-            text(r#"{"kind": "worker"}"#),
-            "the record has the unknown kind `worker`",
-        ),
-        (text(r#"{"kind": "conductor"}"#), "the record has no `name`"),
-        (with("5"), "the record is a number, not a map"),
-        (with("{}"), "the record has no `hostname`"),
-        (with(r#"{"hostname": "h"}"#), "the record has no `pid`"),
-        (
-            with(r#"{"hostname": "h", "pid": "7"}"#),
-            "the pid is not a process number",
-        ),
-        (
-            with(r#"{"hostname": "h", "pid": -7}"#),
-            "the pid is not a process number",
-        ),
-    ] {
-        assert_eq!(
-            Entity::decode(text.as_bytes()).unwrap_err().to_string(),
-            problem,
-            "{text}"
-        );
+    let problem = |text: &str| Entity::decode(text.as_bytes()).unwrap_err().to_string();
+    assert_eq!(problem(""), "the record is empty");
+    for [text, expected] in rows(
+        r#"
+        {} => the record has no `kind`
+        {"kind": "worker"} => the record has the unknown kind `worker`
+        {"kind": "conductor"} => the record has no `name`
+        "#,
+    ) {
+        assert_eq!(problem(text), expected);
+    }
+    for [metadata, expected] in rows(
+        r#"
+        5 => the record is a number, not a map
+        {} => the record has no `hostname`
+        {"hostname": "h"} => the record has no `pid`
+        {"hostname": "h", "pid": "7"} => the pid is not a process number
+        {"hostname": "h", "pid": -7} => the pid is not a process number
+        "#,
+    ) {
+        assert_eq!(problem(&with(metadata)), expected, "{metadata}");
     }
 }

@@ -3,9 +3,12 @@
 use serde_json::{Value, json};
 
 use super::{super::encode, POSTINGS, bytes_of, decode, list, read, written};
-use crate::{
-    board::{Detail, wire::posting::Limit},
-    job::{Book, Draft},
+use crate::board::{
+    Detail,
+    wire::{
+        posting::Limit,
+        testing::{book, draft},
+    },
 };
 
 fn plain() -> Vec<(Vec<u8>, Value)> {
@@ -18,40 +21,15 @@ fn plain() -> Vec<(Vec<u8>, Value)> {
         .collect()
 }
 
-fn text(value: &Value) -> String {
-    value.as_str().unwrap().to_owned()
-}
-
-fn book(posting: &Value) -> Option<Book> {
-    posting.get("book").map(|book| Book {
-        name: text(&book["name"]),
-        uuid: text(&book["uuid"]),
-    })
-}
-
-fn draft(posting: &Value) -> Draft {
-    Draft {
-        uuid: text(&posting["uuid"]).parse().unwrap(),
-        chosen: false,
-        name: text(&posting["name"]),
-        priority: text(&posting["priority"]).parse().unwrap(),
-        book: book(posting),
-        details: posting["details"].clone().into(),
-        former: None,
-    }
-}
-
 #[test]
 fn postings_are_written_byte_for_byte() {
     let postings = plain();
     // One of them contains a value that only Python writes, and two come from another fixture.
     assert_eq!(postings.len(), list(POSTINGS, "vectors").len() - 1 + 2);
     for (bytes, posting) in postings {
-        let written = encode(&draft(&posting));
-        assert_eq!(
-            String::from_utf8(written).unwrap(),
-            String::from_utf8(bytes).unwrap()
-        );
+        let written = [encode(&draft(&posting)), bytes];
+        let [written, read] = written.map(|it| String::from_utf8(it).unwrap());
+        assert_eq!(written, read);
     }
 }
 
@@ -59,9 +37,9 @@ fn postings_are_written_byte_for_byte() {
 fn postings_are_read() {
     for (bytes, expected) in plain() {
         let posting = read(&bytes).unwrap();
-        assert_eq!(posting.uuid, text(&expected["uuid"]));
-        assert_eq!(posting.name, text(&expected["name"]));
-        assert_eq!(posting.priority.name(), text(&expected["priority"]));
+        assert_eq!(posting.uuid, expected["uuid"]);
+        assert_eq!(posting.name, expected["name"]);
+        assert_eq!(posting.priority.name(), expected["priority"]);
         assert_eq!(posting.book, book(&expected));
         assert_eq!(posting.problem, None);
         // The node alone has these.
@@ -74,11 +52,8 @@ fn postings_are_read() {
 
 #[test]
 fn python_types_are_displayed() {
-    let vectors = list(POSTINGS, "vectors");
-    let vector = vectors
-        .iter()
-        .find(|vector| vector["case"] == "details_python_types")
-        .unwrap();
+    let mut vectors = list(POSTINGS, "vectors").into_iter();
+    let vector = vectors.find(|vector| vector["case"] == "details_python_types");
     let details = json!({
         "datetime": "2024-01-02T03:04:05.000006",
         "datetime_utc": "2024-01-02T03:04:05.000006",
@@ -92,10 +67,8 @@ fn python_types_are_displayed() {
         "inf": { "$float": "inf" },
         "ninf": { "$float": "-inf" },
     });
-    assert_eq!(
-        read(&bytes_of(vector)).unwrap().details,
-        Some(details.into())
-    );
+    let posting = read(&bytes_of(&vector.unwrap())).unwrap();
+    assert_eq!(posting.details, Some(details.into()));
 }
 
 #[test]
@@ -103,9 +76,7 @@ fn brief_read_omits_only_the_details() {
     for vector in list(POSTINGS, "vectors") {
         let mut whole = read(&bytes_of(&vector)).unwrap();
         whole.details = None;
-        assert_eq!(
-            decode(&bytes_of(&vector), Detail::Brief, Limit::USUAL).unwrap(),
-            whole
-        );
+        let brief = decode(&bytes_of(&vector), Detail::Brief, Limit::USUAL);
+        assert_eq!(brief.unwrap(), whole);
     }
 }

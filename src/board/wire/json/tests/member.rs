@@ -48,14 +48,10 @@ fn priority_names_are_case_insensitive() {
         assert_eq!(posting.priority, Priority::VeryHigh);
         assert_eq!(posting.problem, None);
     }
-    assert_eq!(
-        problem(r#""priority": null"#),
-        "the priority is null, not a string"
-    );
-    assert_eq!(
-        problem(r#""priority": 1"#),
-        "the priority is a number, not a string"
-    );
+    for (value, kind) in [("null", "null"), ("1", "a number")] {
+        let problem = problem(&format!(r#""priority": {value}"#));
+        assert_eq!(problem, format!("the priority is {kind}, not a string"));
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::board::{
     Detail,
     wire::{
         posting::{Limit, Posting, RecordProblem},
-        unhex,
+        testing::unhex,
     },
 };
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{super::write::bytes, PYTHON, list, show, unhex};
+use crate::tests::rows;
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap()
@@ -62,21 +63,17 @@ fn half_surrogate_pairs_are_refused_and_other_values_are_read_as_in_python() {
 
 #[test]
 fn errors_name_the_problem() {
-    for (literal, problem) in [
-        ("nope", "a value is missing at byte 38"),
-        ("[1 2]", "a comma is missing at byte 41"),
-        ("{1: 2}", "a key is missing at byte 39"),
-        ("{\"a\" 1}", "a colon is missing at byte 43"),
-        ("\"\n\"", "a string contains a control character at byte 39"),
-        (
-            "\"\\x41\"",
-            "a string contains an invalid escape at byte 38",
-        ),
-        (
-            "\"\\ud83dx\"",
-            "a string contains an invalid escape at byte 38",
-        ),
-    ] {
+    for [literal, problem] in rows(
+        r#"
+        nope => a value is missing at byte 38
+        [1 2] => a comma is missing at byte 41
+        {1: 2} => a key is missing at byte 39
+        {"a" 1} => a colon is missing at byte 43
+        "\n" => a string contains a control character at byte 39
+        "\x41" => a string contains an invalid escape at byte 38
+        "\ud83dx" => a string contains an invalid escape at byte 38
+        "#,
+    ) {
         let message = show(literal).unwrap_err().to_string();
         assert_eq!(message, format!("the record is not JSON: {problem}"));
     }

@@ -3,11 +3,10 @@
 use serde_json::json;
 
 use super::{good, read, record, unhex, with};
-use crate::job::{Book, Priority};
-
-fn problem(bytes: &[u8]) -> String {
-    read(bytes).unwrap_err().to_string()
-}
+use crate::{
+    job::{Book, Priority},
+    tests::rows,
+};
 
 #[test]
 fn last_of_equal_keys_wins() {
@@ -86,18 +85,14 @@ fn sequences_of_any_width_are_read() {
 
 #[test]
 fn invalid_sequences_are_reported() {
-    for (value, expected) in [
-        (
-            "cf8000000000000000",
-            "the sequence is too large: 9223372036854775808",
-        ),
-        (
-            "cb3ff0000000000000",
-            "the sequence is a floating-point number",
-        ),
-        ("c3", "the sequence is a boolean"),
-        ("80", "the sequence is a map"),
-    ] {
+    for [value, expected] in rows(
+        "
+        cf8000000000000000 => the sequence is too large: 9223372036854775808
+        cb3ff0000000000000 => the sequence is a floating-point number
+        c3 => the sequence is a boolean
+        80 => the sequence is a map
+        ",
+    ) {
         let posting = read(&with("sequence", value)).unwrap();
         assert_eq!(posting.sequence, None);
         assert_eq!(posting.problem.as_deref(), Some(expected));
@@ -123,10 +118,8 @@ fn details_are_read_unchanged() {
         ("00", json!(0)),
         ("c0", json!({})),
     ] {
-        assert_eq!(
-            read(&with("details", value)).unwrap().details,
-            Some(expected.into())
-        );
+        let details = read(&with("details", value)).unwrap().details;
+        assert_eq!(details, Some(expected.into()));
     }
 }
 
@@ -151,12 +144,11 @@ fn books_may_be_incomplete() {
 #[test]
 fn unused_members_are_validated_and_ignored() {
     assert!(read(&with("extra", "81a16191c0")).is_ok());
-    assert_eq!(
-        problem(&with("extra", "8105c0")),
-        "the record contains a map with a number as a key",
-    );
-    assert_eq!(
-        problem(&with("extra", "a1ff")),
-        "the record contains a string that is not UTF-8",
-    );
+    for (value, expected) in [
+        ("8105c0", "a map with a number as a key"),
+        ("a1ff", "a string that is not UTF-8"),
+    ] {
+        let problem = read(&with("extra", value)).unwrap_err().to_string();
+        assert_eq!(problem, format!("the record contains {expected}"));
+    }
 }

@@ -14,7 +14,7 @@ use crate::board::{
     Detail,
     wire::{
         posting::{Limit, Posting, RecordProblem},
-        unhex,
+        testing::unhex,
     },
 };
 

@@ -19,7 +19,7 @@ fn event(kind: EventKind, owner: &str) -> Event {
     }
 }
 
-fn heard(before: JobPlaces, event: Event) -> Vec<(EventKind, Option<String>)> {
+fn heard(before: JobPlaces, event: Event) -> Reported {
     let mut picture = BoardPicture::default();
     picture.set(&key(), before);
     kinds_and_owners(picture.apply(event))
@@ -49,8 +49,7 @@ fn announced_change_is_not_reported_again_when_observed() {
 #[test]
 fn changes_implied_by_an_event_are_reported_before_it() {
     let ends = [(Abandoned, "ada"), (Claimed, "bob"), (Consumed, "bob")];
-    type Reported<'a> = &'a [(EventKind, &'a str)];
-    let steps: [(JobPlaces, Event, Reported<'_>); 6] = [
+    let steps: [(JobPlaces, Event, &[(EventKind, &str)]); 6] = [
         (
             gone(),
             event(Claimed, "ada"),
@@ -80,10 +79,7 @@ fn event_without_a_name_uses_the_known_one() {
     let mut consumed = event(Consumed, "ada");
     consumed.subject.as_mut().unwrap().name = String::new();
     let subject = picture.apply(consumed).pop().unwrap().subject.unwrap();
-    assert_eq!(
-        (subject.sequence, subject.name.as_str()),
-        (Some(1), "resize")
-    );
+    assert_eq!((subject.sequence, &*subject.name), (Some(1), "resize"));
 }
 
 #[test]

@@ -43,6 +43,12 @@ const FREE: Now = Now {
     expires_in: None,
 };
 
+/// Another job of the same uuid.
+const NAMESAKE: Now = Now {
+    sequence: 7,
+    ..FREE
+};
+
 fn held(owner: &'static str, modified: i64) -> Now {
     Now {
         owner: Some(owner),
@@ -67,13 +73,10 @@ fn looked() -> ReadTime {
 }
 
 fn known_at(now: Now, looked: ReadTime) -> CachedJob {
+    let fence = now.fence.map(|fence| Fence(fence.to_owned()));
     let holding = now.owner.map(|owner| Holding {
-        owner: Some(Owner::new(owner).unwrap()),
-        lease: ClaimEnd::Never,
         expires_in: now.expires_in,
-        outlives: None,
-        claimed_on: None,
-        fence: now.fence.map(|fence| Fence(fence.to_owned())),
+        ..Holding::new(Owner::new(owner).ok(), ClaimEnd::Never, fence)
     });
     let job = Job {
         key: key(),
@@ -101,18 +104,16 @@ fn place(board: Option<Now>, trash: Option<Now>) -> JobPlaces {
     }
 }
 
-fn kinds_and_owners(events: Vec<Event>) -> Vec<(EventKind, Option<String>)> {
+fn kinds_and_owners(events: Vec<Event>) -> Reported {
     let events = events.into_iter();
     events
         .map(|event| (event.kind, event.owner.map(|owner| owner.to_string())))
         .collect()
 }
 
-fn between(
-    before: JobPlaces,
-    after: JobPlaces,
-    traces: Traces,
-) -> Vec<(EventKind, Option<String>)> {
+type Reported = Vec<(EventKind, Option<String>)>;
+
+fn between(before: JobPlaces, after: JobPlaces, traces: Traces) -> Reported {
     let mut picture = BoardPicture::default();
     picture.set(&key(), before);
     kinds_and_owners(picture.observe(&key(), after, traces, looked()))
@@ -147,7 +148,7 @@ fn gone() -> JobPlaces {
 }
 
 /// Returns the events; one with an empty name has no owner.
-fn owned(events: &[(EventKind, &str)]) -> Vec<(EventKind, Option<String>)> {
+fn owned(events: &[(EventKind, &str)]) -> Reported {
     let owner = |owner: &str| (!owner.is_empty()).then(|| owner.to_owned());
     events.iter().map(|it| (it.0, owner(it.1))).collect()
 }
@@ -180,11 +181,7 @@ fn single_step_is_reported_exactly() {
 
 #[test]
 fn unchanged_state_emits_no_event() {
-    let namesake = Now {
-        sequence: 7,
-        ..FREE
-    };
-    let beside = place(Some(released(1)), Some(namesake));
+    let beside = place(Some(released(1)), Some(NAMESAKE));
     for same in [gone(), free(), beside, ada(), trashed()] {
         assert_eq!(between(same.clone(), same, CLAIM), []);
     }
@@ -245,12 +242,8 @@ fn ambiguous_difference_is_a_resync() {
 
 #[test]
 fn same_uuid_in_the_trash_does_not_mean_trashed() {
-    let namesake = Now {
-        sequence: 7,
-        ..FREE
-    };
-    let before = place(Some(held("ada", 1)), Some(namesake));
-    let consumed = between(before.clone(), place(None, Some(namesake)), CLAIM);
+    let before = place(Some(held("ada", 1)), Some(NAMESAKE));
+    let consumed = between(before.clone(), place(None, Some(NAMESAKE)), CLAIM);
     assert_eq!(consumed, [by(Consumed, "ada")]);
     // It is replaced by the job, not purged.
     let trashed = between(before, place(None, Some(FREE)), CLAIM);
@@ -259,27 +252,12 @@ fn same_uuid_in_the_trash_does_not_mean_trashed() {
 
 #[test]
 fn unreadable_record_is_not_reported_as_consumed() {
-    let malformed = CachedJob::of(
-        &Entry::Malformed(Malformed {
-            is_cut: false,
-            is_denied: false,
-            key: key(),
-            problem: "truncated".to_owned(),
-            size: 1,
-            raw: vec![1],
-            holding: None,
-            origin: crate::job::Origin::Here,
-        }),
-        looked(),
-    );
+    let malformed = Malformed::new(key(), "truncated".to_owned());
     let before = JobPlaces {
-        board: Some(malformed),
+        board: Some(CachedJob::of(&Entry::Malformed(malformed), looked())),
         trash: None,
     };
-    assert_eq!(
-        between(before, place(None, None), Traces::default()),
-        [of(Resync)]
-    );
+    assert_eq!(between(before, gone(), Traces::default()), [of(Resync)]);
 }
 
 fn for_a_while(seconds: u64) -> Now {
@@ -291,14 +269,14 @@ fn for_a_while(seconds: u64) -> Now {
 
 #[test]
 fn longer_claim_was_extended_unless_renewed_by_us() {
-    let before = || place(Some(for_a_while(30)), None);
-    let after = || place(Some(for_a_while(60)), None);
-    assert_eq!(between(before(), after(), CLAIM), [by(Extended, "ada")]);
-    assert_eq!(between(after(), before(), CLAIM), [by(Extended, "ada")]);
-    assert_eq!(
-        between(place(Some(held("ada", 1)), None), after(), CLAIM),
-        [by(Extended, "ada")]
-    );
+    let before = || on(for_a_while(30));
+    let after = || on(for_a_while(60));
+    let steps: [Step<'_>; 3] = [
+        (before(), after(), &[(Extended, "ada")]),
+        (after(), before(), &[(Extended, "ada")]),
+        (ada(), after(), &[(Extended, "ada")]),
+    ];
+    are_reported(CLAIM, steps);
     let renewal = Traces {
         claim: true,
         is_ours: true,
@@ -309,14 +287,10 @@ fn longer_claim_was_extended_unless_renewed_by_us() {
 #[test]
 fn slow_reply_is_no_extension() {
     let now = Instant::now();
-    let slow = ReadTime {
-        asked: now,
-        answered: now + Duration::from_secs(2),
-    };
-    let later = ReadTime {
-        asked: now + Duration::from_secs(3),
-        answered: now + Duration::from_secs(3),
-    };
+    let [slow, later] = [(0, 2), (3, 3)].map(|(asked, answered)| ReadTime {
+        asked: now + Duration::from_secs(asked),
+        answered: now + Duration::from_secs(answered),
+    });
     let mut picture = BoardPicture::default();
     picture.put(Location::Board, &key(), known_at(for_a_while(30), slow));
     let after = JobPlaces {
@@ -328,11 +302,7 @@ fn slow_reply_is_no_extension() {
 
 #[test]
 fn peer_claiming_its_own_job_again_emits_no_event() {
-    let before = place(Some(held("ada", 1)), None);
-    assert_eq!(
-        between(before, place(Some(held("ada", 9)), None), CLAIM),
-        []
-    );
+    assert_eq!(between(ada(), on(held("ada", 9)), CLAIM), []);
 }
 
 #[test]
@@ -341,10 +311,6 @@ fn new_fence_of_the_same_owner_is_another_claim() {
         fence: Some(fence),
         ..held("ada", 1)
     };
-    let seen = between(
-        place(Some(with("1")), None),
-        place(Some(with("2")), None),
-        CLAIM,
-    );
+    let seen = between(on(with("1")), on(with("2")), CLAIM);
     assert_eq!(seen, [by(Abandoned, "ada"), by(Claimed, "ada")]);
 }
