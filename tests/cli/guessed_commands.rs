@@ -262,7 +262,7 @@ fn commands_that_can_be_undone_take_the_name_of_a_single_job() {
         let run = env.run(format!("{verb} deploy"));
         run.prints(done);
         let run = env.run("trash --force --yes deploy");
-        run.prints(&uuid.to_string());
+        run.prints(&uuid);
     }
     let _ = env.post("deploy");
     let _ = env.post("cafe");

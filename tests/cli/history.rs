@@ -61,7 +61,7 @@ fn each_end_looks_the_same_everywhere(stage: &Stage) {
     assert_eq!(listed.len(), 3);
     for ((outcome, uuid), listed) in ends.into_iter().zip(&listed) {
         assert_eq!(listed["outcome"], outcome);
-        assert_eq!(members(&listed, "uuid state"), format!("{uuid} COMPLETE"));
+        assert_eq!(members(listed, "uuid state"), format!("{uuid} COMPLETE"));
         assert!(listed["ended_on"].is_string(), "{listed}");
         // `show` prints the same.
         assert_eq!(&stage.env.show(uuid), listed);

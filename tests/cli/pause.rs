@@ -138,7 +138,7 @@ fn pause_is_shown_and_reported(stage: &Stage) {
     }
     let paused = &stage.env.json("status --json")["pauses"][0];
     assert_eq!(members(paused, "names by"), "backup-* olga");
-    assert_eq!(members(&paused, "until reason"), "null no room");
+    assert_eq!(members(paused, "until reason"), "null no room");
     stage.env.ok("resume backup-*");
     let events = watching.ended().values();
     let names: Vec<_> = events.iter().map(|event| &event["name"]).collect();

@@ -82,10 +82,10 @@ fn no_output_controls_a_terminal() {
     let hostile = hostile();
     for call in CALLS {
         for format in ["table", "tsv", "uuid", "json", "jsonl"] {
-            let run = hostile.copy().run(&[call, &["-o", format]].concat());
+            let run = hostile.copy().run([call, &["-o", format]].concat());
             is_harmless(&run);
         }
-        let run = hostile.copy().run(&[call, &["-o", "table"]].concat());
+        let run = hostile.copy().run([call, &["-o", "table"]].concat());
         let printed = format!("{}{}", run.stdout, run.stderr);
         let is_shown = printed.contains(SHOWN) || call[0] == "purge" && printed.contains("purged");
         assert!(is_shown, "{call:?} does not show it: {run}");

@@ -130,7 +130,7 @@ impl Stage {
     /// A board on servers that the test starts and stops itself.
     pub(crate) fn behind(url: &str) -> Self {
         let env = Env::new();
-        env.uses(&url);
+        env.uses(url);
         Self {
             env,
             server: None,

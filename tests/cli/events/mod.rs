@@ -147,7 +147,7 @@ fn kinds(events: &[Value]) -> Vec<&str> {
 }
 
 fn kinds_in(stream: &str) -> Vec<String> {
-    let events = json_lines(&whole(stream));
+    let events = json_lines(whole(stream));
     kinds(&events).into_iter().map(str::to_owned).collect()
 }
 

@@ -144,7 +144,7 @@ fn every_own_verb_emits_its_event_once_on_a_file() {
 
 fn each_own_verb(url: &str, has_expiry: bool) {
     let env = Env::new();
-    env.uses(&url);
+    env.uses(url);
     let watching = watch(&env, &[]);
     let mut expected: Vec<&str> = Vec::new();
     let mut does = |events: &[&'static str], arguments: &[&str]| {

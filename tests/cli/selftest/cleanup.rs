@@ -144,7 +144,7 @@ fn tls_board_is_tested_with_the_same_certificates() {
     is_sound(&env, &server);
     let command = &persists(&env);
     assert_contains(
-        &command,
+        command,
         format!("--cacert {ca} --cert {cert} --key {key} CONFIG SET"),
     );
     in_shell(&env, command);

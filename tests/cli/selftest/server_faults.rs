@@ -288,7 +288,7 @@ fn swallowed_replies_are_reported_and_leftovers_can_be_removed() {
         assert_eq!(broken[0].0, "answers", "{report:#}");
         run.warns("was not removed");
         let words = texts(&report["left"]["command"]);
-        run.warns(&words.join(" "));
+        run.warns(words.join(" "));
         proxy.set(ProxyMode::PassOn);
         env.run(&words[1..]).prints("\nremoved       selftest-");
         is_clean(&server);

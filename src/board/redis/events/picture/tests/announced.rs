@@ -49,7 +49,8 @@ fn announced_change_is_not_reported_again_when_observed() {
 #[test]
 fn changes_implied_by_an_event_are_reported_before_it() {
     let ends = [(Abandoned, "ada"), (Claimed, "bob"), (Consumed, "bob")];
-    let steps: [(JobPlaces, Event, &[(EventKind, &str)]); 6] = [
+    type Expected<'a> = &'a [(EventKind, &'a str)];
+    let steps: [(JobPlaces, Event, Expected<'_>); 6] = [
         (
             gone(),
             event(Claimed, "ada"),
