@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthChar;
 
 /// The most marks on a letter; more would paint over the adjacent lines.
-const MOST_MARKS: usize = 4;
+const MAX_MARKS: usize = 4;
 
 /// Returns each character with whether it is unsafe at its place.
 pub(crate) fn marked(raw: &str) -> impl Iterator<Item = (char, bool)> + '_ {
@@ -13,7 +13,7 @@ pub(crate) fn marked(raw: &str) -> impl Iterator<Item = (char, bool)> + '_ {
             Some(0) => marks + 1,
             _ => 0,
         };
-        (character, is_unsafe(character) || marks > MOST_MARKS)
+        (character, is_unsafe(character) || marks > MAX_MARKS)
     })
 }
 

@@ -9,7 +9,7 @@ use crate::{
     backoff::{doubled, jittered},
     board::chain,
     duration,
-    job::{Aftermath, CapturedOutput, Decision, Failure, History, Job, Owner},
+    job::{Aftermath, Attempts, CapturedOutput, Decision, Failure, Job, Owner},
     process::{child::Ended, clock, command::NotRun},
 };
 
@@ -81,8 +81,8 @@ pub(crate) enum AttemptEnd {
 }
 
 pub(crate) struct AttemptContext<'a> {
-    /// The history at the time of the claim, including this attempt.
-    pub(crate) history: &'a History,
+    /// The attempts at the time of the claim, including this attempt.
+    pub(crate) attempts: &'a Attempts,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) conductor: &'a Owner,
     /// Reads the end of the command's output, only after a failure.
@@ -90,8 +90,8 @@ pub(crate) struct AttemptContext<'a> {
 }
 
 impl RetryPolicy {
-    pub(crate) fn is_spent(&self, history: &History, own: Option<u32>) -> bool {
-        history.attempts > self.limit(own)
+    pub(crate) fn is_spent(&self, attempts: &Attempts, own: Option<u32>) -> bool {
+        attempts.count > self.limit(own)
     }
 
     pub(crate) fn limits(&self) -> (u32, Option<u32>) {
@@ -106,7 +106,7 @@ impl RetryPolicy {
         match end {
             AttemptEnd::Ended(Ended::Exit(0)) => Decision::Consume,
             AttemptEnd::Ended(Ended::Exit(TRY_LATER)) | AttemptEnd::NoRoom => {
-                let not_before = self.later(attempt.history.postponed);
+                let not_before = self.later(attempt.attempts.postponed);
                 Decision::Abandon(Aftermath::Postponed { not_before })
             }
             AttemptEnd::Interrupted => Decision::Abandon(Aftermath::Interrupted),
@@ -118,13 +118,13 @@ impl RetryPolicy {
             }
             AttemptEnd::NotRun(error) => self.fail(chain(error), None, attempt),
             AttemptEnd::Spent => {
-                Decision::Spent(failure(describe_failures(attempt.history), None, attempt))
+                Decision::Spent(failure(describe_failures(attempt.attempts), None, attempt))
             }
         }
     }
 
     fn fail(&self, reason: String, ended: Option<Ended>, attempt: AttemptContext<'_>) -> Decision {
-        let attempts = attempt.history.attempts;
+        let attempts = attempt.attempts.count;
         let is_spent = attempts >= self.limit(attempt.max_attempts);
         let failure = failure(reason, ended, attempt);
         match self.on_failure {
@@ -154,14 +154,14 @@ pub(crate) const NO_FAILURE: &str =
 
 /// Describes the failures of a job that is not retried.
 ///
-/// At most [`History::FAILURES`] are kept, so a full list proves nothing about the other attempts. An attempt that counts
+/// At most [`Attempts::FAILURES`] are kept, so a full list proves nothing about the other attempts. An attempt that counts
 /// without a failure was never settled.
-fn describe_failures(history: &History) -> String {
-    let tried = history.attempts.saturating_sub(1);
-    let failures = history.failures.iter().filter(|it| !it.is_release());
+fn describe_failures(attempts: &Attempts) -> String {
+    let tried = attempts.count.saturating_sub(1);
+    let failures = attempts.failures.iter().filter(|it| !it.is_release());
     let failed = u32::try_from(failures.count()).unwrap_or(u32::MAX);
     let others = "in the others, the conductor died, or its claim expired or was released";
-    let is_full = history.failures.len() >= History::FAILURES;
+    let is_full = attempts.failures.len() >= Attempts::FAILURES;
     match failed {
         0 => NO_FAILURE.to_owned(),
         failed if failed < tried && is_full => {
@@ -217,13 +217,13 @@ mod tests {
     }
 
     fn decide(policy: &RetryPolicy, end: &AttemptEnd, attempts: u32, postponed: u32) -> Decision {
-        let history = History {
-            attempts,
+        let attempts = Attempts {
+            count: attempts,
             postponed,
-            ..History::default()
+            ..Attempts::default()
         };
         let attempt = AttemptContext {
-            history: &history,
+            attempts: &attempts,
             max_attempts: None,
             conductor: &Owner::new("ada").unwrap(),
             output: &|| CapturedOutput {
@@ -284,10 +284,10 @@ mod tests {
         let reason = |attempts, failed: usize, released: usize| {
             let failed = vec![Failure::reported("oh", "ada"); failed];
             let released = vec![Failure::reported(RELEASED, "ada"); released];
-            describe_failures(&History {
-                attempts,
+            describe_failures(&Attempts {
+                count: attempts,
                 failures: [failed, released].concat(),
-                ..History::default()
+                ..Attempts::default()
             })
         };
         let others = "in the others, the conductor died, or its claim expired or was released";

@@ -26,7 +26,7 @@ impl Candidate {
         Self {
             key: job.key.clone(),
             rank: job.rank(),
-            not_before: job.history.not_before,
+            not_before: job.attempts.not_before,
             is_verified: false,
         }
     }

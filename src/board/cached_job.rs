@@ -74,7 +74,7 @@ impl CachedJob {
                 is_job: true,
                 modified: job.last_modified.map_or(Modified::Never, Modified::At),
                 claim,
-                extras: Extras::of(job.history.not_before, job.history.audit.clone()),
+                extras: Extras::of(job.attempts.not_before, job.attempts.audit.clone()),
             },
             Entry::Malformed(_) => Self {
                 uuid: Some("".into()),

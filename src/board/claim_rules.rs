@@ -33,6 +33,6 @@ impl ClaimRules {
     ///
     /// A claim by name that only writes an owner needs none.
     pub(crate) fn needs_sidecar(self, term: Term) -> bool {
-        self.is_attempt || self.respects_delay || matches!(term, Term::Kept(_))
+        self.is_attempt || self.respects_delay || matches!(term, Term::Lease(_))
     }
 }

@@ -132,7 +132,7 @@ impl Subject {
             name: job.name.clone(),
             sequence: job.sequence,
             rank: job.rank(),
-            not_before: job.history.not_before,
+            not_before: job.attempts.not_before,
         }
     }
 }

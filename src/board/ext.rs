@@ -33,8 +33,8 @@ impl Candidates {
             return;
         }
         let pause = pauses.of(&job.name, now);
-        let held_until = [job.history.not_before, pause.and_then(|pause| pause.until)];
-        let is_delayed = job.history.is_delayed(now);
+        let held_until = [job.attempts.not_before, pause.and_then(|pause| pause.until)];
+        let is_delayed = job.attempts.is_delayed(now);
         self.waiting.0 += u64::from(pause.is_some());
         self.waiting.1 += u64::from(pause.is_none() && is_delayed);
         let held_until = held_until

@@ -117,7 +117,7 @@ pub(crate) trait Board: Send + Sync {
         rules: ClaimRules,
     ) -> Result<Vec<Result<Claimed>>>;
 
-    /// Prepares for [`Term::Kept`](crate::job::Term::Kept) and returns its duration: `wanted`, or the nearest that the server grants.
+    /// Prepares for [`Term::Lease`](crate::job::Term::Lease) and returns its duration: `wanted`, or the nearest that the server grants.
     ///
     /// Call this before claiming, since a connection may have to begin again for another duration.
     async fn lease_term(&self, wanted: Duration) -> Result<Duration> {
@@ -208,7 +208,7 @@ pub(crate) trait Board: Send + Sync {
     /// Returns the moves begun on this board, and the jobs that they consumed (see [`Settlement::commit`]).
     ///
     /// Sees every record that any client wrote before. Skips unreadable records, and reads at most
-    /// [`MOST_RECORDS`](crate::job::MOST_RECORDS).
+    /// [`MAX_RECORDS`](crate::job::MAX_RECORDS).
     async fn moves(&self) -> Result<Vec<MoveRecord>>;
 
     /// Deletes move records, by owner and job; ignores missing ones.

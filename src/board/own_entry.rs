@@ -21,12 +21,12 @@ pub(super) fn kept(report: &ConductorReport) -> Duration {
 
 pub(crate) const REFRESH: Duration = Duration::from_secs(10);
 
-pub(super) const MOST_CONDUCTORS: usize = 500;
+pub(super) const MAX_CONDUCTORS: usize = 500;
 
 /// Returns the conductors of a board; fails if there are more entries than the limit, since callers need all.
 pub(super) fn crowded(known: Vec<Conductor>, entries: usize) -> Result<Vec<Conductor>> {
     match entries {
-        0..=MOST_CONDUCTORS => Ok(known),
+        0..=MAX_CONDUCTORS => Ok(known),
         _ => Err(BoardError::Crowded {
             more: entries - known.len(),
             known,

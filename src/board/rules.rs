@@ -112,7 +112,11 @@ impl Sidecar {
     /// On the board, a job is refused that is not delayed and has no counts that this would reset.
     pub(super) fn restarted(self, revision: &Revision, now: DateTime<Utc>) -> Result<Self> {
         let keeps_attempts = revision.change != JobChange::Restart;
-        let needs_restart = || self.clone().history().needs_restart(now, keeps_attempts);
+        let needs_restart = || {
+            self.clone()
+                .into_attempts()
+                .needs_restart(now, keeps_attempts)
+        };
         if revision.location == Location::Board && !needs_restart() {
             return Err(BoardError::NotDelayed);
         }

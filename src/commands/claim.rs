@@ -196,7 +196,7 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
     let term = board.lease_term(args.lease.unwrap_or(USUAL_LEASE)).await?;
     let by = Claimant {
         owner: lease_owner(ctx.who())?,
-        term: Term::Kept(term),
+        term: Term::Lease(term),
     };
     let limits = WaitLimits::new(Some(&mut signals));
     let WonJob { claimed, asked } = win(ctx, &*board, &args, &by, limits).await?;
@@ -254,7 +254,7 @@ fn yours(ctx: &Context, board: &dyn Board, by: &Claimant, error: anyhow::Error) 
 fn report(claimed: &Claimed, by: &Claimant) -> Done {
     let expires_in = match by.term {
         Term::Indefinite => None,
-        Term::For(term) | Term::Kept(term) => Some(term.as_secs_f64()),
+        Term::For(term) | Term::Lease(term) => Some(term.as_secs_f64()),
     };
     Done::of_job("claimed", &claimed.job)
         .with("owner", by.owner.text())

@@ -27,7 +27,7 @@ use crate::{
 
 const RECHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
-const MOST_FACTS: usize = 5;
+const MAX_FACTS: usize = 5;
 
 /// Explain a job's state and suggest the command that helps
 ///
@@ -291,7 +291,7 @@ impl Explanation {
                 let line = page.sentence(4).plain("  ").add(tone, finding.code.name());
                 line.plain(": ").plain(&finding.summary);
             }
-            let most = if at == 0 { MOST_FACTS } else { 1 };
+            let most = if at == 0 { MAX_FACTS } else { 1 };
             let evidence = finding.evidence.iter().take(most);
             for evidence in evidence.filter(|it| is_shown(&it.what)) {
                 let time = evidence.at.map(|at| format!(" ({})", rfc3339(at)));

@@ -211,7 +211,7 @@ async fn note_namesake(ctx: &Context, board: &dyn Board, report: &PostReport) {
     let wanted = JobRef::Uuid(report.uuid.clone());
     // A trash that cannot be read is no reason to fail: the job is posted.
     if let Ok(Entry::Job(trashed)) = board.resolve_one(Location::Trash, &wanted).await {
-        let failure = trashed.history.failures.last();
+        let failure = trashed.attempts.failures.last();
         let failure = failure.map_or_else(String::new, |it| format!(" ({})", it.headline()));
         ctx.out.note(format!(
             "an earlier {} is in the trash{failure}; if this job is trashed, it replaces the earlier one",

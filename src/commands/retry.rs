@@ -89,7 +89,7 @@ pub(super) fn judge(
     match entry {
         Entry::Malformed(record) => Err(record.into()),
         Entry::Job(job) if job.location == Location::Trash => Ok(()),
-        Entry::Job(job) if job.history.needs_restart(now, keeps_attempts) => Ok(()),
+        Entry::Job(job) if job.attempts.needs_restart(now, keeps_attempts) => Ok(()),
         Entry::Job(_) => Err(BoardError::NotDelayed),
     }
 }

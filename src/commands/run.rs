@@ -16,7 +16,7 @@ use crate::{
     context::{Context, Creation},
     exit::verb,
     job::{
-        ClaimEnd, Claimant, Claimed, Decision, Draft, Fence, History, Holding, Job, JobKey,
+        Attempts, ClaimEnd, Claimant, Claimed, Decision, Draft, Fence, Holding, Job, JobKey,
         Location,
     },
     process::clock::Boottime,
@@ -135,9 +135,9 @@ async fn posted_job(
         }),
         book: draft.book.clone(),
         details: Some(draft.details.clone()),
-        history: History {
-            attempts: 1,
-            ..History::default()
+        attempts: Attempts {
+            count: 1,
+            ..Attempts::default()
         },
         ..Job::new(key, uuid, draft.name.clone())
     };

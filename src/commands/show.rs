@@ -109,7 +109,7 @@ fn output(ctx: &mut Context, views: &[JobView<'_>]) -> anyhow::Result<()> {
 fn has_failed(entry: &Entry) -> bool {
     entry
         .job()
-        .is_some_and(|job| !job.history.failures.is_empty())
+        .is_some_and(|job| !job.attempts.failures.is_empty())
 }
 
 pub(crate) async fn find_everywhere(

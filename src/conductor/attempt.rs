@@ -82,9 +82,9 @@ impl JobAttempt {
         let end = match (plan, turn) {
             // Another posting took its place, or the claim is being released.
             (Err(_), _) | (_, None) => Ok(AttemptEnd::Interrupted),
-            _ if retry.is_spent(&self.held.job.history, max_attempts) => Ok(AttemptEnd::Spent),
+            _ if retry.is_spent(&self.held.job.attempts, max_attempts) => Ok(AttemptEnd::Spent),
             (Ok(plan), Some(turn)) => {
-                let attempts = self.held.job.history.attempts;
+                let attempts = self.held.job.attempts.count;
                 let _running = shared.status.begin(&self.tag, attempts);
                 run.perform(&mut self.held, plan, turn).await
             }
@@ -92,7 +92,7 @@ impl JobAttempt {
         let capture = run.capture;
         let end = end.map(|end| {
             let context = AttemptContext {
-                history: &self.held.job.history,
+                attempts: &self.held.job.attempts,
                 max_attempts,
                 conductor: &shared.owner,
                 output: &|| capture.as_ref().map(Capture::captured).unwrap_or_default(),
@@ -193,7 +193,7 @@ impl JobRun<'_> {
             process.take_pipes(),
             &self.shared.settings.output,
             self.tag,
-            held.job.history.attempts,
+            held.job.attempts.count,
             &self.shared.status.reporter,
         )?);
         self.shared.status.log(self.start_note(held, process));
@@ -217,7 +217,7 @@ impl JobRun<'_> {
         let pid = process.group().leader().as_raw_nonzero().get();
         Note::new("running_start")
             .of(self.tag)
-            .with("attempt", held.job.history.attempts)
+            .with("attempt", held.job.attempts.count)
             .with("fence", held.fence.0.as_str())
             .with("pid", pid)
             .with_any("trace_id", self.span.map(Span::trace))

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The most job names with their own counts: the first ones.
-pub(crate) const MOST_NAMES: usize = 50;
+pub(crate) const MAX_NAMES: usize = 50;
 
 /// The bucket bounds for attempts, in seconds.
 pub(crate) const BUCKETS: [f64; 11] = [
@@ -89,7 +89,7 @@ impl Measurements {
 
     pub(super) fn ended(&mut self, name: &str, end: AttemptResult) {
         let is_known = self.ends.contains_key(&Some(name.to_owned()));
-        let name = (is_known || self.ends.len() < MOST_NAMES).then(|| name.to_owned());
+        let name = (is_known || self.ends.len() < MAX_NAMES).then(|| name.to_owned());
         self.ends.entry(name).or_default()[end as usize] += 1;
     }
 
@@ -128,7 +128,7 @@ mod tests {
             measured.ended(&number.to_string(), AttemptResult::Consumed);
         }
         measured.ended("7", AttemptResult::Lost);
-        assert_eq!(measured.ends.len(), MOST_NAMES + 1);
+        assert_eq!(measured.ends.len(), MAX_NAMES + 1);
         let count = measured.ends.values().flatten().sum::<u64>();
         assert_eq!(count, 10_001);
         let seven = &measured.ends[&Some("7".to_owned())];

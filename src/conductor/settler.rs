@@ -274,7 +274,7 @@ impl Settler {
         let mut note = note.with_any("seconds", attempt.seconds());
         let failure = decision.failure();
         if let Some(failure) = failure {
-            note = note.with("attempt", attempt.held.job.history.attempts);
+            note = note.with("attempt", attempt.held.job.attempts.count);
             note = note.with("max_attempts", attempt.max_attempts);
             note = note.with("reason", failure.headline());
         }

@@ -15,14 +15,14 @@ use super::{
 use crate::job::{Job, JobKey, Rank, SkippedReason};
 
 /// The most distinct reasons; postings may cause any number.
-const MOST_REASONS: usize = 100;
+const MAX_REASONS: usize = 100;
 
-const MOST_NAMES: usize = 20;
+const MAX_NAMES: usize = 20;
 
-const MOST_PUBLISHED: usize = 20;
+const MAX_PUBLISHED: usize = 20;
 
 /// The most jobs from events to remember, so that each counts once.
-const MOST_HEARD: usize = 10_000;
+const MAX_HEARD: usize = 10_000;
 
 /// Reports each reason once, and again for each new name.
 #[derive(Debug)]
@@ -87,13 +87,13 @@ impl SkipReasons {
             known.name = excerpt(&skipped.name).into_owned();
             known.rank = skipped.rank;
         }
-        if known.names.len() < MOST_NAMES && !known.names.contains(&*skipped.name) {
+        if known.names.len() < MAX_NAMES && !known.names.contains(&*skipped.name) {
             known.names.insert(excerpt(&skipped.name).into_owned());
         }
     }
 
     fn reason(&mut self, mut text: String) -> &mut SkipReason {
-        if self.0.len() >= MOST_REASONS && !self.0.contains_key(&text) {
+        if self.0.len() >= MAX_REASONS && !self.0.contains_key(&text) {
             text = "other reasons, too many to list".to_owned();
         }
         self.0.entry(text).or_default()
@@ -139,7 +139,7 @@ impl SkippedJobs {
             known.jobs = known.jobs.max(found.jobs);
             known.is_refusal |= found.is_refusal;
             (known.job, known.name, known.rank) = (found.job, found.name, found.rank);
-            let room = MOST_NAMES.saturating_sub(known.names.len());
+            let room = MAX_NAMES.saturating_sub(known.names.len());
             known.names.extend(found.names.into_iter().take(room));
         }
         state.report_new(&self.reporter);
@@ -147,7 +147,7 @@ impl SkippedJobs {
 
     pub(super) fn update(&self, key: &JobKey, skipped: &SkippedJob<'_>, against: &Rejection) {
         let mut state = self.state.lock();
-        let has_room = state.heard.len() < MOST_HEARD;
+        let has_room = state.heard.len() < MAX_HEARD;
         if has_room && state.heard.insert(key.clone()) {
             state.reasons.add(skipped, against);
             state.report_new(&self.reporter);
@@ -171,7 +171,7 @@ impl SkippedJobs {
         let state = self.state.lock();
         let mut reasons: Vec<_> = state.reasons.0.iter().collect();
         reasons.sort_by_key(|(_, reason)| std::cmp::Reverse(reason.jobs));
-        let most = reasons.into_iter().take(MOST_PUBLISHED);
+        let most = reasons.into_iter().take(MAX_PUBLISHED);
         let most = most.map(|(text, reason)| SkippedReason {
             reason: text.clone(),
             jobs: reason.jobs,
@@ -190,11 +190,11 @@ impl SkippedState {
     fn report_new(&mut self, reporter: &Reporter) {
         for (text, reason) in &self.reasons.0 {
             let is_known = self.reported.contains_key(text);
-            if !is_known && self.reported.len() > MOST_REASONS {
+            if !is_known && self.reported.len() > MAX_REASONS {
                 continue;
             }
             let reported = self.reported.entry(text.clone()).or_default();
-            let room = MOST_NAMES.saturating_sub(reported.len());
+            let room = MAX_NAMES.saturating_sub(reported.len());
             let news: Vec<_> = reason.names.difference(reported).take(room).collect();
             if !is_known || !news.is_empty() {
                 reporter.report(reason.note(text, &news));
@@ -215,7 +215,7 @@ mod tests {
         let (reporter, mut log) = Reporter::new();
         let skipped = SkippedJobs::new(&reporter);
         let long = "x".repeat(1_000_000);
-        for number in 0..MOST_REASONS * 3 {
+        for number in 0..MAX_REASONS * 3 {
             let mut reasons = SkipReasons::default();
             for against in [
                 Rejection::Policy(Forbidden::NotAllowed(format!("{number}{long}"))),
@@ -231,7 +231,7 @@ mod tests {
             skipped.found_some(reasons);
         }
         let counts = skipped.counts();
-        assert!(counts.len() <= MOST_REASONS + 1, "{}", counts.len());
+        assert!(counts.len() <= MAX_REASONS + 1, "{}", counts.len());
         assert!(counts.keys().all(|reason| reason.len() < 400));
         assert!(skipped.has_refused());
         while let Ok(note) = log.try_recv() {
@@ -299,7 +299,7 @@ mod tests {
     fn number_of_reported_names_is_limited() {
         let (reporter, mut log) = Reporter::new();
         let skipped = SkippedJobs::new(&reporter);
-        for number in 0..MOST_NAMES * 5 {
+        for number in 0..MAX_NAMES * 5 {
             let name = number.to_string();
             let key = JobKey::new(name.as_str());
             let against = Rejection::Policy(Forbidden::NotHandled);
@@ -307,7 +307,7 @@ mod tests {
         }
         assert_eq!(
             std::iter::from_fn(|| log.try_recv().ok()).count(),
-            MOST_NAMES
+            MAX_NAMES
         );
     }
 }

@@ -14,7 +14,7 @@ const MAX_EXPECTED_WAIT: Duration = Duration::from_millis(40);
 /// A job that waits longer is released.
 pub(super) const RELEASE_AFTER: Duration = Duration::from_millis(250);
 
-const MOST_AHEAD: usize = 32;
+const MAX_AHEAD: usize = 32;
 
 #[derive(Debug)]
 pub(super) struct Slots {
@@ -110,9 +110,9 @@ impl SlotUsage {
         let pace = self.pace.max(Duration::from_micros(100));
         let turns = MAX_EXPECTED_WAIT.as_micros() / pace.as_micros();
         usize::try_from(turns)
-            .unwrap_or(MOST_AHEAD)
+            .unwrap_or(MAX_AHEAD)
             .saturating_mul(jobs)
-            .min(MOST_AHEAD)
+            .min(MAX_AHEAD)
     }
 }
 

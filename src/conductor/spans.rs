@@ -66,7 +66,7 @@ impl Spans {
             text("messaging.operation.type", "process"),
             text("messaging.message.id", &job.uuid),
             text("jobboard.job.name", &job.name),
-            number("jobboard.attempt", i64::from(job.history.attempts)),
+            number("jobboard.attempt", i64::from(job.attempts.count)),
             text("jobboard.outcome", outcome.name()),
         ];
         let exit_code = failure.and_then(|failure| failure.exit_code);

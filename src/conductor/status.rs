@@ -19,19 +19,19 @@ use super::{
     skipped::SkippedJobs,
 };
 use crate::{
-    job::{Aftermath, ConductorReport, Decision, Job, JobKey, MOST_RUNS, Run, Unsettled},
+    job::{Aftermath, ConductorReport, Decision, Job, JobKey, MAX_RUNS, Run, Unsettled},
     process::clock,
 };
 
 /// The longest silence of a board that gets a request every ten seconds.
 const SILENCE: Duration = Duration::from_secs(60);
 
-const MOST_UNSETTLED: usize = 100;
+const MAX_UNSETTLED: usize = 100;
 
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// How many failing jobs an endless conductor remembers: other conductors may finish them.
-const MOST_FAILING: usize = 1000;
+const MAX_FAILING: usize = 1000;
 
 #[derive(Debug)]
 pub(crate) struct ConductorStatus {
@@ -97,7 +97,7 @@ impl ConductorStatus {
             registered: watch::Sender::new(false),
             most_failing: match until.has_end() {
                 true => usize::MAX,
-                false => MOST_FAILING,
+                false => MAX_FAILING,
             },
             work: Mutex::default(),
             reporter: reporter.clone(),
@@ -129,7 +129,7 @@ impl ConductorStatus {
     pub(super) fn claimed(&self, job: &Job) {
         let waited = (job.created_on).and_then(|posted| (clock::wall() - posted).to_std().ok());
         // Later claims wait for another attempt, counted or not.
-        let is_first = job.history.attempts == 1 && job.history.postponed == 0;
+        let is_first = job.attempts.count == 1 && job.attempts.postponed == 0;
         let waited = waited.filter(|_| is_first);
         self.work(|work| work.measured.claimed(waited));
     }
@@ -149,7 +149,7 @@ impl ConductorStatus {
             }
             match decision.is_trash() {
                 true if work.has_trashed(tag) => work.trashed_again += 1,
-                true if work.trashed.len() < MOST_FAILING => work.trashed.push(Arc::clone(tag)),
+                true if work.trashed.len() < MAX_FAILING => work.trashed.push(Arc::clone(tag)),
                 _ => {}
             }
         });
@@ -178,9 +178,9 @@ impl ConductorStatus {
         entry.passed_over = self.skipped.published();
         self.work(|work| {
             entry.running = Some(work.runs.len());
-            entry.runs = work.runs.values().take(MOST_RUNS).cloned().collect();
+            entry.runs = work.runs.values().take(MAX_RUNS).cloned().collect();
             entry.counters = work.measured.counters();
-            let unsettled = work.unsettled.iter().take(MOST_UNSETTLED);
+            let unsettled = work.unsettled.iter().take(MAX_UNSETTLED);
             entry.unsettled = unsettled
                 .map(|job| Unsettled {
                     uuid: excerpt(&job.uuid).into_owned(),
@@ -240,7 +240,7 @@ impl ConductorStatus {
                 unsettled: work.left_unsettled,
                 skipped: self.skipped.counts(),
                 failed,
-                failed_jobs: failed_jobs.take(MOST_NAMED).collect(),
+                failed_jobs: failed_jobs.take(MAX_NAMED).collect(),
                 has_failures: failed + work.left_unsettled > 0 || self.skipped.has_refused(),
             }
         })

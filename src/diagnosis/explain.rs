@@ -107,7 +107,7 @@ impl Snapshot {
             (Code::NoConductor, Some(job)) => Some(self.start(job)),
             (Code::ClaimExpiresSoon, Some(job)) => self.target_of_move(job).map(|to| finish_move("--to", to)),
             (Code::BackingOff | Code::Trashed, Some(job))
-                if job.history.may_run_until(self.now).is_some() =>
+                if job.attempts.may_run_until(self.now).is_some() =>
             {
                 Some(Fix::advice(
                     "wait: the former owner may still be running the job",
@@ -143,7 +143,7 @@ impl Snapshot {
                 problem.at("paused", pause.and_then(|it| it.audit.on), self.now)
             }
             Code::UnfinishedMove => problem.seen("from", job.moved_from().unwrap_or_default()),
-            Code::BackingOff => problem.at("until", job.history.not_before, self.now),
+            Code::BackingOff => problem.at("until", job.attempts.not_before, self.now),
             _ => problem,
         };
         let names_command = matches!(
@@ -169,7 +169,7 @@ impl Snapshot {
                     .at("posted", job.created_on, self.now)
             }
         };
-        let audit = job.history.audit.as_ref();
+        let audit = job.attempts.audit.as_ref();
         let audit = audit.filter(|_| job.location != Location::Board);
         self.with_attempts(problem.seen_any("by", audit.map(|it| &it.by)), job)
     }
@@ -184,7 +184,7 @@ impl Snapshot {
             .seen("owner", owner)
             .at("claimed", job.held_since(), self.now);
         let problem = problem.at("started", run.map(|run| run.since), self.now);
-        match (holding.lease, holding.expires_in) {
+        match (holding.end, holding.expires_in) {
             (ClaimEnd::Never, _) => problem.seen("expires", "never"),
             (ClaimEnd::Session, _) => problem.seen("expires", "with the owner's session"),
             (ClaimEnd::Timed, left) => {
@@ -224,24 +224,24 @@ impl Snapshot {
         match problem.code {
             Code::BackingOff => problem,
             _ => {
-                let until = job.history.not_before.filter(|time| *time > self.now);
+                let until = job.attempts.not_before.filter(|time| *time > self.now);
                 problem.at("claimable", until, self.now)
             }
         }
     }
 
     fn with_attempts(&self, problem: Problem, job: &Job) -> Problem {
-        if job.history.attempts == 0 {
+        if job.attempts.count == 0 {
             return problem;
         }
-        let problem = problem.seen("attempts", job.history.attempts);
-        let Some(last) = job.history.failures.last() else {
+        let problem = problem.seen("attempts", job.attempts.count);
+        let Some(last) = job.attempts.failures.last() else {
             return problem;
         };
         let (ago, by) = (duration::from_now(last.time, self.now), &last.conductor);
         let (what, how) = match last.is_release() {
             true => {
-                let audit = job.history.audit.as_ref();
+                let audit = job.attempts.audit.as_ref();
                 let audit = audit.filter(|it| it.is_of("abandoned"));
                 let operator = audit.map_or("an operator", |it| &it.by);
                 ("released", format!("the claim of {by}, by {operator}"))

@@ -115,7 +115,7 @@ pub(crate) fn is_of_broken_move(owner: &Owner) -> bool {
 /// Only the source board knows whether the copy may run, so only the move or `copy --resume` may end the claim.
 pub(crate) fn is_copy_of_move(holding: &Holding) -> bool {
     let owner = holding.owner.as_ref();
-    holding.lease == ClaimEnd::Never && owner.is_some_and(Owner::is_of_move)
+    holding.end == ClaimEnd::Never && owner.is_some_and(Owner::is_of_move)
 }
 
 /// Whether a claim on the source board is a leftover of a broken move.
@@ -153,7 +153,7 @@ pub(crate) fn doubt(
     has_peers: bool,
     octavia: Option<Expiry>,
 ) -> Option<Duration> {
-    let is_timed = holding.lease == ClaimEnd::Timed;
+    let is_timed = holding.end == ClaimEnd::Timed;
     let owner = holding.owner.as_ref().filter(|_| is_timed)?;
     let left = holding.expires_in?;
     // `jobboard` numbers its claims, and peers do not.

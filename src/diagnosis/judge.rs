@@ -19,7 +19,7 @@ use crate::{
         policy::ExecutionPolicy,
     },
     config::Expiry,
-    job::{ClaimEnd, Departure, Entry, Failure, Holding, Job, Location, MOST_RUNS, Malformed},
+    job::{ClaimEnd, Departure, Entry, Failure, Holding, Job, Location, MAX_RUNS, Malformed},
     problem::Code,
     retry::{MAX_ATTEMPTS, NO_FAILURE},
 };
@@ -58,7 +58,7 @@ impl Judged {
             )
         };
         let is_free = job.holding.is_none() && job.may_be_offered();
-        is_free && !job.history.is_delayed(now) && !self.causes().any(prevents)
+        is_free && !job.attempts.is_delayed(now) && !self.causes().any(prevents)
     }
 }
 
@@ -100,13 +100,13 @@ pub(super) fn tried(job: &Job) -> (u32, u32) {
     // A running attempt has not failed.
     let under_way = u32::from(job.holding.is_some());
     let most = job.own_max_attempts();
-    let tried = job.history.attempts.saturating_sub(under_way);
+    let tried = job.attempts.count.saturating_sub(under_way);
     (tried, most.unwrap_or(MAX_ATTEMPTS))
 }
 
 fn is_exhausted(job: &Job) -> bool {
     // Without an attempt the limit does not matter, and stays encoded.
-    if job.holding.is_some() || job.history.attempts == 0 {
+    if job.holding.is_some() || job.attempts.count == 0 {
         return false;
     }
     let (tried, most) = tried(job);
@@ -160,8 +160,8 @@ impl Snapshot {
                 false => (Cause::of(Code::Running), true),
             };
         }
-        let expires = holding.lease != ClaimEnd::Never;
-        match self.holder(owner, holding.lease, holding.claimed_on) {
+        let expires = holding.end != ClaimEnd::Never;
+        match self.holder(owner, holding.end, holding.claimed_on) {
             Holder::Dead { host, death, .. } => {
                 let code = match death {
                     Death::Stopped(_) => Code::OwnerStopped,
@@ -196,10 +196,10 @@ impl Snapshot {
             return (Cause::text(Code::UnsettledJob, &stuck.reason), false);
         }
         // A conductor of this name that ended earlier made the claim.
-        let may_run = report.runs.len() >= MOST_RUNS || runner.runs(job).is_some();
+        let may_run = report.runs.len() >= MAX_RUNS || runner.runs(job).is_some();
         if is_older(holding.claimed_on, since) && !may_run {
             let about = CauseSubject::Host(runner.conductor.host.clone(), Death::Unproven);
-            let expires = holding.lease != ClaimEnd::Never;
+            let expires = holding.end != ClaimEnd::Never;
             return (Cause::new(Code::OwnerDead, about), expires);
         }
         (Cause::of(Code::Running), true)
@@ -234,7 +234,7 @@ impl Snapshot {
         if !answers.takes {
             return (self.not_taken(job, answers), false);
         }
-        match job.history.is_delayed(self.now) {
+        match job.attempts.is_delayed(self.now) {
             _ if !answers.is_fresh => (exhausted(job), false),
             true => (Cause::of(Code::BackingOff), true),
             false if answers.free == 0 => (Cause::of(Code::Waiting), true),
@@ -259,7 +259,7 @@ impl Snapshot {
             // A conductor would only move the job to the trash.
             None if answers.count == 0 && is_exhausted(job) => exhausted(job),
             // A conductor may come before the back-off ends.
-            None if answers.count == 0 && job.history.is_delayed(self.now) => {
+            None if answers.count == 0 && job.attempts.is_delayed(self.now) => {
                 Cause::of(Code::BackingOff)
             }
             None if answers.count == 0 => Cause::of(Code::NoConductor),
@@ -303,9 +303,9 @@ impl Snapshot {
 }
 
 fn is_excessively_delayed(job: &Job, now: DateTime<Utc>) -> bool {
-    let delay = job.history.not_before.map(|time| time - now);
+    let delay = job.attempts.not_before.map(|time| time - now);
     // A forced release delays a job for the rest of its claim.
-    let is_released = job.history.may_run_until(now).is_some();
+    let is_released = job.attempts.may_run_until(now).is_some();
     delay.is_some_and(|delay| delay > LONGEST_DELAY) && !is_released
 }
 
@@ -339,7 +339,7 @@ fn unreadable(record: &Malformed) -> Cause {
 }
 
 fn exhausted(job: &Job) -> Cause {
-    let mut failures = job.history.failures.iter();
+    let mut failures = job.attempts.failures.iter();
     let last = failures.rfind(|it| !it.is_release());
     Cause::new(
         Code::RetriesExhausted,

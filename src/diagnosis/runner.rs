@@ -115,7 +115,7 @@ impl RunnerAnswer {
 const NAMED: usize = 3;
 
 /// The limit for the patterns of all conductors together: about ten thousand.
-const MOST_PATTERNS: usize = 1 << 20;
+const MAX_PATTERNS: usize = 1 << 20;
 
 /// The cost of a pattern besides its length.
 const PATTERN_COST: usize = 100;
@@ -124,7 +124,7 @@ const PATTERN_COST: usize = 100;
 pub(super) fn runners(conductors: Vec<Conductor>) -> Vec<Runner> {
     let mut sizes: Vec<_> = conductors.iter().map(size).enumerate().collect();
     sizes.sort_by_key(|(_, size)| *size);
-    let (mut left, mut is_read) = (MOST_PATTERNS, vec![false; conductors.len()]);
+    let (mut left, mut is_read) = (MAX_PATTERNS, vec![false; conductors.len()]);
     for (at, size) in sizes {
         is_read[at] = size <= left;
         left = left.saturating_sub(size);
@@ -224,7 +224,7 @@ impl Runner {
             let own = policy.plan(job).ok();
             let own = own.and_then(|plan| plan.limits.max_attempts);
             let most = retry_limit(own, takes.max_attempts, takes.max_attempts_max);
-            job.history.attempts >= most
+            job.attempts.count >= most
         })
     }
 }

@@ -91,7 +91,7 @@ impl Snapshot {
     }
 
     fn backs_off(&self, explained: &ExplainedJob<'_>, job: &Job) -> String {
-        let until = job.history.not_before.unwrap_or(self.now);
+        let until = job.attempts.not_before.unwrap_or(self.now);
         let left = duration::between(self.now, until);
         let next = match self.runners_alive().next() {
             Some(_) => format!(
@@ -206,7 +206,7 @@ fn exhausted(job: &Job, cause: &Cause) -> String {
 }
 
 fn trashed(job: &Job) -> String {
-    let last = job.history.failures.last();
+    let last = job.attempts.failures.last();
     let reason = job.reason();
     let reason = reason.or_else(|| last.map(|it| it.headline().into()));
     let why = reason.map(|reason| format!(": {reason}"));

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::causes::keep_most;
 use crate::{
-    job::{Failure, History, Job},
+    job::{Attempts, Failure, Job},
     output::ends,
     secret::covered_text,
 };
@@ -130,7 +130,7 @@ pub(crate) struct Signatures {
 impl Signatures {
     pub(crate) fn add(&mut self, job: &Job) {
         let mut seen = BTreeSet::new();
-        let failures = job.history.failures.iter();
+        let failures = job.attempts.failures.iter();
         for failure in failures.filter(|it| !it.is_release()) {
             let signature = signature(failure);
             let is_first = seen.insert(signature.clone());
@@ -154,8 +154,8 @@ impl Signatures {
             sample: Sample::of(job, failure),
         });
         of.failures += 1;
-        let kept = job.history.failures.len();
-        of.at_least |= kept >= History::FAILURES && job.failed_attempts() as usize > kept;
+        let kept = job.attempts.failures.len();
+        of.at_least |= kept >= Attempts::FAILURES && job.failed_attempts() as usize > kept;
         of.jobs += u64::from(is_first);
         of.first = of.first.min(failure.time);
         if failure.time > of.last {
@@ -223,7 +223,7 @@ mod tests {
         for number in 0..10_i32 {
             let mut job = board.post(&format!("job-{}", number % 7), None);
             let at = |seconds: i32| start + TimeDelta::seconds(seconds.into());
-            job.history.failures = vec![
+            job.attempts.failures = vec![
                 Failure {
                     time: at(number),
                     ..failure(Some(1), &format!("disk {number}"))
@@ -260,7 +260,7 @@ mod tests {
         };
         for number in 0..10_000 {
             let texts = [word(number), "often".to_owned()];
-            job.history.failures = texts.map(|text| failure(Some(1), &text)).to_vec();
+            job.attempts.failures = texts.map(|text| failure(Some(1), &text)).to_vec();
             alike.add(&job);
         }
         assert!(alike.all.len() <= 2 * MAX_SIGNATURES);

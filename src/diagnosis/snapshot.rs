@@ -16,7 +16,7 @@ use crate::{
     problem::Problem,
 };
 
-const MOST_OWNERS: usize = 10_000;
+const MAX_OWNERS: usize = 10_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Snapshot {
@@ -209,7 +209,7 @@ impl Snapshot {
 
     /// Returns the living conductor that holds a claim.
     pub(super) fn runner_with(&self, holding: &Holding) -> Option<&Runner> {
-        match self.holder(holding.owner.as_ref()?, holding.lease, holding.claimed_on) {
+        match self.holder(holding.owner.as_ref()?, holding.end, holding.claimed_on) {
             Holder::Conductor(at) => Some(&self.runners[at]),
             Holder::Dead { .. } | Holder::Other => None,
         }
@@ -250,7 +250,7 @@ impl Snapshot {
         {
             *death = Death::Unproven;
         }
-        if known.len() < MOST_OWNERS {
+        if known.len() < MAX_OWNERS {
             known.insert(owner.clone(), holder.clone());
         }
         holder

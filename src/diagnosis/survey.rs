@@ -22,13 +22,13 @@ use crate::{
 };
 
 /// The most causes; beyond twice as many, the rarest are dropped from the list, but stay in the counts.
-const MOST_CAUSES: usize = 1000;
+const MAX_CAUSES: usize = 1000;
 
 /// The time limit for reading all jobs.
 pub(super) const WHOLE: Duration = Duration::from_secs(60);
 
 /// The number of owners with exact counts; beyond twice as many, the rarest are dropped.
-const MOST_OWNERS: usize = 10_000;
+const MAX_OWNERS: usize = 10_000;
 
 /// The locations with the details that a judgement needs.
 pub(crate) const BOARD: (Location, Detail) = (Location::Board, Detail::Whole);
@@ -139,7 +139,7 @@ impl Surveyor {
             Some(holding) => self.add_claimed(job, holding),
             None => {
                 figures.unclaimed += 1;
-                figures.backing_off += u64::from(job.history.is_delayed(now));
+                figures.backing_off += u64::from(job.attempts.is_delayed(now));
                 note(&mut figures.oldest_unclaimed, job, job.created_on);
             }
         }
@@ -152,7 +152,7 @@ impl Surveyor {
                 State::Claimed => &mut named.claimed,
                 _ => &mut named.unclaimed,
             } += 1;
-            named.failed += u64::from(job.history.is_failing());
+            named.failed += u64::from(job.attempts.is_failing());
             named.oldest = earlier(named.oldest, job.created_on);
         });
         self.survey.has_dropped[0] |= keep_most(&mut self.names, self.most_names, |of| of.jobs);
@@ -167,9 +167,9 @@ impl Surveyor {
             owned.claims += 1;
             owned.held_since = earlier(owned.held_since, job.held_since());
             owned.expires_in = earlier(owned.expires_in, holding.expires_in);
-            owned.claim_never_expires += u64::from(holding.lease == ClaimEnd::Never);
+            owned.claim_never_expires += u64::from(holding.end == ClaimEnd::Never);
         });
-        survey.has_dropped[1] |= keep_most(&mut self.owners, MOST_OWNERS, |of| of.claims);
+        survey.has_dropped[1] |= keep_most(&mut self.owners, MAX_OWNERS, |of| of.claims);
     }
 
     /// Counts the jobs that `take` returns. Omits those of other boards that share the trash.
@@ -238,7 +238,7 @@ impl Survey {
                 cases.ahead = cases.ahead.max(ahead.map(|(_, time)| time - now));
             }
         });
-        keep_most(&mut self.causes, MOST_CAUSES, |of| of.count);
+        keep_most(&mut self.causes, MAX_CAUSES, |of| of.count);
     }
 
     /// Whether a conductor is registered, or holds claims after its registration has ended.

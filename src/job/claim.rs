@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
-use super::{Job, JobKey, history::boundary, shortened};
+use super::{Job, JobKey, attempts::boundary, shortened};
 
 /// The prefix of the owner name that a move uses on both boards.
 pub(crate) const MOVER: &str = "move:";
@@ -153,7 +153,7 @@ pub(crate) enum ClaimEnd {
 pub(crate) struct Holding {
     /// `None` if the owner on the board is unreadable.
     pub(crate) owner: Option<Owner>,
-    pub(crate) lease: ClaimEnd,
+    pub(crate) end: ClaimEnd,
     pub(crate) expires_in: Option<Duration>,
     /// How long it lasts after its owner's last sign of life, where that is more precise than `expires_in`.
     pub(crate) outlives: Option<Duration>,
@@ -162,10 +162,10 @@ pub(crate) struct Holding {
 }
 
 impl Holding {
-    pub(crate) fn new(owner: Option<Owner>, lease: ClaimEnd, fence: Option<Fence>) -> Self {
+    pub(crate) fn new(owner: Option<Owner>, end: ClaimEnd, fence: Option<Fence>) -> Self {
         Self {
             owner,
-            lease,
+            end,
             expires_in: None,
             outlives: None,
             claimed_on: None,
@@ -179,7 +179,7 @@ pub(crate) enum Term {
     Indefinite,
     For(Duration),
     /// Renewed by us: for this long each time, or while our session lives.
-    Kept(Duration),
+    Lease(Duration),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::Owner;
 
-pub(crate) const MOST_RUNS: usize = 32;
+pub(crate) const MAX_RUNS: usize = 32;
 
 /// A conductor is silent after this long. Its heartbeat comes every ten seconds.
 const OVERDUE: Duration = Duration::from_secs(15);
 
-pub(crate) const MOST_HANDLERS: usize = 200;
+pub(crate) const MAX_HANDLERS: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Conductor {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{Book, Details, History, Job, Location, Priority};
+use super::{Attempts, Book, Details, Job, Location, Priority};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Draft {
@@ -32,7 +32,7 @@ pub(crate) struct Former {
     pub(crate) sequence: Option<i64>,
     pub(crate) created_on: Option<DateTime<Utc>>,
     pub(crate) trashed_on: Option<DateTime<Utc>>,
-    pub(crate) history: History,
+    pub(crate) attempts: Attempts,
 }
 
 impl Draft {
@@ -73,16 +73,16 @@ impl Former {
                 .filter(|number| (0..Self::GREATEST).contains(number)),
             created_on: job.created_on,
             trashed_on: job.trashed_on,
-            history: job.history.clone(),
+            attempts: job.attempts.clone(),
         }
     }
 
     /// Resets the attempts; earlier failures stay visible.
     pub(crate) fn begin_anew(&mut self) {
-        self.history = History {
-            failures: std::mem::take(&mut self.history.failures),
-            audit: self.history.audit.take(),
-            ..History::default()
+        self.attempts = Attempts {
+            failures: std::mem::take(&mut self.attempts.failures),
+            audit: self.attempts.audit.take(),
+            ..Attempts::default()
         };
     }
 }

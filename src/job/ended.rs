@@ -85,7 +85,7 @@ impl Job {
             (Location::Trash, _) => "trashed",
             (Location::Board, _) => return None,
         };
-        let audit = self.history.audit.as_ref();
+        let audit = self.attempts.audit.as_ref();
         audit.filter(|audit| audit.is_of(action) || self.is_moved())
     }
 
@@ -99,14 +99,14 @@ impl Job {
             AuditEntry::RECEIVED,
         ];
         let is_earlier = |action: &str| self.ended.is_some() && EARLIER.contains(&action);
-        let last = self.history.audit.as_ref();
+        let last = self.attempts.audit.as_ref();
         last.filter(|it| !it.action.as_deref().is_some_and(is_earlier))
     }
 
     /// Returns the reason of the last action; for a failure, its headline.
     pub(crate) fn reason(&self) -> Option<Cow<'_, str>> {
         let reason = self.last_action()?.reason.as_deref()?;
-        let failure = self.history.failures.last();
+        let failure = self.attempts.failures.last();
         let failure = failure.filter(|it| it.reason == reason);
         Some(failure.map_or(reason.into(), |it| it.headline().into()))
     }
@@ -114,7 +114,7 @@ impl Job {
     /// Returns the failure that moved it to the trash; `None` if an operator did.
     pub(crate) fn fatal_failure(&self) -> Option<&Failure> {
         let last = self
-            .history
+            .attempts
             .failures
             .last()
             .filter(|_| self.location == Location::Trash)?;
@@ -127,18 +127,18 @@ impl Job {
     pub(crate) fn failed_attempts(&self) -> u32 {
         let has_succeeded = self.ended.as_ref().is_some_and(|it| it.has_succeeded);
         let not_failed = u32::from(self.holding.is_some() || has_succeeded);
-        self.history.attempts.saturating_sub(not_failed)
+        self.attempts.count.saturating_sub(not_failed)
     }
 
     pub(crate) fn is_moved(&self) -> bool {
-        let audit = self.history.audit.as_ref();
+        let audit = self.attempts.audit.as_ref();
         let is_move = |it: &AuditEntry| it.action.as_deref() == Some(AuditEntry::MOVED);
         self.ended.is_some() && audit.is_some_and(is_move)
     }
 
     /// Returns the address of the board that it was moved from, from the audit entry.
     pub(crate) fn moved_from(&self) -> Option<String> {
-        let audit = self.history.audit.as_ref();
+        let audit = self.attempts.audit.as_ref();
         let audit = audit.filter(|it| it.action.as_deref() == Some(AuditEntry::RECEIVED))?;
         let from = audit.reason.as_deref()?.strip_prefix(Self::MOVED_FROM);
         // A peer may write a long text, or an address with a password.
@@ -151,12 +151,12 @@ impl Job {
         if self.ended.as_ref().is_some_and(|ended| ended.has_succeeded) {
             return Some((Some(0), None));
         }
-        let last = self.history.failures.last()?;
+        let last = self.attempts.failures.last()?;
         Some((last.exit_code, last.signal))
     }
 
     pub(crate) fn waited(&self) -> Option<TimeDelta> {
-        let waited = self.history.first_claimed_on? - self.created_on?;
+        let waited = self.attempts.first_claimed_on? - self.created_on?;
         Some(waited.max(TimeDelta::zero()))
     }
 
@@ -180,8 +180,8 @@ mod tests {
         };
         let reason = |reason: &str| {
             let mut job = Job::named("a");
-            job.history.audit = Some(AuditEntry::now("trashed", "night", Some(reason)));
-            job.history.failures = vec![failure.clone()];
+            job.attempts.audit = Some(AuditEntry::now("trashed", "night", Some(reason)));
+            job.attempts.failures = vec![failure.clone()];
             job.reason().map(Cow::into_owned)
         };
         assert_eq!(reason(&failure.reason).as_deref(), Some("exit 3"));

@@ -95,7 +95,7 @@ fields! {
     Age          "age"       Since    Record  |it| Since(it.job()?.created_on?);
     Held         "held"      Since    Record  |it| Since(claimed(it)?.held_since()?);
     Expires      "expires"   Span     Record  |it| expires(it)?;
-    Attempts     "attempts"  Number   Record  |it| Number(it.job()?.history.attempts.into());
+    Attempts     "attempts"  Number   Record  |it| Number(it.job()?.attempts.count.into());
     Size         "size"      Size     Record  |it| Number(it.size().into());
     Trashed      "trashed"   Since    Record  |it| Since(it.job()?.trashed_on?);
     Ended        "ended"     Since    Record  |it| Since(it.job()?.ended.as_ref()?.on);
@@ -122,7 +122,7 @@ fn owner(holding: &Holding) -> FieldValue<'_> {
 /// does not apply.
 fn expires(entry: &Entry) -> Option<FieldValue<'_>> {
     match claimed(entry).and_then(|job| job.holding.as_ref()) {
-        Some(it) if it.lease == ClaimEnd::Never => None,
+        Some(it) if it.end == ClaimEnd::Never => None,
         holding => Some(
             holding
                 .and_then(|it| it.expires_in)

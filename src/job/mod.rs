@@ -1,12 +1,12 @@
 //! The data model: jobs, their owners and their outcomes.
 
+mod attempts;
 mod claim;
 mod conductor;
 mod details;
 mod draft;
 mod ended;
 mod fields;
-mod history;
 mod key;
 mod moves;
 pub(crate) mod octavia;
@@ -22,25 +22,25 @@ use serde_json::Value;
 use crate::names::named;
 
 pub(crate) use self::{
+    attempts::{
+        Attempts, AuditEntry, CapturedOutput, Failure, LONGEST_RECORD, LONGEST_TEXT, RELEASED, cut,
+        from_json, shortened, sortable_time,
+    },
     claim::{
         Claim, ClaimEnd, Claimant, Claimed, Fence, Holding, LONGEST_BRIEF, MOVER, Owner, Term,
         brief,
     },
     conductor::{
-        Conductor, ConductorReport, Counters, Course, MOST_HANDLERS, MOST_RUNS, PublishedCommand,
+        Conductor, ConductorReport, Counters, Course, MAX_HANDLERS, MAX_RUNS, PublishedCommand,
         PublishedPolicy, Run, SkippedReason, Unsettled,
     },
     details::{Decode, Details},
     draft::{Draft, Edit, Former},
     ended::{Departure, End, HISTORY, Identity},
     fields::{FieldKind, FieldSource, FieldValue, JobField},
-    history::{
-        AuditEntry, CapturedOutput, Failure, History, LONGEST_RECORD, LONGEST_TEXT, RELEASED, cut,
-        from_json, shortened, sortable_time,
-    },
     key::{JobKey, standard_uuid},
-    moves::{MOST_RECORDS, MoveRecord, Stage},
-    pause::{MOST_PAUSES, Pause, Pauses},
+    moves::{MAX_RECORDS, MoveRecord, Stage},
+    pause::{MAX_PAUSES, Pause, Pauses},
     settlement::{
         Aftermath, Authority, Decision, ExpectedState, JobChange, Purge, Revision, Settlement,
     },
@@ -134,7 +134,7 @@ pub(crate) struct Job {
     pub(crate) origin: Origin,
     pub(crate) book: Option<Book>,
     pub(crate) details: Option<Details>,
-    pub(crate) history: History,
+    pub(crate) attempts: Attempts,
     pub(crate) size: u64,
     pub(crate) problem: Option<String>,
     /// Long texts and the details are missing; see [`Entry::cut`].
@@ -154,7 +154,7 @@ impl Job {
     fn text_bytes(&self) -> usize {
         let book = self.book.iter().map(|it| it.name.len() + it.uuid.len());
         let details = self.details.iter().map(|_| self.size as usize);
-        let failures = self.history.failures.iter();
+        let failures = self.attempts.failures.iter();
         let failures = failures.flat_map(|it| [&it.reason, &it.stdout, &it.stderr, &it.conductor]);
         let failures = failures.map(String::len);
         let problem = self.problem.iter().map(String::len);
@@ -177,7 +177,7 @@ impl Job {
         }
         (self.details, self.raw) = (None, Vec::new());
         self.problem.as_mut().map(cut);
-        for failure in &mut self.history.failures {
+        for failure in &mut self.attempts.failures {
             cut(&mut failure.reason);
             cut(&mut failure.stdout);
             cut(&mut failure.stderr);
@@ -233,7 +233,7 @@ impl Job {
     /// Whether the sidecar knows no earlier claim. Both times must come from the same clock.
     pub(crate) fn is_claimed_first(&self) -> bool {
         let claimed_on = self.holding.as_ref().and_then(|it| it.claimed_on);
-        claimed_on.is_some() && claimed_on == self.history.first_claimed_on
+        claimed_on.is_some() && claimed_on == self.attempts.first_claimed_on
     }
 
     pub(crate) fn details(&self) -> Option<Cow<'_, Value>> {

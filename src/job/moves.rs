@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use super::Owner;
 
 /// The most records that a board reads; a move leaves at most a few hundred.
-pub(crate) const MOST_RECORDS: usize = 10_000;
+pub(crate) const MAX_RECORDS: usize = 10_000;
 
 /// A move that has begun on the source board, or a job that it has handed over.
 ///

@@ -21,7 +21,7 @@ pub(crate) struct Pause {
 }
 
 /// The most pauses on a board. Beyond it, no job is claimed.
-pub(crate) const MOST_PAUSES: usize = 1000;
+pub(crate) const MAX_PAUSES: usize = 1000;
 
 /// The most memory for all compiled globs, in bytes.
 const GLOBS: usize = 1 << 20;
@@ -42,9 +42,9 @@ impl Pause {
     /// Returns the pauses of a board that has `count` of them. If they are too many to read, it adds a pause of all
     /// jobs: an unread one could apply to any job.
     pub(crate) fn bounded(mut first: Vec<Self>, count: usize) -> Vec<Self> {
-        if count > MOST_PAUSES {
+        if count > MAX_PAUSES {
             let reason = format!("the board has {count} pauses, too many to read");
-            first.truncate(MOST_PAUSES);
+            first.truncate(MAX_PAUSES);
             first.push(Self::of_all(&reason));
         }
         first

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     Access, Flow, Logbook, LogbookError, LogbookResult, LogbookUrl, TextRow,
     database::LARGEST,
-    tables::{BALANCER, INJECTOR, MOST_BOOKS, NAME, SHORT, argument, columns, time},
+    tables::{BALANCER, INJECTOR, MAX_BOOKS, NAME, SHORT, argument, columns, time},
 };
 use crate::job::Book;
 
@@ -99,7 +99,7 @@ impl Logbook {
         let dialect = self.dialect();
         let question = format!(
             "SELECT {}, {}, {}, {}, {} FROM load_balancer WHERE {which} ORDER BY {SINCE} \
-             LIMIT {MOST_BOOKS}{lock}",
+             LIMIT {MAX_BOOKS}{lock}",
             dialect.text("id", NAME),
             dialect.text("name", NAME),
             dialect.text("provisioning_status", SHORT),
@@ -119,7 +119,7 @@ impl Logbook {
         let question = format!(
             "SELECT {}, {}, {}, {} FROM amphora WHERE \
              status IN ('BOOTING', 'PENDING_CREATE', 'PENDING_DELETE', 'ERROR') ORDER BY {SINCE} \
-             LIMIT {MOST_BOOKS}",
+             LIMIT {MAX_BOOKS}",
             dialect.text("id", NAME),
             dialect.text("load_balancer_id", NAME),
             dialect.text("status", SHORT),
@@ -164,7 +164,7 @@ impl Logbook {
             )
         };
         let mut found = HashMap::new();
-        for row in self.rows_of_each(balancers, question, MOST_BOOKS).await? {
+        for row in self.rows_of_each(balancers, question, MAX_BOOKS).await? {
             let [balancer, flow] = columns(row)?;
             // Later rows replace earlier ones.
             found.extend(balancer.zip(flow));

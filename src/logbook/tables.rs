@@ -12,7 +12,7 @@ use super::{
 };
 use crate::job::{Job, octavia};
 
-const MOST_ATOMS: usize = 8_000;
+const MAX_ATOMS: usize = 8_000;
 
 pub(super) const NAME: usize = 255;
 const WORDS: usize = 250;
@@ -24,7 +24,7 @@ const UUIDS_PER_QUERY: usize = 200;
 /// Each uuid has at most one valid row.
 const MAX_ROWS: usize = 2 * UUIDS_PER_QUERY;
 
-pub(super) const MOST_BOOKS: usize = 10_000;
+pub(super) const MAX_BOOKS: usize = 10_000;
 
 /// TaskFlow adds this atom to pass a flow's data to the others.
 pub(super) const INJECTOR: &str = "_TaskFlow_INJECTOR";
@@ -115,7 +115,7 @@ impl Logbook {
         let dialect = self.dialect();
         let question = format!(
             "SELECT {}, {}, {}, {}, {}, {}, {}, {}, {}, {} FROM atomdetails \
-             WHERE parent_uuid = ? AND name <> '{INJECTOR}' ORDER BY created_at, name LIMIT {MOST_ATOMS}",
+             WHERE parent_uuid = ? AND name <> '{INJECTOR}' ORDER BY created_at, name LIMIT {MAX_ATOMS}",
             dialect.text("name", NAME),
             dialect.text("atom_type", SHORT),
             dialect.text("state", SHORT),
@@ -198,7 +198,7 @@ impl Logbook {
             FlowSubject::Amphora => format!("{balancer} IS NOT NULL AND {amphora} LIKE ?"),
         };
         let uuid = dialect.text("uuid", NAME);
-        let question = format!("SELECT {uuid} FROM flowdetails WHERE {about} LIMIT {MOST_BOOKS}");
+        let question = format!("SELECT {uuid} FROM flowdetails WHERE {about} LIMIT {MAX_BOOKS}");
         let found = self.rows(&question, &[&format!("{id}%")]).await?;
         Ok(found.into_iter().flatten().flatten().collect())
     }
@@ -209,7 +209,7 @@ impl Logbook {
         let question = format!(
             "SELECT {}, {}, {}, {} FROM logbooks LEFT JOIN flowdetails \
              ON flowdetails.parent_uuid = logbooks.uuid WHERE {created} < ? AND (flowdetails.state IS NULL OR \
-             flowdetails.state NOT IN ('SUCCESS', 'REVERTED')) ORDER BY {created} LIMIT {MOST_BOOKS}",
+             flowdetails.state NOT IN ('SUCCESS', 'REVERTED')) ORDER BY {created} LIMIT {MAX_BOOKS}",
             dialect.text("logbooks.uuid", NAME),
             dialect.text("logbooks.name", NAME),
             dialect.text("flowdetails.state", NAME),

@@ -10,7 +10,7 @@ use super::{dump::TRASH, json, limits::check_length};
 use crate::{
     board::{contradiction, url::BoardKind},
     job::{
-        AuditEntry, Book, Details, Draft, Entry, Failure, Former, History, Job, JobKey, Location,
+        Attempts, AuditEntry, Book, Details, Draft, Entry, Failure, Former, Job, JobKey, Location,
         Priority, shortened,
     },
     secret,
@@ -238,8 +238,8 @@ fn job(line: ListedJob, location: Location) -> Result<Job, String> {
         details: Some(line.details)
             .filter(|it| !it.is_null())
             .map(Details::from),
-        history: History {
-            attempts: line.attempts.unwrap_or_default(),
+        attempts: Attempts {
+            count: line.attempts.unwrap_or_default(),
             postponed: line.postponed.unwrap_or_default(),
             not_before: line.not_before,
             failures: line.failures.unwrap_or_default(),

@@ -18,7 +18,7 @@ use rustix::{
 use super::{Trust, Untrusted, check, kind, unreadable};
 
 /// The kernel's own limit.
-const MOST_LINKS: u32 = 40;
+const MAX_LINKS: u32 = 40;
 
 /// Who may write to the directories on the path, besides us and root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl CheckedPath {
             let target = readlinkat(&next.file, "", Vec::new());
             let target = target.map_err(|error| unreadable(&next.path, error.into()))?;
             let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
-            if links > MOST_LINKS {
+            if links > MAX_LINKS {
                 let source = io::Error::other("the path has too many symbolic links");
                 return Err(unreadable(&path, source));
             }

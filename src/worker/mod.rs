@@ -94,7 +94,7 @@ impl Worker {
         command.introduce(
             &job.reference(),
             &job.name,
-            job.history.attempts,
+            job.attempts.count,
             &held.fence,
             job.details().as_deref(),
         );

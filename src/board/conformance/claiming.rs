@@ -127,7 +127,7 @@ pub(crate) async fn timed_claim_expires(board: &Subject) {
     }
     claim_one(board, &key, &by).await.unwrap();
     let holding = on_board(board, &key).await.holding.expect("a claim");
-    assert_eq!(holding.lease, ClaimEnd::Timed);
+    assert_eq!(holding.end, ClaimEnd::Timed);
     assert!(
         holding.expires_in.is_some_and(|left| left <= SHORT),
         "{holding:?}"
@@ -147,7 +147,7 @@ pub(crate) async fn timed_claim_expires(board: &Subject) {
 pub(crate) async fn claim_without_a_term_does_not_expire(board: &Subject) {
     let key = post_claimed(board, "resize").await;
     let holding = on_board(board, &key).await.holding.expect("a claim");
-    assert_eq!((holding.lease, holding.expires_in), (ClaimEnd::Never, None));
+    assert_eq!((holding.end, holding.expires_in), (ClaimEnd::Never, None));
     assert!(holding.claimed_on.is_some());
 }
 
@@ -155,16 +155,16 @@ pub(crate) async fn manual_claims_count_no_attempt(board: &Subject) {
     let key = post_one(board, "resize").await;
     for (rules, attempts) in [(BY_HAND, 0), (ATTEMPT, 1), (BY_HAND, 1), (ATTEMPT, 2)] {
         let claimed = board.claim_one(&key, &ada(), rules).await.unwrap();
-        assert_eq!(claimed.job.history.attempts, attempts);
+        assert_eq!(claimed.job.attempts.count, attempts);
         settled(board, &key, release(), by_name("ada")).await;
     }
-    assert_eq!(on_board(board, &key).await.history.attempts, 2);
+    assert_eq!(on_board(board, &key).await.attempts.count, 2);
 }
 
 /// Claims jobs, with `at_once` as the limit of immediate starts.
 async fn claim_ahead(board: &Subject, keys: &[JobKey], at_once: usize) -> Vec<Result<Claimed>> {
     let rules = ClaimRules { at_once, ..ATTEMPT };
-    let by = claimant("ada", Term::Kept(LONG));
+    let by = claimant("ada", Term::Lease(LONG));
     let claims = board.claim(keys, &by, keys.len(), rules).await;
     claims.unwrap()
 }
@@ -191,13 +191,13 @@ pub(crate) async fn claim_made_ahead_counts_an_attempt_once_it_has_a_result(boar
         for (key, claimed) in keys.iter().zip(claim_ahead(board, &keys, 1).await) {
             let claimed = claimed.unwrap();
             // For the worker it is an attempt in any case.
-            assert_eq!(claimed.job.history.attempts, 1);
-            assert_eq!(on_board(board, key).await.history.attempts, 1);
+            assert_eq!(claimed.job.attempts.count, 1);
+            assert_eq!(on_board(board, key).await.attempts.count, 1);
             give_back(board, &claimed, aftermath.clone()).await;
         }
         for (key, attempts) in keys.iter().zip([at_once, ahead]) {
-            let history = on_board(board, key).await.history;
-            assert_eq!(history.attempts, attempts, "{aftermath:?}");
+            let stored = on_board(board, key).await.attempts;
+            assert_eq!(stored.count, attempts, "{aftermath:?}");
         }
     }
 }
@@ -213,10 +213,10 @@ pub(crate) async fn job_released_ahead_of_its_turn_starts_immediately_when_claim
     let refused = claim(0).await;
     assert_matches!(refused, Err(BoardError::Delayed { .. }));
     let begun = claim(1).await.unwrap();
-    assert_eq!(begun.job.history.attempts, 1);
+    assert_eq!(begun.job.attempts.count, 1);
     give_back(board, &begun, Aftermath::None).await;
     let again = claim(0).await.unwrap();
-    assert_eq!(again.job.history.attempts, 2);
+    assert_eq!(again.job.attempts.count, 2);
 }
 
 pub(crate) async fn delayed_job_is_claimed_only_by_reference(board: &Subject) {
@@ -248,7 +248,7 @@ pub(crate) async fn renewed_claim_outlives_its_first_term(board: &Subject) {
 /// Requires that a renewed claim of this term lasts; `false` if a renewal came too late.
 async fn is_renewed_in_time(board: &Subject, term: Duration) -> bool {
     let key = post_one(board, "resize").await;
-    let by = claimant("ada", Term::Kept(term));
+    let by = claimant("ada", Term::Lease(term));
     let mut last = Instant::now();
     let claimed = claim_one(board, &key, &by).await.unwrap();
     let claim = claim(&claimed, "ada", term);
@@ -277,7 +277,7 @@ async fn is_renewed_in_time(board: &Subject, term: Duration) -> bool {
 
 pub(crate) async fn only_the_holder_of_a_claim_can_renew_it(board: &Subject) {
     let key = post_one(board, "resize").await;
-    let by = claimant("ada", Term::Kept(LONG));
+    let by = claimant("ada", Term::Lease(LONG));
     let claimed = claim_one(board, &key, &by).await.unwrap();
     let right = claim(&claimed, "ada", LONG);
     let other_owner = Claim {
@@ -317,16 +317,16 @@ pub(crate) async fn lease_has_the_term_that_the_board_grants(board: &Subject) {
     let has_sessions = !board.capabilities().has_expiring_claims;
     assert!(granted == LONG || has_sessions && granted < LONG);
     let key = post_one(board, "resize").await;
-    let by = claimant("ada", Term::Kept(granted));
+    let by = claimant("ada", Term::Lease(granted));
     let claimed = claim_one(board, &key, &by).await.unwrap();
     let holding = on_board(board, &key).await.holding.unwrap();
     match has_sessions {
         true => assert_eq!(
-            (holding.lease, holding.outlives),
+            (holding.end, holding.outlives),
             (ClaimEnd::Session, Some(granted))
         ),
         false => {
-            assert_eq!(holding.lease, ClaimEnd::Timed);
+            assert_eq!(holding.end, ClaimEnd::Timed);
             let left = holding.expires_in.unwrap();
             assert!(left <= granted && left > granted / 2, "{left:?}");
         }
@@ -339,7 +339,7 @@ pub(crate) async fn lease_has_the_term_that_the_board_grants(board: &Subject) {
 
 pub(crate) async fn renewal_does_not_revive_an_expired_claim(board: &Subject) {
     let key = post_one(board, "resize").await;
-    let by = claimant("ada", Term::Kept(SHORT));
+    let by = claimant("ada", Term::Lease(SHORT));
     let claimed = claim_one(board, &key, &by).await.unwrap();
     if !board.capabilities().has_expiring_claims {
         board.close().await;
@@ -353,7 +353,7 @@ pub(crate) async fn renewal_does_not_revive_an_expired_claim(board: &Subject) {
 pub(crate) async fn closed_board_keeps_other_claims_and_connects_again(board: &Subject) {
     let by_hand = post_claimed(board, "by hand").await;
     let kept = post_one(board, "kept").await;
-    let by = claimant("bob", Term::Kept(LONG));
+    let by = claimant("bob", Term::Lease(LONG));
     claim_one(board, &kept, &by).await.unwrap();
     board.close().await;
     if !board.capabilities().has_expiring_claims {

@@ -98,8 +98,8 @@ pub(crate) async fn consumed_job_stays_in_the_history_unchanged(board: &Subject)
         ("resize", Priority::High)
     );
     assert_eq!(kept.sequence, claimed.job.sequence);
-    assert_eq!(kept.history.attempts, 2);
-    assert_eq!(kept.history.failures[0].reason, "no room");
+    assert_eq!(kept.attempts.count, 2);
+    assert_eq!(kept.attempts.failures[0].reason, "no room");
     // Details may be long, or secret.
     assert_eq!(kept.details, None);
     let ended = kept.ended.as_ref().unwrap();
@@ -138,7 +138,7 @@ pub(crate) async fn history_distinguishes_the_outcomes(board: &Subject) {
                 )
                 .await;
                 let trashed = get(board, Location::Trash, &key).await.unwrap();
-                assert_eq!(trashed.history.audit, audit("broken"));
+                assert_eq!(trashed.attempts.audit, audit("broken"));
                 assert_eq!(purge(board, &key).await, Settled::default());
             }
         }
@@ -148,13 +148,13 @@ pub(crate) async fn history_distinguishes_the_outcomes(board: &Subject) {
     };
     let done = remembered(board, done).await;
     assert_eq!(done.ended.unwrap().departure, Departure::Consumed);
-    assert_eq!(done.history.audit, audit("by hand"));
+    assert_eq!(done.attempts.audit, audit("by hand"));
     let failed = remembered(board, failed).await;
     assert_eq!(failed.ended.as_ref().unwrap().departure, Departure::Failed);
     assert_eq!(failed.last_exit(), Some((Some(1), None)));
     let purged = remembered(board, purged).await;
     assert_eq!(purged.ended.unwrap().departure, Departure::Purged);
-    assert_eq!(purged.history.audit, audit("too old"));
+    assert_eq!(purged.attempts.audit, audit("too old"));
 }
 
 /// For boards with separate history records: the length of a history record stays limited, unlike its texts.
@@ -174,7 +174,7 @@ pub(crate) async fn history_truncates_long_texts(board: &Subject) {
     let uuid = on_board(board, &key).await.uuid;
     end(board, &key, Decision::ConsumeFailed(failure), None).await;
     let kept = remembered(board, &uuid).await;
-    let (book, failure) = (kept.book.unwrap(), kept.history.failures.last().unwrap());
+    let (book, failure) = (kept.book.unwrap(), kept.attempts.failures.last().unwrap());
     let texts = [
         &kept.name,
         &book.name,
@@ -203,7 +203,7 @@ pub(crate) async fn abandoned_job_is_not_in_the_history(board: &Subject) {
     end(board, &key, given_back, audit("wrong machine")).await;
     assert_eq!(list(board, ENDED).await, []);
     let job = on_board(board, &key).await;
-    assert_eq!(job.history.audit, audit("wrong machine"));
+    assert_eq!(job.attempts.audit, audit("wrong machine"));
     assert_eq!((&job.ended, job.took()), (&None, None));
 }
 

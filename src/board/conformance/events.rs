@@ -144,7 +144,7 @@ pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
     let restore = crate::job::Revision::from_trash(key.clone(), restored.clone());
     board.revise(&[restore]).await.unwrap();
     tells(None, &restored).await;
-    assert_eq!(on_board(board, &key).await.history.audit, restored);
+    assert_eq!(on_board(board, &key).await.attempts.audit, restored);
     let failed = override_claim(Decision::ConsumeFailed(failure("no room")), "no use").await;
     tells(Some(Departure::Failed), &failed).await;
 }
@@ -173,7 +173,7 @@ pub(crate) async fn expired_claim_is_reported_at_its_deadline(board: &Subject) {
 
 pub(crate) async fn renewal_emits_no_event_but_an_extension_does(board: &Subject) {
     let key = post_one(board, "resize").await;
-    let by = claimant("ada", Term::Kept(LONG));
+    let by = claimant("ada", Term::Lease(LONG));
     let claimed = claim_one(board, &key, &by).await.unwrap();
     let mut events = board.events().await.unwrap().stream;
     let kept = Claim {

@@ -129,7 +129,7 @@ impl<'a> History<'a> {
                 is_kept,
             } => {
                 let term = if *is_kept {
-                    Term::Kept(LONG)
+                    Term::Lease(LONG)
                 } else {
                     Term::Indefinite
                 };
@@ -238,7 +238,7 @@ impl<'a> History<'a> {
         for (job, answer) in jobs.iter().zip(&answers) {
             if let Ok(claimed) = answer {
                 self.jobs[*job].fences.push(claimed.fence.clone());
-                self.jobs[*job].model.is_kept = matches!(term, Term::Kept(_));
+                self.jobs[*job].model.is_kept = matches!(term, Term::Lease(_));
             }
         }
         (words(&answers), expected)

@@ -22,9 +22,9 @@ fn begun(to: &str) -> MoveRecord {
 
 fn transferred() -> Draft {
     let mut job = Job::named("resize");
-    job.history.attempts = 2;
-    job.history.postponed = 1;
-    job.history.audit = Some(AuditEntry::now(
+    job.attempts.count = 2;
+    job.attempts.postponed = 1;
+    job.attempts.audit = Some(AuditEntry::now(
         AuditEntry::RECEIVED,
         "ada",
         Some("moved from x"),
@@ -52,14 +52,14 @@ pub(crate) async fn copied_job_is_posted_claimed_and_counts_no_attempt(board: &S
         (&posted.fence, true)
     );
     assert_eq!(holding.expires_in, None);
-    assert_eq!((job.history.attempts, job.history.postponed), (2, 1));
-    assert_eq!(job.history.first_claimed_on, None);
+    assert_eq!((job.attempts.count, job.attempts.postponed), (2, 1));
+    assert_eq!(job.attempts.first_claimed_on, None);
     assert_eq!(job.moved_from().as_deref(), Some("x"));
     let refused = claim_one(board, &posted.key, &bob()).await;
     assert_matches!(refused, Err(BoardError::AlreadyClaimed { .. }));
     settled(board, &posted.key, release(), by_name(MOVER)).await;
     let free = on_board(board, &posted.key).await;
-    assert_eq!((free.holding, free.history.attempts), (None, 2));
+    assert_eq!((free.holding, free.attempts.count), (None, 2));
     claim_one(board, &posted.key, &bob()).await.unwrap();
     let again = board.post(&[draft], Some(&mover)).await.unwrap();
     assert_matches!(again[0], Err(BoardError::Exists { .. }));
@@ -106,7 +106,7 @@ pub(crate) async fn jobs_with_and_without_their_state_are_posted_together(board:
     let mut found = Vec::new();
     for posted in posted {
         let job = on_board(board, &posted.unwrap().key).await;
-        found.push((job.name.clone(), job.history.attempts));
+        found.push((job.name.clone(), job.attempts.count));
     }
     let found: Vec<_> = found.iter().map(|(name, n)| (&name[..], *n)).collect();
     assert_eq!(found, [("new", 0), ("resize", 2), ("newer", 0)]);

@@ -6,7 +6,7 @@ use futures_util::future::try_join_all;
 use super::{events::next_event, *};
 use crate::{
     board::{Event, EventKind, filter::Filters},
-    job::{AuditEntry, MOST_PAUSES, Pause},
+    job::{AuditEntry, MAX_PAUSES, Pause},
 };
 
 fn pause(names: &str, until: Option<TimeDelta>) -> Pause {
@@ -88,7 +88,7 @@ pub(crate) async fn paused_job_is_no_candidate_until_its_pause_ends(board: &Subj
 
 pub(crate) async fn too_many_pauses_pause_all_jobs_until_one_is_ended(board: &Subject) {
     post_one(board, "resize").await;
-    let pauses = (0..=MOST_PAUSES).map(|number| pause(&number.to_string(), None));
+    let pauses = (0..=MAX_PAUSES).map(|number| pause(&number.to_string(), None));
     let pauses: Vec<_> = pauses.collect();
     for some in pauses.chunks(50) {
         let paused = some.iter().map(|pause| board.pause(pause));
@@ -96,7 +96,7 @@ pub(crate) async fn too_many_pauses_pause_all_jobs_until_one_is_ended(board: &Su
     }
     let of_all = |found: &[Pause]| found.iter().filter(|it| it.names == "*").count();
     let found = kept(board).await;
-    assert!(found.len() <= MOST_PAUSES + 1, "{}", found.len());
+    assert!(found.len() <= MAX_PAUSES + 1, "{}", found.len());
     assert_eq!(of_all(&found), 1);
     let (filters, none) = (Filters::default(), Default::default());
     let candidates = board.candidates(&filters, 10, &none).await.unwrap();
@@ -104,5 +104,5 @@ pub(crate) async fn too_many_pauses_pause_all_jobs_until_one_is_ended(board: &Su
     let audit = AuditEntry::now("resumed", "olga", None);
     assert!(board.resume("0", &audit).await.unwrap());
     let found = kept(board).await;
-    assert_eq!((found.len(), of_all(&found)), (MOST_PAUSES, 0));
+    assert_eq!((found.len(), of_all(&found)), (MAX_PAUSES, 0));
 }

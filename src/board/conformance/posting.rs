@@ -27,7 +27,7 @@ pub(crate) async fn posted_job_is_read_back_unchanged(board: &Subject) {
     assert_eq!(job.book, draft.book);
     assert_eq!(job.details, Some(draft.details));
     assert_eq!(job.state(), State::Unclaimed);
-    assert_eq!((job.history.attempts, job.trashed_on), (0, None));
+    assert_eq!((job.attempts.count, job.trashed_on), (0, None));
     let age = chrono::Utc::now() - job.created_on.expect("a time of creation");
     assert!(age.num_seconds().abs() < 60, "{age}");
 }
@@ -74,12 +74,12 @@ pub(crate) async fn same_uuid_in_the_trash_does_not_block_a_post(board: &Subject
 }
 
 pub(crate) async fn a_job_can_be_posted_already_claimed(board: &Subject) {
-    let by = claimant("ada:host:1:x", Term::Kept(LONG));
+    let by = claimant("ada:host:1:x", Term::Lease(LONG));
     let answers = board.post(&[draft("resize")], Some(&by)).await.unwrap();
     let posted = answers.into_iter().next().unwrap().unwrap();
     let job = on_board(board, &posted.key).await;
     assert_eq!(job.owner(), Some(&by.owner));
-    assert_eq!(job.history.attempts, 1);
+    assert_eq!(job.attempts.count, 1);
     let fence = posted.fence.expect("a fence");
     assert_eq!(job.holding.unwrap().fence.as_ref(), Some(&fence));
     let authority = Authority::Claim(by.owner, fence);

@@ -6,7 +6,7 @@ use super::{
     *,
 };
 use crate::{
-    board::{BoardError, EventKind, own_entry::MOST_CONDUCTORS},
+    board::{BoardError, EventKind, own_entry::MAX_CONDUCTORS},
     job::{Conductor, ConductorReport, Unsettled},
 };
 
@@ -167,7 +167,7 @@ pub(crate) async fn killed_conductor_is_listed_while_its_claims_may_last(
 }
 
 pub(crate) async fn too_many_conductors_are_counted(board: &Subject) {
-    for number in 0..=MOST_CONDUCTORS {
+    for number in 0..=MAX_CONDUCTORS {
         board
             .register(&conductor(&number.to_string()))
             .await
@@ -177,8 +177,8 @@ pub(crate) async fn too_many_conductors_are_counted(board: &Subject) {
     let Err(BoardError::Crowded { known, more }) = crowded else {
         panic!("{crowded:?}");
     };
-    assert!(known.len() <= MOST_CONDUCTORS);
-    assert_eq!(known.len() + more, MOST_CONDUCTORS + 1);
+    assert!(known.len() <= MAX_CONDUCTORS);
+    assert_eq!(known.len() + more, MAX_CONDUCTORS + 1);
 }
 
 pub(crate) async fn health_counts_jobs(board: &Subject) {

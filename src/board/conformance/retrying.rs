@@ -48,8 +48,8 @@ pub(crate) async fn delayed_job_can_be_retried_immediately(board: &Subject) {
     assert_eq!(event.kind, EventKind::Restored, "{event:?}");
     assert_eq!(event.audit, audit("mended"));
     assert_eq!(event.subject.unwrap().not_before, None);
-    let kept = on_board(board, &key).await.history;
-    assert_eq!((kept.attempts, kept.not_before), (1, None));
+    let kept = on_board(board, &key).await.attempts;
+    assert_eq!((kept.count, kept.not_before), (1, None));
     fail(board, &key).await;
     assert_eq!(
         next(&mut events, 2).await,
@@ -59,9 +59,9 @@ pub(crate) async fn delayed_job_can_be_retried_immediately(board: &Subject) {
     assert_eq!(next_event(&mut events).await.kind, EventKind::Restored);
     let after = on_board(board, &key).await;
     assert_eq!(after.state(), State::Unclaimed);
-    assert_eq!(after.history.attempts, 0);
-    assert_eq!(after.history.failures.len(), 2);
-    assert_eq!(after.history.audit, audit("mended"));
+    assert_eq!(after.attempts.count, 0);
+    assert_eq!(after.attempts.failures.len(), 2);
+    assert_eq!(after.attempts.audit, audit("mended"));
     let kept = |job: Job| (job.sequence, job.details, job.created_on);
     assert_eq!(kept(after), kept(before));
     board.claim_one(&key, &bob(), ATTEMPT).await.unwrap();
@@ -79,14 +79,14 @@ pub(crate) async fn only_unclaimed_delayed_jobs_can_be_retried(board: &Subject) 
     let refused = retry(board, &key, false).await;
     assert_matches!(refused, Err(BoardError::AlreadyClaimed { owner }) if *owner == Some(ada().owner));
     let after = on_board(board, &key).await;
-    assert_eq!(after.history, before.history);
+    assert_eq!(after.attempts, before.attempts);
     assert_eq!(after.holding.unwrap().fence, Some(claimed.fence));
     // It was tried once by now, and still restarts from zero.
     settled(board, &key, release(), by_name("ada")).await;
     let refused = retry(board, &key, true).await;
     assert_matches!(refused, Err(BoardError::NotDelayed));
     retry(board, &key, false).await.unwrap();
-    assert_eq!(on_board(board, &key).await.history.attempts, 0);
+    assert_eq!(on_board(board, &key).await.attempts.count, 0);
     let other = post_one(board, "other").await;
     trash(board, &other).await;
     let refused = retry(board, &other, false).await;
@@ -103,7 +103,7 @@ pub(crate) async fn restored_job_can_keep_its_attempts(board: &Subject) {
     board.revise(&[restore]).await.unwrap().remove(0).unwrap();
     let after = on_board(board, &key).await;
     assert_eq!(after.state(), State::Unclaimed);
-    assert_eq!(after.history.attempts, 1);
+    assert_eq!(after.attempts.count, 1);
 }
 
 fn edit(key: &JobKey, edit: Edit) -> Revision {
@@ -141,13 +141,13 @@ pub(crate) async fn edited_job_keeps_its_delay(board: &Subject) {
     let details = json!({"size": 7, "note": "héllo ☃"});
     assert_eq!(after.details, Some(details.into()));
     let kept = |job: &Job| {
-        let history = job.history.clone();
-        let failures = (history.attempts, history.not_before, history.failures);
+        let attempts = job.attempts.clone();
+        let failures = (attempts.count, attempts.not_before, attempts.failures);
         (job.sequence, job.created_on, job.state(), failures)
     };
     assert_eq!(kept(&after), kept(&before));
-    assert!(after.history.not_before.is_some());
-    assert_eq!(after.history.audit, audit("renamed"));
+    assert!(after.attempts.not_before.is_some());
+    assert_eq!(after.attempts.audit, audit("renamed"));
     let refused = board.claim_one(&key, &bob(), ATTEMPT).await;
     assert_matches!(refused, Err(BoardError::Delayed { .. }));
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     board::{BoardError, Settled},
-    job::{ExpectedState, Failure, History, Settlement, State},
+    job::{Attempts, ExpectedState, Failure, Settlement, State},
 };
 
 pub(super) fn failure(reason: &str) -> Failure {
@@ -63,7 +63,7 @@ pub(crate) async fn unclaimed_job_cannot_be_settled_by_name(board: &Subject) {
 
 pub(crate) async fn same_name_gets_a_new_fence_for_each_claim(board: &Subject) {
     let key = post_one(board, "resize").await;
-    let by = claimant("ada", Term::Kept(LONG));
+    let by = claimant("ada", Term::Lease(LONG));
     let first = claim_one(board, &key, &by).await.unwrap();
     settled(board, &key, release(), by_name("ada")).await;
     let second = claim_one(board, &key, &by).await.unwrap();
@@ -177,13 +177,13 @@ pub(crate) async fn last_three_failures_are_stored(board: &Subject) {
         let failed = Decision::Abandon(failed);
         settled(board, &key, failed, by_name("ada")).await;
     }
-    let history = on_board(board, &key).await.history;
-    let reasons = history.failures.iter().map(|it| it.reason.as_str());
+    let attempts = on_board(board, &key).await.attempts;
+    let reasons = attempts.failures.iter().map(|it| it.reason.as_str());
     let reasons: Vec<_> = reasons.collect();
     assert_eq!(reasons, ["attempt 2", "attempt 3", "attempt 4"]);
-    assert_eq!(history.failures.len(), History::FAILURES);
-    assert_eq!(history.attempts, 4);
-    let lines: Vec<_> = history.failures[0].last_lines().collect();
+    assert_eq!(attempts.failures.len(), Attempts::FAILURES);
+    assert_eq!(attempts.count, 4);
+    let lines: Vec<_> = attempts.failures[0].last_lines().collect();
     assert_eq!(
         lines,
         [("stdout", "volume 17"), ("stderr", "no such volume")]
@@ -205,9 +205,12 @@ pub(crate) async fn trashing_an_untried_job_counts_no_attempt(board: &Subject) {
     }
     let spent = Decision::Spent(failure("it was tried once"));
     settled(board, &key, spent, by_name("ada")).await;
-    let history = get(board, Location::Trash, &key).await.unwrap().history;
-    assert_eq!(history.attempts, 1);
-    assert_eq!(history.failures.last().unwrap().reason, "it was tried once");
+    let attempts = get(board, Location::Trash, &key).await.unwrap().attempts;
+    assert_eq!(attempts.count, 1);
+    assert_eq!(
+        attempts.failures.last().unwrap().reason,
+        "it was tried once"
+    );
 }
 
 pub(crate) async fn interrupted_and_postponed_attempts_do_not_count(board: &Subject) {
@@ -220,14 +223,14 @@ pub(crate) async fn interrupted_and_postponed_attempts_do_not_count(board: &Subj
     ] {
         board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
         settled(board, &key, Decision::Abandon(aftermath), by_name("ada")).await;
-        let history = on_board(board, &key).await.history;
-        assert_eq!((history.attempts, history.postponed), (0, postponed));
+        let attempts = on_board(board, &key).await.attempts;
+        assert_eq!((attempts.count, attempts.postponed), (0, postponed));
     }
 }
 
 pub(crate) async fn holder_of_an_expired_claim_cannot_settle(board: &Subject) {
     let key = post_one(board, "resize").await;
-    let by = claimant("ada", Term::Kept(SHORT));
+    let by = claimant("ada", Term::Lease(SHORT));
     let first = claim_one(board, &key, &by).await.unwrap();
     if !board.capabilities().has_expiring_claims {
         board.close().await;
@@ -246,7 +249,7 @@ pub(crate) async fn holder_of_an_expired_claim_cannot_settle(board: &Subject) {
     assert_eq!(on_board(board, &key).await.owner(), Some(&bob().owner));
     // A later claim of the same name is another claim.
     settled(board, &key, release(), by_name("bob")).await;
-    let second = claim_one(board, &key, &claimant("ada", Term::Kept(LONG))).await;
+    let second = claim_one(board, &key, &claimant("ada", Term::Lease(LONG))).await;
     let claims = [&first, &second.unwrap()].map(|it| claim(it, "ada", LONG));
     assert_matches!(renew(board, &claims[0]).await, Err(BoardError::Changed));
     renew(board, &claims[1]).await.unwrap();
@@ -265,7 +268,7 @@ pub(crate) async fn delayed_job_stays_delayed_when_released(board: &Subject) {
         claim_one(board, &key, &ada()).await.unwrap();
         let back = Decision::Abandon(aftermath);
         settled(board, &key, back, by_name("ada")).await;
-        let stored = on_board(board, &key).await.history.not_before;
+        let stored = on_board(board, &key).await.attempts.not_before;
         let millis = |time: chrono::DateTime<chrono::Utc>| time.timestamp_millis();
         assert_eq!(stored.map(millis), Some(millis(not_before)));
     }

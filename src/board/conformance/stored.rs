@@ -161,7 +161,7 @@ pub(crate) async fn unreadable_sidecar_refuses_only_claims_that_need_it(
     storage.spoil(Record::Sidecar(key)).await;
     let odd = on_board(board, key).await;
     assert!(odd.is_unfit && odd.problem.is_some(), "{odd:?}");
-    let kept = claimant("ada", Term::Kept(LONG));
+    let kept = claimant("ada", Term::Lease(LONG));
     for (by, rules) in [(ada(), ATTEMPT), (kept, BY_HAND)] {
         let claimed = board.claim(&keys, &by, 3, rules).await.unwrap();
         assert_matches!(

@@ -34,7 +34,7 @@ pub(crate) async fn trashed_job_keeps_its_data(board: &Subject) {
     let kept = |job: Job| (job.uuid, job.name, job.priority, job.sequence, job.details);
     assert_eq!(after.holding, None);
     assert!(after.trashed_on.is_some());
-    assert_eq!(after.history.attempts, 1);
+    assert_eq!(after.attempts.count, 1);
     assert_eq!(kept(after), kept(before));
 }
 
@@ -55,7 +55,7 @@ pub(crate) async fn restored_job_has_no_attempts(board: &Subject) {
     restore(board, &key).await.unwrap();
     let after = on_board(board, &key).await;
     assert_eq!(after.state(), State::Unclaimed);
-    assert_eq!((after.trashed_on, after.history.attempts), (None, 0));
+    assert_eq!((after.trashed_on, after.attempts.count), (None, 0));
     let kept = |job: Job| (job.details, job.sequence);
     assert_eq!(kept(after), kept(before));
     assert_eq!(get(board, Location::Trash, &key).await, None);

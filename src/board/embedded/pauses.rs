@@ -8,7 +8,7 @@ use super::store::{
 };
 use crate::{
     board::EventKind,
-    job::{AuditEntry, LONGEST_RECORD, LONGEST_TEXT, MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause},
+    job::{AuditEntry, LONGEST_RECORD, LONGEST_TEXT, MAX_PAUSES, MAX_RECORDS, MoveRecord, Pause},
 };
 
 impl Change<'_> {
@@ -49,7 +49,7 @@ pub(super) fn pauses(view: &BoardView<'_>) -> rusqlite::Result<Vec<Pause>> {
         &format!(
             "SELECT CASE WHEN octet_length(pause) <= {LONGEST_RECORD} THEN pause END, names
              FROM pause NOT INDEXED WHERE octet_length(names) <= {LONGEST_TEXT}
-             LIMIT {MOST_PAUSES}"
+             LIMIT {MAX_PAUSES}"
         ),
         [],
         |row| {
@@ -69,7 +69,7 @@ pub(super) fn moves(view: &BoardView<'_>) -> rusqlite::Result<Vec<MoveRecord>> {
     let records: Vec<_> = view.all(
         &format!(
             "SELECT key, value FROM moves
-             WHERE octet_length(key) + octet_length(value) <= {} LIMIT {MOST_RECORDS}",
+             WHERE octet_length(key) + octet_length(value) <= {} LIMIT {MAX_RECORDS}",
             MoveRecord::MAX_BYTES
         ),
         [],

@@ -16,7 +16,7 @@ use super::store::{
 use crate::{
     board::{
         BoardError, EventKind, Result,
-        own_entry::{ConductorEntry, LIFE, MOST_CONDUCTORS, kept},
+        own_entry::{ConductorEntry, LIFE, MAX_CONDUCTORS, kept},
     },
     job::{Conductor, ConductorReport, Owner},
 };
@@ -105,7 +105,7 @@ impl Change<'_> {
     }
 }
 
-/// Returns at most [`MOST_CONDUCTORS`], and the number of registrations.
+/// Returns at most [`MAX_CONDUCTORS`], and the number of registrations.
 pub(super) fn conductors(view: &BoardView<'_>) -> rusqlite::Result<(Vec<Conductor>, usize)> {
     // No conductor survives a reboot: its last heartbeat came before this boot.
     let alive = view.boot_time().map_or("0", |_| "alive_boot");
@@ -116,7 +116,7 @@ pub(super) fn conductors(view: &BoardView<'_>) -> rusqlite::Result<(Vec<Conducto
     let conductors: BTreeMap<_, _> = all.map(|it| (it.name.clone(), it)).collect();
     let listed = conductors.into_values();
     let listed = listed.filter(|it| it.silence < Some(kept(&it.report)));
-    Ok((listed.take(MOST_CONDUCTORS).collect(), count))
+    Ok((listed.take(MAX_CONDUCTORS).collect(), count))
 }
 
 /// Reads a table of conductors, whose column `until` is the time of their expiry in milliseconds.
@@ -131,7 +131,7 @@ fn rows(
     let [name, host, owner, unsettled] = texts.map(|column| view.bounded(column));
     let sql = format!(
         "SELECT {name}, {host}, pid, since, {owner}, {unsettled}, {until} - ?1 FROM {table}
-         LIMIT {MOST_CONDUCTORS}"
+         LIMIT {MAX_CONDUCTORS}"
     );
     view.all(&sql, [now], |row| conductor(row, life))
 }

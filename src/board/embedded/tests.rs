@@ -18,7 +18,7 @@ use crate::{
         error::OPEN,
         wire::posting::Limit,
     },
-    job::{Decision, Entry, HISTORY, MOST_RECORDS, MoveRecord, Term},
+    job::{Decision, Entry, HISTORY, MAX_RECORDS, MoveRecord, Term},
     tests::rows,
 };
 
@@ -209,11 +209,11 @@ async fn excess_move_records_are_not_read() {
     let record = MoveRecord::commit(&owner("move:ada@h:h:1:c0ffee01"), "3f9a");
     board.begin_move(&record).await.unwrap();
     let more = format!(
-        "WITH RECURSIVE more (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM more LIMIT {MOST_RECORDS})
+        "WITH RECURSIVE more (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM more LIMIT {MAX_RECORDS})
          INSERT INTO moves SELECT n || key, value FROM moves, more"
     );
     sqlite(&directory).execute_batch(&more).unwrap();
-    assert_eq!(board.moves().await.unwrap().len(), MOST_RECORDS);
+    assert_eq!(board.moves().await.unwrap().len(), MAX_RECORDS);
 }
 
 #[tokio::test]
@@ -235,7 +235,7 @@ async fn row_with_odd_values_does_not_block_its_batch() {
         let update = format!("UPDATE job SET {odd} WHERE uuid = ?1");
         let file = sqlite(&directory);
         file.execute(&update, [keys[1].text()]).unwrap();
-        let by = claimant("ada", Term::Kept(LONG));
+        let by = claimant("ada", Term::Lease(LONG));
         let answers = board.claim(&keys, &by, 3, ATTEMPT).await.unwrap();
         assert_matches!(
             &answers[..],

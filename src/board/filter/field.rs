@@ -223,7 +223,7 @@ impl Test {
 
 fn searched(entry: &Entry) -> impl Iterator<Item = Cow<'_, str>> {
     let job = entry.job();
-    let failure = job.and_then(|job| job.history.failures.last());
+    let failure = job.and_then(|job| job.attempts.failures.last());
     let texts = [
         job.map(|job| job.name.as_str().into()),
         Some(entry.reference()),

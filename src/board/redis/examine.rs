@@ -26,12 +26,12 @@ use crate::{
 const LAG: u64 = 10;
 
 /// The highest number that a fix sets the counter to.
-const MOST_NUMBER: i64 = 1 << 53;
+const MAX_NUMBER: i64 = 1 << 53;
 
-const MOST_STRAYS: usize = 100_000;
+const MAX_STRAYS: usize = 100_000;
 
 /// The names may be long.
-const MOST_ENTRIES: usize = 1000;
+const MAX_ENTRIES: usize = 1000;
 
 const NAMED: usize = 20;
 
@@ -225,7 +225,7 @@ impl Redis {
 
     fn fence(&self, value: Option<i64>, seen: &mut Examined) {
         let key = self.keys.fence();
-        if value.is_none_or(|it| it >= MOST_NUMBER) {
+        if value.is_none_or(|it| it >= MAX_NUMBER) {
             let summary = format!("{key} is not a valid counter, so no job can be claimed");
             // A missing counter restarts at the server's clock, above all earlier fences.
             seen.add(Problem::new(Code::WrongType, summary).fixed_by(self.aside(&key)));
@@ -243,7 +243,7 @@ impl Redis {
             let summary = "the sequence counter is behind the numbers of existing jobs";
             // The fix must not lower a counter that has grown, nor raise it to its limit.
             let remedy = match last.and_then(|last| highest.checked_sub(last)) {
-                Some(_) if highest > MOST_NUMBER => Fix::show(&format!("@{highest}")),
+                Some(_) if highest > MAX_NUMBER => Fix::show(&format!("@{highest}")),
                 Some(behind) => self.cli(Suggestion::of("INCRBY").with([key, behind.to_string()])),
                 None => self.cli(Suggestion::of("GET").with([key])),
             };
@@ -256,13 +256,13 @@ impl Redis {
     async fn names(&self, seen: &mut Examined) -> Result<()> {
         let (mut strays, mut entries) = (Vec::new(), Vec::new());
         let mut pages = pin!(self.client.key_names(self.keys.all()));
-        while strays.len() <= MOST_STRAYS
+        while strays.len() <= MAX_STRAYS
             && let Some(names) = pages.try_next().await?
         {
             for names in names.chunks(NAMES_PER_REQUEST) {
                 strays.append(&mut self.without_a_job(names).await?);
             }
-            if entries.len() >= MOST_ENTRIES {
+            if entries.len() >= MAX_ENTRIES {
                 continue;
             }
             match self.unreadable_entries(&names).await {

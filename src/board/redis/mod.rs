@@ -41,7 +41,7 @@ use super::{
 use crate::{
     job::{
         AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
-        Location, MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause, Purge, Revision, Settlement,
+        Location, MAX_PAUSES, MAX_RECORDS, MoveRecord, Pause, Purge, Revision, Settlement,
     },
     secret::Secret,
 };
@@ -218,7 +218,7 @@ impl Board for Redis {
         let count = self.client.read(&Cmd::hlen(self.keys.paused())).await?;
         let mut found = BTreeMap::new();
         let mut pages = pin!(self.client.fields(self.keys.paused(), 200));
-        while found.len() < MOST_PAUSES
+        while found.len() < MAX_PAUSES
             && let Some(page) = pages.try_next().await?
         {
             let read = page.iter().map(|(field, text)| Pause::read(field, text));
@@ -235,7 +235,7 @@ impl Board for Redis {
     async fn moves(&self) -> Result<Vec<MoveRecord>> {
         let mut records = Vec::new();
         let mut pages = pin!(self.client.fields(self.keys.moves(), 1000));
-        while records.len() < MOST_RECORDS
+        while records.len() < MAX_RECORDS
             && let Some(page) = pages.try_next().await?
         {
             records.extend(page.iter().filter_map(|(key, value)| {
@@ -243,7 +243,7 @@ impl Board for Redis {
                 MoveRecord::read(key.ok()?, value.ok()?)
             }));
         }
-        records.truncate(MOST_RECORDS);
+        records.truncate(MAX_RECORDS);
         Ok(records)
     }
 

@@ -23,7 +23,7 @@ use crate::{
     board::{
         BoardError, EventKind, Result,
         net::cause::ServerCause,
-        own_entry::{ConductorEntry, LIFE, MOST_CONDUCTORS, crowded, kept},
+        own_entry::{ConductorEntry, LIFE, MAX_CONDUCTORS, crowded, kept},
         wire::{as_json, conductor::EntryRecord},
     },
     job::{Conductor, ConductorReport, Owner, from_json, shortened},
@@ -129,17 +129,17 @@ impl Redis {
             let entries: Vec<_> = named(self.keys.conductor("")).collect();
             count += entries.len();
             for names in entries.chunks(ENTRIES_PER_REQUEST) {
-                if found.len() < MOST_CONDUCTORS {
+                if found.len() < MAX_CONDUCTORS {
                     found.extend(self.conductors_named(names).await?);
                 }
             }
             // Twice the limit: registered conductors have copies, too.
-            let room = (2 * MOST_CONDUCTORS).saturating_sub(copies.len());
+            let room = (2 * MAX_CONDUCTORS).saturating_sub(copies.len());
             copies.extend(named(self.keys.conductor_seen("")).take(room));
         }
-        if count <= MOST_CONDUCTORS {
+        if count <= MAX_CONDUCTORS {
             let left = copies.into_iter().filter(|name| !found.contains_key(name));
-            let room = MOST_CONDUCTORS.saturating_sub(found.len());
+            let room = MAX_CONDUCTORS.saturating_sub(found.len());
             let left: Vec<_> = left.take(room).collect();
             for names in left.chunks(ENTRIES_PER_REQUEST) {
                 found.extend(self.conductors_named(names).await?);

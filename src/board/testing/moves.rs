@@ -44,7 +44,7 @@ impl Side {
             return;
         };
         job.location = Location::History;
-        job.history.audit = audit;
+        job.attempts.audit = audit;
         job.ended = Some(End {
             on: Utc::now(),
             departure: Departure::Consumed,
@@ -93,7 +93,7 @@ impl MoveWorld {
         for side in &mut self.0.lock().sides {
             if let Some(job) = &mut side.job
                 && let Some(holding) = &job.holding
-                && (holding.owner.as_ref(), holding.lease) == (Some(owner), ClaimEnd::Timed)
+                && (holding.owner.as_ref(), holding.end) == (Some(owner), ClaimEnd::Timed)
             {
                 job.holding = None;
             }
@@ -223,7 +223,7 @@ fn claim(state: &mut State, side: &mut Side, by: &Claimant) -> Result<Claimed> {
     let fence = Fence(state.fences.to_string());
     let lease = match by.term {
         Term::Indefinite => ClaimEnd::Never,
-        Term::For(_) | Term::Kept(_) => ClaimEnd::Timed,
+        Term::For(_) | Term::Lease(_) => ClaimEnd::Timed,
     };
     job.holding = Some(Holding::new(
         Some(by.owner.clone()),
@@ -268,7 +268,7 @@ impl Board for MoveBoard {
                 let key = JobKey::new(&uuid);
                 side.job = Some(Job {
                     details: Some(draft.details.clone()),
-                    history: former.map(|it| it.history.clone()).unwrap_or_default(),
+                    attempts: former.map(|it| it.attempts.clone()).unwrap_or_default(),
                     ..Job::new(key.clone(), uuid, draft.name.clone())
                 });
                 let fence = Some(claim(state, side, by.unwrap())?.fence);

@@ -59,11 +59,11 @@ impl HistoryRecord {
         let owner = side.owner.take();
         // The last claim has a result, whenever it was made.
         side.count_ahead();
-        let mut history = side.history();
+        let mut attempts = side.into_attempts();
         if let Some(failure) = self.failure {
-            failure.add_to(&mut history.failures);
+            failure.add_to(&mut attempts.failures);
         }
-        history.audit = self.audit.or(history.audit);
+        attempts.audit = self.audit.or(attempts.audit);
         Job {
             priority: self.job.priority,
             sequence: self.job.sequence,
@@ -78,7 +78,7 @@ impl HistoryRecord {
             }),
             location: Location::History,
             book: self.job.book,
-            history,
+            attempts,
             problem,
             ..Job::new(JobKey::new(&self.job.uuid), self.job.uuid, self.job.name)
         }

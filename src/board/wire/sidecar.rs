@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::as_json;
 use crate::job::{
-    AuditEntry, Failure, Fence, Former, History, LONGEST_RECORD, Location, from_json, shortened,
+    Attempts, AuditEntry, Failure, Fence, Former, LONGEST_RECORD, Location, from_json, shortened,
     sortable_time,
 };
 
@@ -149,14 +149,14 @@ impl Sidecar {
     }
 
     pub(crate) fn of_former(former: &Former) -> Option<Self> {
-        let history = former.history.clone();
+        let attempts = former.attempts.clone();
         let side = Self {
-            attempts: history.attempts,
-            postponed: history.postponed,
-            not_before: history.not_before,
-            failures: history.failures,
-            first_claimed_on: history.first_claimed_on,
-            audit: history.audit,
+            attempts: attempts.count,
+            postponed: attempts.postponed,
+            not_before: attempts.not_before,
+            failures: attempts.failures,
+            first_claimed_on: attempts.first_claimed_on,
+            audit: attempts.audit,
             trashed_on: former
                 .trashed_on
                 .filter(|_| former.location == Location::Trash),
@@ -179,12 +179,12 @@ impl Sidecar {
         Value::Object(members).to_string().into_bytes()
     }
 
-    pub(crate) fn history(mut self) -> History {
+    pub(crate) fn into_attempts(mut self) -> Attempts {
         // Other clients may have recorded more.
-        let surplus = self.failures.len().saturating_sub(History::FAILURES);
+        let surplus = self.failures.len().saturating_sub(Attempts::FAILURES);
         self.failures.drain(..surplus);
-        History {
-            attempts: self.attempts,
+        Attempts {
+            count: self.attempts,
             postponed: self.postponed,
             not_before: self.not_before,
             failures: self.failures,

@@ -276,7 +276,7 @@ impl ZooKeeper {
     /// Returns the session for a claim; a lease lasts as long as its session.
     async fn board_for(&self, claimant: Option<&Claimant>) -> Result<BoardSession<'_>> {
         match claimant.map(|by| by.term) {
-            Some(Term::Kept(term)) => {
+            Some(Term::Lease(term)) => {
                 let session = self.root.client.session_for_nodes(WRITING, Some(term));
                 Ok(self.root.with(session.await?))
             }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     board::Result,
-    job::{MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause},
+    job::{MAX_PAUSES, MAX_RECORDS, MoveRecord, Pause},
 };
 
 impl BoardSession<'_> {
@@ -44,7 +44,7 @@ impl BoardSession<'_> {
                 ..pause
             })
         };
-        let (found, all) = self.read_below(NodeKind::Pause, MOST_PAUSES, read).await?;
+        let (found, all) = self.read_below(NodeKind::Pause, MAX_PAUSES, read).await?;
         Ok(Pause::bounded(found, all))
     }
 
@@ -57,7 +57,7 @@ impl BoardSession<'_> {
         let read = |child: &str, node: Node| {
             MoveRecord::read(&unescape(child), &String::from_utf8_lossy(&node.data))
         };
-        Ok(self.read_below(NodeKind::Move, MOST_RECORDS, read).await?.0)
+        Ok(self.read_below(NodeKind::Move, MAX_RECORDS, read).await?.0)
     }
 
     pub(super) async fn end_moves(&self, records: &[MoveRecord]) -> Result<()> {

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     board::{
         BoardError, Result,
-        own_entry::{MOST_CONDUCTORS, crowded},
+        own_entry::{MAX_CONDUCTORS, crowded},
         wire::json::Entity,
     },
     job::{Conductor, ConductorReport, LONGEST_TEXT, Owner},
@@ -168,7 +168,7 @@ impl BoardSession<'_> {
 
     pub(super) async fn conductors(&self) -> Result<Vec<Conductor>> {
         let read = |_: &str, node: Node| conductor(&node);
-        let found = self.read_below(NodeKind::Entity, MOST_CONDUCTORS, read);
+        let found = self.read_below(NodeKind::Entity, MAX_CONDUCTORS, read);
         let (mut conductors, all) = found.await?;
         conductors.sort_by(|one, other| one.name.cmp(&other.name));
         let name = |known: &Conductor| self.paths.node(NodeKind::ConductorName, &known.name);
@@ -198,7 +198,7 @@ impl BoardSession<'_> {
             let is_unreadable = !node.is_denied() && conductor(&node).is_none();
             is_unreadable.then(|| format!("{directory}/{child}"))
         };
-        let found = self.read_below(NodeKind::Entity, MOST_CONDUCTORS, read);
+        let found = self.read_below(NodeKind::Entity, MAX_CONDUCTORS, read);
         let (unreadable, _) = found.await?;
         Ok((unreadable, denied))
     }

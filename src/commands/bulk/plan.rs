@@ -85,7 +85,7 @@ struct Expected {
 impl Expected {
     fn of(entry: &Entry) -> Self {
         let (job, holding) = (entry.job(), entry.holding());
-        let history = job.map(|job| &job.history);
+        let attempts = job.map(|job| &job.attempts);
         let owner = holding.and_then(|it| it.owner.as_ref());
         Self {
             state: entry.state(),
@@ -96,9 +96,9 @@ impl Expected {
             last_modified: job
                 .filter(|_| holding.is_none())
                 .and_then(|job| job.last_modified),
-            attempts: history.map_or(0, |history| history.attempts),
-            not_before: history.and_then(|history| history.not_before),
-            action_on: history.and_then(|history| history.audit.as_ref()?.on),
+            attempts: attempts.map_or(0, |attempts| attempts.count),
+            not_before: attempts.and_then(|attempts| attempts.not_before),
+            action_on: attempts.and_then(|attempts| attempts.audit.as_ref()?.on),
         }
     }
 

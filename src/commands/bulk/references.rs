@@ -24,7 +24,7 @@ const TAKE_NAMES: [&str; 5] = ["wait", "retry", "restore", "change", "trash"];
 const LONGEST_LINE: u64 = 64 * 1024;
 
 /// The memory for all references, and the overhead of each.
-const MOST_REFERENCES: (usize, usize) = (64 << 20, 64);
+const MAX_REFERENCES: (usize, usize) = (64 << 20, 64);
 
 /// Parses references; most commands answer a name with the uuid of its job. `-` reads them from standard input.
 pub(crate) async fn references(
@@ -87,8 +87,8 @@ fn parsed(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
                 CommandError::usage(format!("cannot read standard input: {}", reason(&error)))
             })? {
                 if !line.trim().is_empty() {
-                    size += line.len() + MOST_REFERENCES.1;
-                    if size > MOST_REFERENCES.0 {
+                    size += line.len() + MAX_REFERENCES.1;
+                    if size > MAX_REFERENCES.0 {
                         let message = "standard input names too many jobs";
                         let hint = "split the input: `xargs -n 1000 jobboard COMMAND`";
                         return Err(CommandError::usage(message).hint(hint).into());

@@ -37,7 +37,7 @@ pub(crate) fn refuse_process_name(ctx: &Context) -> anyhow::Result<()> {
 
 /// Refuses a job that its former owner may still run, as the board knows it.
 pub(crate) fn require_end_of_command(entry: &Entry, now: DateTime<Utc>) -> Result<(), BoardError> {
-    let until = entry.job().and_then(|job| job.history.may_run_until(now));
+    let until = entry.job().and_then(|job| job.attempts.may_run_until(now));
     until.map_or(Ok(()), |until| Err(BoardError::MayStillRun { until }))
 }
 
@@ -197,7 +197,7 @@ impl Release {
         let (Self::Checked { snapshot, running }, Some(job)) = (self, entry.job()) else {
             return refused;
         };
-        let former = job.history.failures.last();
+        let former = job.attempts.failures.last();
         let is_gone = former.is_some_and(|it| {
             let owner = Owner::from_stored(it.conductor.as_bytes());
             let holder = snapshot.holder(&owner, ClaimEnd::Timed, Some(it.time));
@@ -217,7 +217,7 @@ impl Release {
         let Some(owner) = &holding.owner else {
             return Some("the owner is unreadable".to_owned());
         };
-        match snapshot.holder(owner, holding.lease, holding.claimed_on) {
+        match snapshot.holder(owner, holding.end, holding.claimed_on) {
             holder if holder.has_certainly_died() => {
                 let pids = running.get(&Label::of_job(&job.uuid))?;
                 let pids = listed(pids.iter().take(SAMPLE).map(i32::to_string));
@@ -274,9 +274,9 @@ fn clock(now: DateTime<Utc>, left: TimeDelta) -> Option<String> {
 }
 
 fn left(entry: &Entry) -> Option<TimeDelta> {
-    let job = entry.job().filter(|job| job.history.attempts > 0)?;
+    let job = entry.job().filter(|job| job.attempts.count > 0)?;
     let holding = job.holding.as_ref().filter(|it| it.fence.is_some())?;
-    let left = match holding.lease {
+    let left = match holding.end {
         ClaimEnd::Never => return None,
         ClaimEnd::Timed | ClaimEnd::Session => holding.expires_in.or(holding.outlives),
     };

@@ -312,7 +312,7 @@ impl<'a> Executor<'a> {
 
     /// Returns the audit entry, with the reason of the trashing if it has none.
     fn audit_in_trash(&self, job: Option<&Job>) -> Option<AuditEntry> {
-        let trashed = job.and_then(|job| job.history.audit.as_ref()?.reason.clone());
+        let trashed = job.and_then(|job| job.attempts.audit.as_ref()?.reason.clone());
         let audit = self.audit.clone()?;
         Some(AuditEntry {
             reason: audit.reason.or(trashed),

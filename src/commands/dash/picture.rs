@@ -30,7 +30,7 @@ type LastFailure = Option<Option<DateTime<Utc>>>;
 const ROOM: usize = 100_000;
 
 /// Maximum number of rows to filter at each key.
-const MOST_NARROWED: usize = 20_000;
+const MAX_NARROWED: usize = 20_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Picture {
@@ -212,7 +212,7 @@ impl Picture {
 
     /// Whether the rows have the fields of these filters, and are few enough to filter at each key.
     pub(super) fn can_narrow(&self, filters: &Filters) -> bool {
-        self.rows.len() <= MOST_NARROWED && !filters.needs_details()
+        self.rows.len() <= MAX_NARROWED && !filters.needs_details()
     }
 
     /// Filters the rows by their fields, or hides all of them, until the next reading, which is exact.

@@ -21,7 +21,7 @@ use crate::{
     problem::Problem,
 };
 
-const MOST_FIXED: usize = 1000;
+const MAX_FIXED: usize = 1000;
 
 const NO_JOB: &str = "select a job in 2 Jobs or 4 Trash, or open one";
 
@@ -311,7 +311,7 @@ fn fix(state: &mut DashState) -> Vec<DashEffect> {
     let rows = rows.filter(|(_, row)| row.causes.iter().any(|it| selector.fits(it)));
     let places = rows
         .map(|(place, _)| place.clone())
-        .take(MOST_FIXED)
+        .take(MAX_FIXED)
         .collect();
     begin(state, Operation::of(repair), places)
 }

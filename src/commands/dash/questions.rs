@@ -24,7 +24,7 @@ use crate::{
 /// The number of records per update, so that keys are answered in between.
 const SOME: usize = 200;
 
-const MOST_ENDED: usize = 1000;
+const MAX_ENDED: usize = 1000;
 
 #[derive(Clone, Copy)]
 pub(super) struct Questions<'a> {
@@ -126,7 +126,7 @@ impl<'a> Questions<'a> {
             .board
             .entries(Query::all(Location::History, filters.detail()));
         let meant = entries.try_filter(|entry| std::future::ready(filters.matches(entry, now)));
-        meant.take(MOST_ENDED).try_collect().await
+        meant.take(MAX_ENDED).try_collect().await
     }
 }
 

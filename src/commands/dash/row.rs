@@ -8,7 +8,7 @@ use compact_str::CompactString;
 use crate::{
     diagnosis::{Cause, signature},
     job::{
-        AuditEntry, ClaimEnd, Departure, Entry, Failure, Fence, History, Holding, Job, JobKey,
+        Attempts, AuditEntry, ClaimEnd, Departure, Entry, Failure, Fence, Holding, Job, JobKey,
         Location, Malformed, Owner, Pauses, Priority, brief,
     },
     problem::{Code, Severity},
@@ -105,7 +105,7 @@ impl DashRow {
             Box::new(RowClaim {
                 owner: (holding.owner.as_ref())
                     .map(|it| interned(&mut interner.owners, &it.brief())),
-                lease: holding.lease,
+                lease: holding.end,
                 fence: holding.fence.clone(),
                 since: match entry.job() {
                     Some(job) => job.held_since(),
@@ -129,7 +129,7 @@ impl DashRow {
             claim,
             extras: RowExtras::of(entry, interner),
             causes: interner.causes(causes),
-            attempts: job.map_or(0, |job| job.history.attempts),
+            attempts: job.map_or(0, |job| job.attempts.count),
             reading: 0,
             priority: job.map_or_else(Priority::default, |job| job.priority),
             is_malformed: job.is_none(),
@@ -164,12 +164,12 @@ impl DashRow {
             is_denied: extras.is_denied,
             trashed_on: extras.trashed_on,
             location: *location,
-            history: History {
-                attempts: self.attempts,
+            attempts: Attempts {
+                count: self.attempts,
                 not_before: extras.not_before,
                 failures: extras.failures(),
                 audit: extras.audit,
-                ..History::default()
+                ..Attempts::default()
             },
             problem: extras.problem,
             ..Job::new(key.clone(), uuid, self.name.to_string())
@@ -217,7 +217,7 @@ impl RowClaim {
         let left = self.lapses_on.map(|on| (on - now).to_std());
         Holding {
             owner: self.owner.as_deref().cloned(),
-            lease: self.lease,
+            end: self.lease,
             expires_in: left.map(Result::unwrap_or_default),
             outlives: None,
             claimed_on: self.since,
@@ -231,17 +231,17 @@ impl RowExtras {
     fn of(entry: &Entry, interner: &mut Interner) -> Option<Arc<Self>> {
         let extras = match entry {
             Entry::Job(job) => {
-                let failure = job.history.failures.last();
+                let failure = job.attempts.failures.last();
                 let is_trash = job.location == Location::Trash;
                 Self {
                     is_misnamed: job.is_misnamed,
                     is_unfit: job.is_unfit,
                     is_blocked: job.is_blocked,
                     is_denied: job.is_denied,
-                    not_before: job.history.not_before,
+                    not_before: job.attempts.not_before,
                     trashed_on: job.trashed_on,
                     problem: job.problem.clone(),
-                    audit: job.history.audit.clone().map(|audit| AuditEntry {
+                    audit: job.attempts.audit.clone().map(|audit| AuditEntry {
                         reason: job.reason().map(Cow::into_owned),
                         ..audit
                     }),
@@ -278,7 +278,7 @@ pub(super) fn reason(entry: &Entry) -> String {
     let Some(job) = entry.job() else {
         return "unreadable".to_owned();
     };
-    let failure = job.history.failures.last();
+    let failure = job.attempts.failures.last();
     // An operator's reason outweighs an earlier failure.
     let by_hand = job.sent_by().and_then(|it| it.reason.as_deref());
     let by_hand = by_hand.filter(|reason| failure.is_none_or(|it| it.reason != *reason));
@@ -302,12 +302,12 @@ mod tests {
         let mut job = board.post("resize", None);
         job.details = None;
         job.uuid = uuid::Uuid::new_v4().to_string();
-        job.history.attempts = 3;
-        job.history.not_before = Some(now);
+        job.attempts.count = 3;
+        job.attempts.not_before = Some(now);
         job.problem = Some("odd".to_owned());
         job.holding = Some(Holding {
             owner: Some(Owner::new("ada").unwrap()),
-            lease: ClaimEnd::Timed,
+            end: ClaimEnd::Timed,
             expires_in: Some(std::time::Duration::from_secs(7)),
             outlives: None,
             claimed_on: Some(now),

@@ -57,8 +57,8 @@ pub(super) fn held(mut job: Job, owner: &str, minutes: i64) -> Job {
 }
 
 pub(super) fn failed(mut job: Job, stderr: &str, minutes: i64) -> Job {
-    job.history.attempts += 1;
-    job.history.failures.push(Failure {
+    job.attempts.count += 1;
+    job.attempts.failures.push(Failure {
         exit_code: Some(1),
         stderr: stderr.to_owned(),
         time: now() - TimeDelta::minutes(minutes),
@@ -321,7 +321,7 @@ fn problems_match_the_survey() {
 fn claim_that_is_not_renewed_becomes_a_problem() {
     let mut late = held(job("a", 9), "vm:4242:c0ffee01", 3);
     let holding = late.holding.as_mut().unwrap();
-    (holding.lease, holding.fence) = (ClaimEnd::Timed, Some(Fence("1".to_owned())));
+    (holding.end, holding.fence) = (ClaimEnd::Timed, Some(Fence("1".to_owned())));
     holding.expires_in = Some(Duration::from_secs(4));
     holding.owner = Some(east().owner);
     let mut state = state(View::Problems, Vec::new());

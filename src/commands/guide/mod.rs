@@ -147,7 +147,7 @@ fn describe(command: Command) -> Command {
     command
         .mut_args(|arg| {
             let values = arg.get_possible_values().len();
-            let arg = arg.hide_possible_values(values > MOST_VALUES);
+            let arg = arg.hide_possible_values(values > MAX_VALUES);
             match arg
                 .get_long()
                 .is_some_and(|it| guide.advanced.contains(&it))
@@ -174,7 +174,7 @@ fn describe(command: Command) -> Command {
 }
 
 /// The help of an option lists its values only up to this number. Longer lists are described in its text.
-const MOST_VALUES: usize = 8;
+const MAX_VALUES: usize = 8;
 
 const POINTERS: &str = "\
 More: `jobboard COMMAND -h`, and `jobboard help COMMAND` (or TOPIC, or CODE). Topics: boards,

@@ -60,7 +60,7 @@ impl ListFilter {
 
     fn matches(&self, entry: &Entry) -> bool {
         self.state.is_none_or(|state| entry.state() == state)
-            && (!self.has_failed || entry.job().is_some_and(|job| job.history.has_failed()))
+            && (!self.has_failed || entry.job().is_some_and(|job| job.attempts.has_failed()))
             && (self.problem.as_ref()).is_none_or(|(it, snapshot)| it.is_of(entry, snapshot))
             && self.filters.matches(entry, self.now)
     }
@@ -106,7 +106,7 @@ pub(super) async fn entries<'a>(
     for location in args.locations() {
         let mut entries = matching(location);
         while let Some(entry) = (entries.try_next().await).with_context(|| trying(ctx))? {
-            let last = |job: &Job| job.history.failures.last().map(signature);
+            let last = |job: &Job| job.attempts.failures.last().map(signature);
             let key = match args.failed {
                 true => entry.job().and_then(last).map(SortKey::Text),
                 false => args.sort.key(&entry, filter.now),

@@ -246,7 +246,7 @@ impl BalancerRepair<'_> {
         let balancer = &self.judged.balancer;
         let claimant = Claimant {
             owner: ctx.who().clone(),
-            term: Term::Kept(RECORDING),
+            term: Term::Lease(RECORDING),
         };
         let name = format!("mend {}: {} -> ERROR", balancer.id, balancer.status);
         let details = serde_json::json!({ "sql": statement });

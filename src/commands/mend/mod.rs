@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// A load balancer that changes during each of so many looks is not judged.
-const MOST_LOOKS: usize = 5;
+const MAX_LOOKS: usize = 5;
 
 /// Younger amphorae may still be booting.
 const OLD: TimeDelta = TimeDelta::minutes(10);
@@ -170,7 +170,7 @@ impl Sources {
         prefix: &str,
     ) -> anyhow::Result<(JudgedBalancer, BalancerReport)> {
         let mut look = self.look(ctx, Asked::Like(prefix)).await?;
-        for _ in 1..MOST_LOOKS {
+        for _ in 1..MAX_LOOKS {
             if !look.has_changed {
                 break;
             }

@@ -33,7 +33,7 @@ pub(crate) async fn claim_first_confirmed(
             Err(error @ BoardError::Unknown { .. }) => (error, jobs),
             Err(error) => return Err(error.into()),
         };
-        if !matches!(by.term, Term::Kept(_)) {
+        if !matches!(by.term, Term::Lease(_)) {
             return Err(perhaps_claimed(board, jobs, &by.owner, error).await.into());
         }
         let undo = match rules.is_attempt {
@@ -82,7 +82,7 @@ fn is_unanswered(error: &BoardError, by: &Claimant) -> bool {
         BoardError::Unknown { .. } => true,
         // The claim without a reply took effect after the last check.
         BoardError::AlreadyClaimed { owner: Some(owner) } => {
-            matches!(by.term, Term::Kept(_)) && *owner == by.owner
+            matches!(by.term, Term::Lease(_)) && *owner == by.owner
         }
         _ => false,
     }

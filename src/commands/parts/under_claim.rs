@@ -99,7 +99,7 @@ impl Performer {
             worker: Worker::start(&owner.text(), &owner, &withheld)?,
             by: Claimant {
                 owner,
-                term: Term::Kept(lease),
+                term: Term::Lease(lease),
             },
             lease,
             retry: retry.clone(),
@@ -202,7 +202,7 @@ impl Performer {
         board: &dyn Board,
         Claimed { job, fence, .. }: &Claimed,
     ) -> anyhow::Result<bool> {
-        if !self.retry.is_spent(&job.history, job.own_max_attempts()) {
+        if !self.retry.is_spent(&job.attempts, job.own_max_attempts()) {
             return Ok(false);
         }
         let settled = self.settle(ctx, board, job, fence, &AttemptEnd::Spent, None);
@@ -221,7 +221,7 @@ impl Performer {
         lease: Option<&mut KeptLease>,
     ) -> anyhow::Result<Decision> {
         let context = AttemptContext {
-            history: &job.history,
+            attempts: &job.attempts,
             max_attempts: job.own_max_attempts(),
             conductor: &self.by.owner,
             // The command writes straight to the terminal.

@@ -17,9 +17,9 @@ use crate::{
     problem::{Code, Evidence, Problem},
 };
 
-const MOST_EVIDENCE: usize = 8;
+const MAX_EVIDENCE: usize = 8;
 
-const MOST_CODES: usize = 4;
+const MAX_CODES: usize = 4;
 
 #[derive(Debug, Default, Serialize)]
 pub(super) struct ReportFacts {
@@ -80,7 +80,7 @@ impl ReportFacts {
                 None => codes.push((it.code, 1, it.jobs)),
             }
         }
-        codes.truncate(MOST_CODES);
+        codes.truncate(MAX_CODES);
         // So that the counts add up to the number of problems.
         let more = self.wrong - codes.iter().map(|(_, problems, _)| problems).sum::<usize>();
         let codes = codes.into_iter().map(|(code, problems, jobs)| {
@@ -132,7 +132,7 @@ fn is_of_failures(problem: &Problem) -> bool {
 }
 
 fn masked(problem: &mut Problem) {
-    let more = Remainder::than(&mut problem.evidence, MOST_EVIDENCE, false);
+    let more = Remainder::than(&mut problem.evidence, MAX_EVIDENCE, false);
     if more.count > 0 {
         problem.evidence.push(Evidence {
             what: "and more".to_owned(),

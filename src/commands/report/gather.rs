@@ -28,7 +28,7 @@ const COUNTED_NAMES: usize = 10_000;
 
 const MAX_TABLE_ROWS: usize = 50;
 
-const MOST_FAILURES: usize = 20;
+const MAX_FAILURES: usize = 20;
 
 pub(super) struct ReportData {
     facts: ReportFacts,
@@ -87,7 +87,7 @@ impl ReportData {
             // A purged job ended when it was trashed, if its record shows the time.
             Departure::Purged => (
                 CountedEvent::Failed,
-                job.history.failures.last().map(|it| it.time),
+                job.attempts.failures.last().map(|it| it.time),
             ),
         };
         if let Some(on) = on {
@@ -130,7 +130,7 @@ impl ReportData {
         let mut failures = self.failures.finish();
         ReportFacts {
             history: Some(self.lately),
-            more_failures: Remainder::than(&mut failures, MOST_FAILURES, has_dropped),
+            more_failures: Remainder::than(&mut failures, MAX_FAILURES, has_dropped),
             failures,
             hour: self.events.last_hour(),
             intervals: self.events.intervals(),

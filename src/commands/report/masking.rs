@@ -49,7 +49,7 @@ pub(super) fn job(job: &mut Job) {
     let holder = job.holding.iter_mut().filter_map(|it| it.owner.as_mut());
     let ender = job.ended.iter_mut().filter_map(|it| it.owner.as_mut());
     holder.chain(ender).for_each(mask_owner);
-    let failures = job.history.failures.iter_mut();
+    let failures = job.attempts.failures.iter_mut();
     failures.for_each(|it| mask_name(&mut it.conductor));
 }
 

@@ -177,7 +177,7 @@ fn failed_jobs_in_the_trash_are_counted_as_a_problem() {
     for number in 0..3 {
         let mut job = strangers.job(number, 100);
         (job.location, job.trashed_on) = (Location::Trash, Some(ago(10)));
-        job.history.failures = (0..number).map(|_| strangers.failure(20)).collect();
+        job.attempts.failures = (0..number).map(|_| strangers.failure(20)).collect();
         let entry = masked_entry(job);
         gathered.add(entry.job().unwrap());
         surveyor.add(&entry);
@@ -232,7 +232,7 @@ fn foreign_text_does_not_enlarge_the_page() {
     let mut surveyor = surveyor(Vec::new());
     for number in 0..60 {
         let mut job = strangers.job(number, 100);
-        job.history.failures = vec![strangers.failure(50)];
+        job.attempts.failures = vec![strangers.failure(50)];
         let job = strangers.held(job, ClaimEnd::Never);
         let entry = masked_entry(job.clone());
         gathered.add(entry.job().unwrap());
@@ -258,7 +258,7 @@ fn purged_failed_job_counts_as_failed() {
     let earlier = strangers.job(3, 2_000);
     let job = strangers.job(4, 1_000);
     let mut job = strangers.ended(job, 20, Departure::Purged);
-    job.history.failures = vec![strangers.failure(400)];
+    job.attempts.failures = vec![strangers.failure(400)];
     gathered.add_left(&masked_entry(job));
     gathered.add_left(&masked_entry(strangers.ended(
         earlier,

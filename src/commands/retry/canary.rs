@@ -25,7 +25,7 @@ use crate::{
     diagnosis::{Judged, Snapshot, signature},
     duration,
     exit::{CommandError, verb},
-    job::{Departure, Entry, Failure, History, Job, Location, State},
+    job::{Attempts, Departure, Entry, Failure, Job, Location, State},
     output::{count_jobs, short},
     problem::Code,
     process::signal::Signals,
@@ -141,7 +141,7 @@ impl CanaryArgs {
         for entry in found.with_context(trying)?.into_iter().flatten() {
             let Entry::Job(mut job) = entry else { continue };
             job.location = Location::Board;
-            job.history = History::default();
+            job.attempts = Attempts::default();
             let name = job.name.clone();
             let Judged { main, will_run, .. } = snapshot.judge(&Entry::Job(job));
             let about = main.about.to_string();
@@ -210,14 +210,14 @@ impl Canary {
         Self {
             uuid: job.uuid.clone(),
             name: job.name.clone(),
-            last: job.history.failures.last().cloned(),
-            postponed: job.history.postponed,
+            last: job.attempts.failures.last().cloned(),
+            postponed: job.attempts.postponed,
         }
     }
 
     /// Returns the outcome of its retry: `None` while it is open, and the failure if it failed.
     fn outcome(&self, job: &Job) -> Option<Option<Failure>> {
-        let last = job.history.failures.last();
+        let last = job.attempts.failures.last();
         let departure = job.ended.as_ref().map(|end| end.departure);
         match (job.location, departure) {
             (Location::History, Some(Departure::Failed)) => Some(last.cloned()),
@@ -226,7 +226,7 @@ impl Canary {
             (Location::Trash, _) => Some(Some(Failure::reported("it moved to the trash", ""))),
             // A retry may have reset the count.
             (Location::Board, _) => {
-                let is_postponed = ![0, self.postponed].contains(&job.history.postponed);
+                let is_postponed = ![0, self.postponed].contains(&job.attempts.postponed);
                 is_postponed.then_some(None)
             }
         }
@@ -244,7 +244,7 @@ type Failures = HashMap<usize, Failure>;
 impl CanaryTrial {
     fn new(canaries: Vec<Canary>, rest: &Chosen) -> Self {
         let rest = rest.entries().filter_map(Entry::job);
-        let rest = rest.filter_map(|job| job.history.failures.last());
+        let rest = rest.filter_map(|job| job.attempts.failures.last());
         let own = canaries.iter().filter_map(|canary| canary.last.as_ref());
         Self {
             known: own.chain(rest).map(signature).collect(),

@@ -26,20 +26,20 @@ impl Trial<'_> {
     pub(super) fn claimant(&self, name: &str) -> Claimant {
         Claimant {
             owner: Owner::from_stored(format!("{name}:{}", self.user.name)),
-            term: Term::Kept(AMPLE),
+            term: Term::Lease(AMPLE),
         }
     }
 
     pub(super) fn short_lease(&self, name: &str) -> Claimant {
         Claimant {
-            term: Term::Kept(self.term),
+            term: Term::Lease(self.term),
             ..self.claimant(name)
         }
     }
 
     pub(super) fn claim_of(&self, claimed: &Claimed, by: &Claimant) -> Claim {
         let term = match by.term {
-            Term::Kept(term) | Term::For(term) => term,
+            Term::Lease(term) | Term::For(term) => term,
             Term::Indefinite => AMPLE,
         };
         claimed.claim(&by.owner, term)

@@ -251,7 +251,7 @@ fn claim_and_disconnect(
         .build();
     let runtime = runtime.map_err(|error| TrialError::Local(error.to_string()))?;
     let claimed = runtime.block_on(time::timeout_at(end, async {
-        let Term::Kept(wanted) = by.term else {
+        let Term::Lease(wanted) = by.term else {
             return Err(BoardError::NotClaimed);
         };
         let term = board.lease_term(wanted).await?;

@@ -29,7 +29,7 @@ impl BadEnds {
         let trashed = job.filter(|it| it.location == Location::Trash);
         self.trashed
             .extend(trashed.map(|it| it.reference().into_owned()));
-        let failure = job.and_then(|job| job.history.failures.last());
+        let failure = job.and_then(|job| job.attempts.failures.last());
         let audit = job.and_then(Job::sent_by);
         let reason = audit.and_then(|audit| audit.reason.as_ref());
         if let (Some(audit), Some(reason)) = (audit, reason)
@@ -127,7 +127,7 @@ pub(super) async fn outcomes(
             (_, Some(Departure::Failed)) => ("failed", Some("was removed and recorded as failed")),
             (_, Some(Departure::Purged)) => ("purged", Some("was purged")),
         };
-        let failure = found.and_then(|job| job.history.failures.last());
+        let failure = found.and_then(|job| job.attempts.failures.last());
         let failure = failure.filter(|_| how.is_some());
         if let Some(how) = how {
             bad_ends.add(ctx, how, name, found);

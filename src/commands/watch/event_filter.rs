@@ -7,7 +7,7 @@ use chrono::Utc;
 use super::printed_event::PrintedEvent;
 use crate::{
     board::{Board, Detail, Event, EventKind, JobRef, Result, event::Subject, filter::Filters},
-    job::{ClaimEnd, Entry, History, Holding, Job, JobKey, Location},
+    job::{Attempts, ClaimEnd, Entry, Holding, Job, JobKey, Location},
 };
 
 #[derive(Debug)]
@@ -159,9 +159,9 @@ fn job_of(subject: &Subject) -> Job {
     Job {
         priority: subject.rank.priority(),
         sequence: subject.sequence,
-        history: History {
+        attempts: Attempts {
             not_before: subject.not_before,
-            ..History::default()
+            ..Attempts::default()
         },
         ..Job::new(key.clone(), uuid.clone(), name.clone())
     }

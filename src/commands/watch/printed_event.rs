@@ -75,7 +75,7 @@ impl PrintedEvent {
             time: ended.on,
             subject: Some(Subject::of(job)),
             departure: Some(ended.departure),
-            audit: job.history.audit.clone(),
+            audit: job.attempts.audit.clone(),
             ..Event::now(kind)
         }))
     }

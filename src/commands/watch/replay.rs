@@ -128,14 +128,14 @@ fn events_of(job: &Job) -> Vec<Event> {
             ..Event::now(kind)
         })
     };
-    let history = &job.history;
+    let attempts = &job.attempts;
     let last_claim = match (&job.ended, &job.holding) {
         (Some(end), _) => end.claimed_on,
         (None, holding) => holding.as_ref().and_then(|holding| holding.claimed_on),
     };
     // Both may be the same claim, timed by two clocks.
     let is_last = |first: DateTime<Utc>| last_claim.is_some_and(|last| last - first <= SLACK);
-    let first_claim = history.first_claimed_on.filter(|time| !is_last(*time));
+    let first_claim = attempts.first_claimed_on.filter(|time| !is_last(*time));
     let claimed = at(EventKind::Claimed, last_claim).map(|event| Event {
         owner: job.owner().cloned(),
         fence: job.holding.as_ref().and_then(|it| it.fence.clone()),
@@ -150,7 +150,7 @@ fn events_of(job: &Job) -> Vec<Event> {
         audit: job.sent_by().cloned(),
         ..event
     });
-    let overridden = history.audit.as_ref().and_then(|audit| {
+    let overridden = attempts.audit.as_ref().and_then(|audit| {
         let event = at(kind_of(audit)?, audit.on)?;
         Some(Event {
             audit: Some(audit.clone()),
@@ -192,16 +192,14 @@ fn kind_of(audit: &AuditEntry) -> Option<EventKind> {
 }
 
 fn returning_failures(job: &Job) -> &[Failure] {
-    let failures = &job.history.failures[..];
+    let failures = &job.attempts.failures[..];
     let has_ended_it = failures.last().is_some_and(|last| match &job.ended {
         Some(end) => end.departure != Departure::Consumed,
         None => (job.trashed_on).is_some_and(|trashed| (trashed - last.time).abs() <= SLACK),
     });
     match job.location {
         // A restored job keeps its failures, and the last one ended in the trash.
-        Location::Board => {
-            &failures[failures.len().saturating_sub(job.history.attempts as usize)..]
-        }
+        Location::Board => &failures[failures.len().saturating_sub(job.attempts.count as usize)..],
         Location::Trash | Location::History => {
             &failures[..failures.len() - usize::from(has_ended_it)]
         }
@@ -216,8 +214,8 @@ mod tests {
     fn failed_twice() -> Job {
         let mut job = Scripted::new().post("resize", Some(1));
         job.created_on = Some(Utc::now() - TimeDelta::hours(1));
-        job.history.attempts = 2;
-        job.history.failures = [40, 20]
+        job.attempts.count = 2;
+        job.attempts.failures = [40, 20]
             .map(|minutes| Failure {
                 time: Utc::now() - TimeDelta::minutes(minutes),
                 ..Failure::reported("no room", "ada")
@@ -236,14 +234,14 @@ mod tests {
         let mut job = failed_twice();
         assert_eq!(kinds(&job), [Posted, Abandoned, Abandoned]);
         job.location = Location::Trash;
-        job.trashed_on = Some(job.history.failures[1].time);
+        job.trashed_on = Some(job.attempts.failures[1].time);
         assert_eq!(kinds(&job), [Posted, Abandoned, Trashed]);
         // Trashed by hand, long after it failed.
         job.trashed_on = Some(Utc::now());
         assert_eq!(kinds(&job), [Posted, Abandoned, Abandoned, Trashed]);
         // Restored: its failures stay, and its attempts start from zero.
         job.location = Location::Board;
-        (job.trashed_on, job.history.attempts) = (None, 0);
+        (job.trashed_on, job.attempts.count) = (None, 0);
         assert_eq!(kinds(&job), [Posted]);
     }
 
@@ -251,13 +249,13 @@ mod tests {
     fn audit_entry_proves_a_release() {
         use EventKind::{Abandoned, Posted, Restored};
         let mut job = failed_twice();
-        job.history.failures.clear();
-        job.history.audit = Some(AuditEntry::now("abandoned", "olga", Some("ada is ill")));
+        job.attempts.failures.clear();
+        job.attempts.audit = Some(AuditEntry::now("abandoned", "olga", Some("ada is ill")));
         let events = events_of(&job);
         assert_eq!(kinds(&job), [Posted, Abandoned]);
-        assert_eq!(events[1].audit, job.history.audit);
+        assert_eq!(events[1].audit, job.attempts.audit);
         assert!(ReplayedEvents::new(&events).has(&events[1]));
-        job.history.audit = Some(AuditEntry::now("retried", "olga", None));
+        job.attempts.audit = Some(AuditEntry::now("retried", "olga", None));
         assert_eq!(kinds(&job), [Posted, Restored]);
     }
 

@@ -14,7 +14,7 @@ use crate::{
 const WIDEST_SPREAD: usize = 256;
 
 /// Maximum number of unanswered claims to remember.
-const MOST_UNANSWERED: usize = 10_000;
+const MAX_UNANSWERED: usize = 10_000;
 
 #[derive(Default)]
 pub(super) struct ClaimedBatch {
@@ -126,7 +126,7 @@ impl Picker<'_> {
         self.shared
             .in_flight
             .mark_unreleased(key, Aftermath::Interrupted);
-        if self.unanswered.len() >= MOST_UNANSWERED {
+        if self.unanswered.len() >= MAX_UNANSWERED {
             self.unanswered.pop_first();
         }
         self.unanswered.insert(key.clone());

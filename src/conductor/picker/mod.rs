@@ -69,7 +69,7 @@ pub(super) async fn run(
         outage: shared.outage(),
         by: Claimant {
             owner: shared.owner.clone(),
-            term: Term::Kept(lease_term.wanted),
+            term: Term::Lease(lease_term.wanted),
         },
         lease_term,
         backlog: Backlog::new(CAPACITY),

@@ -176,7 +176,7 @@ impl Picker<'_> {
             return self.backlog.remove(key);
         };
         match admit_now(&self.shared.policy(), &self.pauses, &job) {
-            Ok(()) => match job.history.not_before.filter(|time| *time > now) {
+            Ok(()) => match job.attempts.not_before.filter(|time| *time > now) {
                 None => self.backlog.mark_verified(key),
                 Some(time) => self.backlog.delay(key, time, now),
             },
@@ -221,10 +221,10 @@ impl Picker<'_> {
                 }
                 continue;
             }
-            match holding.map(|holding| holding.lease) {
+            match holding.map(|holding| holding.end) {
                 None if self.backlog.knows(&job.key) => {
                     left = left.max(RemainingWork::Held);
-                    if let Some(time) = job.history.not_before.filter(|time| *time > now) {
+                    if let Some(time) = job.attempts.not_before.filter(|time| *time > now) {
                         waits.delayed += 1;
                         waits.first_turn = waits.first_turn.into_iter().chain([time]).min();
                     }

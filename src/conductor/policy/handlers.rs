@@ -11,7 +11,7 @@ use rustix::fs::{Access, AtFlags, FileType, accessat};
 
 use super::{ExecutionPolicy, Forbidden, Glob, Programs, Variables, fits};
 use crate::{
-    job::{MOST_HANDLERS, PublishedPolicy},
+    job::{MAX_HANDLERS, PublishedPolicy},
     trust::{CheckedPath, OtherWriters, Trust, Untrusted, is_absent, kind, unreadable},
 };
 
@@ -121,8 +121,8 @@ impl Directory {
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<_> = names.filter(|name| is_name(name)).collect();
         names.sort_unstable();
-        let more = names.len().saturating_sub(MOST_HANDLERS);
-        let handlers = names.into_iter().take(MOST_HANDLERS).map(|name| {
+        let more = names.len().saturating_sub(MAX_HANDLERS);
+        let handlers = names.into_iter().take(MAX_HANDLERS).map(|name| {
             let problem = self.find(&name).err();
             (name, problem.map(|problem| problem.to_string()))
         });
@@ -140,7 +140,7 @@ impl Directory {
 }
 
 /// A peer may publish any number of directories, and each is tried with each pattern.
-const MOST_FOLDERS: usize = 64;
+const MAX_FOLDERS: usize = 64;
 
 /// The time for a match grows with the length of the pattern times that of the path, in bytes.
 const LONGEST_PATH: usize = 1024;
@@ -179,7 +179,7 @@ impl ExecutionPolicy {
             search: takes
                 .search
                 .iter()
-                .take(MOST_FOLDERS)
+                .take(MAX_FOLDERS)
                 .map(PathBuf::from)
                 .collect(),
             found: None,

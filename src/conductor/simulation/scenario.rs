@@ -27,7 +27,7 @@ const LEASE: Duration = Duration::from_secs(30);
 /// The longest wait for a job to end after the last fault. While the clock was wrong, so was the back-off.
 const SETTLING: Duration = Duration::from_secs(2 * 3600);
 
-const MOST_CONDUCTORS: u64 = 3;
+const MAX_CONDUCTORS: u64 = 3;
 
 /// When all conductors have connected again after the last fault, and have noticed that the clock was set; and how
 /// long they may then ignore a job.
@@ -147,7 +147,7 @@ impl World {
         let (machine, running) = Machine::start(seed, planted, has_journal);
         let rate = machine.with_dice(|dice| 0.998 + 0.004 * dice.chance());
         let server = Server::start(&machine, scenario.lifetime, rate, LEASE);
-        let conductors = 1 + machine.with_dice(|dice| dice.below(MOST_CONDUCTORS));
+        let conductors = 1 + machine.with_dice(|dice| dice.below(MAX_CONDUCTORS));
         let world = Self {
             machine,
             server,

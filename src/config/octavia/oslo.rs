@@ -22,7 +22,7 @@ use crate::{
 /// The deepest nesting of references. A deeper reference stays unexpanded.
 const DEEPEST: usize = 16;
 
-const MOST_NAMES: u32 = 10_000;
+const MAX_NAMES: u32 = 10_000;
 
 /// The largest size of all files together, and of an expanded value.
 const LARGEST: usize = 1 << 20;
@@ -183,7 +183,7 @@ impl<'a> Oslo<'a> {
     fn referred(&self, name: &str, group: &str, depth: usize) -> anyhow::Result<String> {
         self.names.update(|names| names + 1);
         ensure!(
-            self.names.get() <= MOST_NAMES,
+            self.names.get() <= MAX_NAMES,
             "the value contains too many references"
         );
         let places = match name.split_once('.') {

@@ -69,7 +69,7 @@ impl JudgedBalancer {
     /// Whether its claim has no expiry.
     pub(crate) fn is_held_forever(&self) -> bool {
         let holding = self.job.as_ref().and_then(Entry::holding);
-        holding.is_some_and(|it| it.lease == ClaimEnd::Never)
+        holding.is_some_and(|it| it.end == ClaimEnd::Never)
     }
 }
 
@@ -292,7 +292,7 @@ fn claim_state(jobs: &[&Entry], snapshot: &Snapshot, late: &[JobKey]) -> ClaimSt
     };
     let holding = entry.holding();
     let owner = holding.and_then(|it| Some((it.owner.as_ref()?, it)));
-    match owner.map(|(owner, it)| snapshot.holder(owner, it.lease, it.claimed_on)) {
+    match owner.map(|(owner, it)| snapshot.holder(owner, it.end, it.claimed_on)) {
         Some(holder) if holder.has_certainly_died() => ClaimState::OwnerDead,
         _ if late.contains(entry.key()) => ClaimState::NotRenewed,
         _ => ClaimState::Held,

@@ -167,7 +167,7 @@ impl<'a> Facts<'a> {
             ClaimState::Held => {
                 let since = job.held_since().map(|it| self.long(it));
                 let since = since.map_or_else(String::new, |it| format!(" for {it}"));
-                let unsure = match holding.lease {
+                let unsure = match holding.end {
                     ClaimEnd::Never => ", and the claim never expires",
                     ClaimEnd::Timed | ClaimEnd::Session => "",
                 };

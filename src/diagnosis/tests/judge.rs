@@ -69,7 +69,7 @@ fn judged(snapshot: &Snapshot, entry: &Entry) -> String {
 }
 
 fn delayed(job: Job) -> Entry {
-    edited(job, |it| it.history.not_before = Some(ago(-60)))
+    edited(job, |it| it.attempts.not_before = Some(ago(-60)))
 }
 
 fn spent() -> Job {
@@ -279,8 +279,8 @@ fn problems_besides_the_state_are_listed() {
 fn delay_longer_than_any_back_off_is_a_problem() {
     let delayed = |days, reason: &str| {
         edited(job("a"), |it| {
-            it.history.not_before = Some(now() + TimeDelta::days(days));
-            it.history.failures = vec![Failure::reported(reason, "ada")];
+            it.attempts.not_before = Some(now() + TimeDelta::days(days));
+            it.attempts.failures = vec![Failure::reported(reason, "ada")];
         })
     };
     for (days, reason, code) in [
@@ -298,7 +298,7 @@ fn delay_longer_than_any_back_off_is_a_problem() {
 fn job_in_the_trash_has_failed_unless_an_operator_put_it_there() {
     let failed = || trashed(job("a"), Some("exit 1"));
     let by_ana = edited(failed(), |it| {
-        it.history.audit = Some(AuditEntry::now("trashed", "ana", Some("old")));
+        it.attempts.audit = Some(AuditEntry::now("trashed", "ana", Some("old")));
     });
     assert_eq!(judged(&night(), &entry(failed())), "failed stays");
     assert_eq!(judged(&night(), &by_ana), "trashed stays");

@@ -68,13 +68,13 @@ fn held(job: Job, owner: &str, lease: ClaimEnd) -> Job {
 fn trashed(mut job: Job, failure: Option<&str>) -> Job {
     (job.location, job.trashed_on) = (Location::Trash, Some(ago(10)));
     let failures = failure.map(|reason| Failure::reported(reason, "night"));
-    job.history.failures.extend(failures);
+    job.attempts.failures.extend(failures);
     job
 }
 
 fn exhausted(mut job: Job, reason: &str) -> Job {
-    job.history.attempts = 5;
-    job.history.failures = vec![Failure::reported(reason, "night")];
+    job.attempts.count = 5;
+    job.attempts.failures = vec![Failure::reported(reason, "night")];
     job
 }
 

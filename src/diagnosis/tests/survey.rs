@@ -67,7 +67,7 @@ fn mixed() -> Vec<Entry> {
     ];
     let no_reason = {
         let mut job = exhausted(job("resize"), "");
-        job.history.failures.clear();
+        job.attempts.failures.clear();
         job
     };
     let jobs = texts.chain(claims).chain([job("resize"), no_reason]);
@@ -355,7 +355,7 @@ fn moves_from_many_boards_have_no_common_command() {
         let owner = format!("{MOVER}ada:{}:{NO_PID}:c0ffee01", host_name());
         let mut copy = held(job(&format!("copy-{number}")), &owner, ClaimEnd::Never);
         let from = format!("{}sqlite:/srv/{number}.db", Job::MOVED_FROM);
-        copy.history.audit = Some(AuditEntry::now(AuditEntry::RECEIVED, "ada", Some(&from)));
+        copy.attempts.audit = Some(AuditEntry::now(AuditEntry::RECEIVED, "ada", Some(&from)));
         entry(copy)
     });
     let problems = survey(&copies.collect::<Vec<_>>()).problems();
@@ -376,7 +376,7 @@ fn address_that_names_a_file_is_in_no_command() {
     let mut copy = held(job("copy"), &owner, ClaimEnd::Never);
     let url = "redis-sentinel://eve/m?sentinel_password_file=/etc/shadow";
     let from = format!("{}{url}", Job::MOVED_FROM);
-    copy.history.audit = Some(AuditEntry::now(AuditEntry::RECEIVED, "ada", Some(&from)));
+    copy.attempts.audit = Some(AuditEntry::now(AuditEntry::RECEIVED, "ada", Some(&from)));
     let fix = survey(&[entry(copy)]).problems().remove(0).fix.unwrap();
     assert_eq!(fix.command, None);
     assert!(!fix.text.unwrap().contains("eve"));

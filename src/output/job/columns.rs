@@ -117,7 +117,7 @@ fn held(view: JobView<'_>) -> Fact<'_> {
 
 fn expires(view: JobView<'_>) -> Fact<'_> {
     let holding = view.entry.job().and_then(|job| job.holding.as_ref());
-    match holding.map(|it| (it.lease, it.expires_in)) {
+    match holding.map(|it| (it.end, it.expires_in)) {
         Some((ClaimEnd::Timed, Some(left))) => Fact::Plain(FieldValue::Span(left)),
         Some((ClaimEnd::Session, _)) => Fact::text("session"),
         Some((ClaimEnd::Never, _)) => Fact::text("never"),
@@ -220,9 +220,9 @@ fn note(view: JobView<'_>) -> Fact<'_> {
         let left = pause.until.and_then(left).map(duration::brief);
         left.map_or("paused".to_owned(), |left| format!("paused {left}"))
     });
-    let lease = job.holding.as_ref().map(|holding| holding.lease);
+    let lease = job.holding.as_ref().map(|holding| holding.end);
     let is_endless = state == State::Claimed && lease == Some(ClaimEnd::Never);
-    let delay = job.history.not_before.and_then(left);
+    let delay = job.attempts.not_before.and_then(left);
     let delay = delay.filter(|left| state == State::Unclaimed && !left.is_zero());
     let notes = [
         job.problem.clone(),
@@ -246,7 +246,7 @@ fn reason(view: JobView<'_>) -> Fact<'_> {
         Entry::Job(job) => job,
         Entry::Malformed(record) => return Fact::Marked(Tone::Bad, (&record.problem).into()),
     };
-    if let (Some(audit), Some(reason)) = (&job.history.audit, job.reason()) {
+    if let (Some(audit), Some(reason)) = (&job.attempts.audit, job.reason()) {
         return match &audit.action {
             Some(action) if job.sent_by().is_none() => {
                 Fact::Both(Cell::new(format!("{action}: {reason}")), reason)
@@ -255,7 +255,7 @@ fn reason(view: JobView<'_>) -> Fact<'_> {
         };
     }
     let has_failed = job.ended.as_ref().map(|ended| ended.departure) != Some(Departure::Consumed);
-    let failure = job.history.failures.last().filter(|_| has_failed);
+    let failure = job.attempts.failures.last().filter(|_| has_failed);
     match (failure, &job.problem) {
         (Some(failure), _) => Fact::text(failure.headline()),
         (None, Some(problem)) => Fact::Marked(Tone::Bad, problem.into()),

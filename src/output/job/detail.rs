@@ -57,7 +57,7 @@ impl JobView<'_> {
         }
         let book = job.book.as_ref();
         page.facts("book", book.map(|it| format!("{} {}", it.name, it.uuid)));
-        self.history(page, job);
+        self.progress(page, job);
         page.facts("problem", &job.problem);
         page.facts("paused", self.pause.map(Pause::to_string));
         if let Some(details) = &job.details() {
@@ -81,7 +81,7 @@ impl JobView<'_> {
             let span = span.and_then(|span| span.to_std().ok());
             page.facts(name, span.map(duration::brief));
         }
-        if let Some(audit) = &job.history.audit {
+        if let Some(audit) = &job.attempts.audit {
             let ago = audit.on.map(|time| duration::between(time, self.now));
             let label = match job.last_action() {
                 Some(_) => "by",
@@ -106,7 +106,7 @@ impl JobView<'_> {
         self.moment(page, "claimed", holding.claimed_on);
         page.fact(
             "expires",
-            match (holding.lease, holding.expires_in) {
+            match (holding.end, holding.expires_in) {
                 (ClaimEnd::Timed, Some(left)) => format!("in {}", duration::brief(left)),
                 (ClaimEnd::Session, _) => "with the owner's session".to_owned(),
                 _ => "never".to_owned(),
@@ -115,23 +115,23 @@ impl JobView<'_> {
         page.facts("fence", holding.fence.as_ref().map(|it| &it.0));
     }
 
-    fn history(&self, page: &mut Page, job: &Job) {
-        let history = &job.history;
-        if history.attempts > 0 || history.postponed > 0 {
-            let postponed = match history.postponed {
+    fn progress(&self, page: &mut Page, job: &Job) {
+        let attempts = &job.attempts;
+        if attempts.count > 0 || attempts.postponed > 0 {
+            let postponed = match attempts.postponed {
                 0 => String::new(),
                 count => format!(", postponed {count}"),
             };
-            page.fact("attempts", format!("{}{postponed}", history.attempts));
+            page.fact("attempts", format!("{}{postponed}", attempts.count));
         }
-        if let Some(time) = history.not_before.filter(|time| *time > self.now) {
+        if let Some(time) = attempts.not_before.filter(|time| *time > self.now) {
             let ahead = duration::between(self.now, time);
             page.fact(
                 "backing off",
                 format!("until {} (in {ahead})", rfc3339(time)),
             );
         }
-        for failure in &history.failures {
+        for failure in &attempts.failures {
             let (time, owner) = (rfc3339(failure.time), &failure.conductor);
             match failure.is_release() {
                 true => page.fact("released", format!("{time}: the claim of {owner}")),
@@ -205,7 +205,7 @@ pub(crate) struct FailedAttempt<'a> {
 impl<'a> JobView<'a> {
     pub(crate) fn attempts(self) -> impl Iterator<Item = FailedAttempt<'a>> {
         self.entry.job().into_iter().flat_map(move |job| {
-            let failures = &job.history.failures;
+            let failures = &job.attempts.failures;
             let later = (0..failures.len() as u32).rev();
             failures
                 .iter()

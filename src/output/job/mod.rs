@@ -72,9 +72,9 @@ impl Serialize for JobView<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (entry, job, claim) = (self.entry, self.entry.job(), self.entry.holding());
         let ended = job.and_then(|job| job.ended.as_ref());
-        let history = job.map(|job| &job.history);
+        let attempts = job.map(|job| &job.attempts);
         let audit = job.and_then(|job| match self.is_dump {
-            true => job.history.audit.as_ref(),
+            true => job.attempts.audit.as_ref(),
             false => job.last_action(),
         });
         let (exit_code, signal) = job.and_then(Job::last_exit).unzip();
@@ -102,7 +102,7 @@ impl Serialize for JobView<'_> {
             "created_on": time(job.and_then(|job| job.created_on)),
             "last_modified": time(job.and_then(|job| job.last_modified)),
             "owner": claim.and_then(|claim| claim.owner.as_ref()),
-            "lease": claim.map(|claim| claim.lease),
+            "lease": claim.map(|claim| claim.end),
             "expires_in": claim.and_then(|claim| claim.expires_in).map(|left| left.as_secs_f64()),
             "claimed_on": time(claim.and_then(|claim| claim.claimed_on)),
             "fence": claim.and_then(|claim| claim.fence.as_ref()),
@@ -119,11 +119,11 @@ impl Serialize for JobView<'_> {
             "signal": signal.flatten(),
             "book": job.and_then(|job| job.book.as_ref()),
             "details": hidden.as_ref().or(details.as_deref()),
-            "attempts": history.map(|history| history.attempts),
-            "postponed": history.map(|history| history.postponed),
-            "not_before": time(history.and_then(|history| history.not_before)),
-            "last_failure": history.and_then(|history| history.failures.last()),
-            "failures": history.map(|history| &history.failures),
+            "attempts": attempts.map(|attempts| attempts.count),
+            "postponed": attempts.map(|attempts| attempts.postponed),
+            "not_before": time(attempts.and_then(|attempts| attempts.not_before)),
+            "last_failure": attempts.and_then(|attempts| attempts.failures.last()),
+            "failures": attempts.map(|attempts| &attempts.failures),
             "problem": problem,
         } }
         if job.is_none_or(|job| !job.raw.is_empty()) {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::*;
 use crate::{
     job::{
-        AuditEntry, ClaimEnd, Departure, End, Failure, History, Holding, Job, JobField, JobKey,
+        Attempts, AuditEntry, ClaimEnd, Departure, End, Failure, Holding, Job, JobField, JobKey,
         Location, Malformed, Owner,
     },
     output::{Row, Text, style::styled, table::Layout},
@@ -68,10 +68,10 @@ fn malformed() -> Entry {
 }
 
 fn night() -> Vec<Entry> {
-    let delayed = History {
-        attempts: 2,
+    let delayed = Attempts {
+        count: 2,
         not_before: Some(now() + TimeDelta::seconds(28)),
-        ..History::default()
+        ..Attempts::default()
     };
     let unreadable = "what is beside it is of version 9, which this jobboard does not know";
     let owner = "octavia-worker-7.example.com:4711:c0ffee";
@@ -94,12 +94,12 @@ fn night() -> Vec<Entry> {
         claimed(create, owner, ClaimEnd::Never, None),
         claimed(resize, "ada", ClaimEnd::Timed, Some(12)),
         Job {
-            history: delayed.clone(),
+            attempts: delayed.clone(),
             ..backup
         },
         // A delay no longer matters to a claimed job.
         Job {
-            history: delayed,
+            attempts: delayed,
             ..claimed(again, "bob", ClaimEnd::Session, None)
         },
         Job {
@@ -136,10 +136,10 @@ fn trashed(name: &str, audit: Option<AuditEntry>, failures: Vec<Failure>) -> Ent
     Entry::Job(Box::new(Job {
         location: Location::Trash,
         trashed_on: ago(60),
-        history: History {
+        attempts: Attempts {
             audit,
             failures,
-            ..History::default()
+            ..Attempts::default()
         },
         ..job("1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b", name)
     }))
@@ -157,10 +157,10 @@ fn ended(departure: Departure, failures: Vec<Failure>) -> Entry {
     Entry::Job(Box::new(Job {
         location: Location::History,
         ended: Some(ended),
-        history: History {
+        attempts: Attempts {
             failures,
             first_claimed_on,
-            ..History::default()
+            ..Attempts::default()
         },
         ..job("1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b", "resize")
     }))

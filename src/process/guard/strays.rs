@@ -29,7 +29,7 @@ use crate::process::{
 const REAPING: Duration = Duration::from_secs(2);
 
 /// So many scans without a result end the search in any case: another command may fork orphans all the time.
-const MOST_EMPTY_SCANS: u32 = 10;
+const MAX_EMPTY_SCANS: u32 = 10;
 
 /// A descendant of a command that the kernel made a child of the conductor, because its own parent ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl Guard {
             let is_steady = before.as_ref() == Some(&alive);
             before = Some(alive);
             empty_scans += u32::from(left.is_empty());
-            if left.is_empty() && (is_steady || empty_scans >= MOST_EMPTY_SCANS) {
+            if left.is_empty() && (is_steady || empty_scans >= MAX_EMPTY_SCANS) {
                 return;
             }
             for process in left {

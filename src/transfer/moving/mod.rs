@@ -97,7 +97,7 @@ impl<'a> Mover<'a> {
             Some(abandon(entry.key(), claim))
         });
         self.route.from.settle(&left.collect::<Vec<_>>()).await?;
-        let by = self.claimant(Term::Kept(self.lease));
+        let by = self.claimant(Term::Lease(self.lease));
         let keys: Vec<_> = batch.iter().map(|(entry, _)| entry.key().clone()).collect();
         let asked = Boottime::now();
         let mut claimed = Vec::with_capacity(keys.len());
@@ -170,7 +170,7 @@ impl<'a> Mover<'a> {
         let received = self.route.audit(AuditEntry::RECEIVED, &reason);
         let mut drafts: Vec<_> = open.iter().map(|trip| trip.draft.clone()).collect();
         for former in drafts.iter_mut().filter_map(|it| it.former.as_mut()) {
-            former.history.audit = Some(received.clone());
+            former.attempts.audit = Some(received.clone());
         }
         let to = &*self.route.to;
         let by = self.claimant(Term::Indefinite);
@@ -353,9 +353,9 @@ fn open(trips: &mut [Trip]) -> Vec<&mut Trip> {
 
 fn is_as_listed(entry: &Entry, claimed: &Job) -> bool {
     entry.job().is_some_and(|listed| {
-        let (before, now) = (&listed.history, &claimed.history);
+        let (before, now) = (&listed.attempts, &claimed.attempts);
         fingerprint(listed) == fingerprint(claimed)
-            && (before.attempts, before.postponed) == (now.attempts, now.postponed)
+            && (before.count, before.postponed) == (now.count, now.postponed)
             && before.not_before == now.not_before
     })
 }

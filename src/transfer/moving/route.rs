@@ -6,7 +6,7 @@ use crate::{
     board::{self, Board, BoardError},
     exit::CommandError,
     job::{
-        Aftermath, AuditEntry, Authority, Decision, Draft, Identity, Job, JobKey, MOST_RECORDS,
+        Aftermath, AuditEntry, Authority, Decision, Draft, Identity, Job, JobKey, MAX_RECORDS,
         MoveRecord, Owner, Settlement,
     },
 };
@@ -27,12 +27,12 @@ impl Route {
     /// Returns the records of moves from the source board. A missing record would read as a job that never left.
     pub(super) async fn records(&self) -> board::Result<Vec<MoveRecord>> {
         let records = self.from.moves().await?;
-        match records.len() < MOST_RECORDS {
+        match records.len() < MAX_RECORDS {
             true => Ok(records),
             false => Err(BoardError::Failed {
                 doing: "read the records of all moves on",
                 board: self.source.clone(),
-                source: format!("{MOST_RECORDS} or more are too many to read").into(),
+                source: format!("{MAX_RECORDS} or more are too many to read").into(),
             }),
         }
     }

@@ -66,10 +66,10 @@ impl Played {
             number: job.name.parse().unwrap_or_default(),
             priority: job.priority,
             claim: job.holding.as_ref().map(claim),
-            attempts: job.history.attempts,
-            postponed: job.history.postponed,
-            failures: job.history.failures.len(),
-            is_delayed: job.history.is_delayed(Utc::now()),
+            attempts: job.attempts.count,
+            postponed: job.attempts.postponed,
+            failures: job.attempts.failures.len(),
+            is_delayed: job.attempts.is_delayed(Utc::now()),
         }
     }
 

@@ -24,7 +24,7 @@ use crate::{
         },
     },
     job::{
-        AuditEntry, Book, ClaimEnd, Details, Entry, Failure, Fence, History, Holding, Job, JobKey,
+        Attempts, AuditEntry, Book, ClaimEnd, Details, Entry, Failure, Fence, Holding, Job, JobKey,
         Location, Malformed, Owner, Priority, from_json, shortened,
     },
 };
@@ -237,8 +237,8 @@ fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowPr
             _ => None,
         },
         details,
-        history: History {
-            attempts: row
+        attempts: Attempts {
+            count: row
                 .get::<_, u32>(StoredColumn::Attempts.at())?
                 .saturating_add(u32::from(may_be_begun)),
             postponed: row.get(StoredColumn::Postponed.at())?,
@@ -326,7 +326,7 @@ fn holding(row: &Row<'_>, view: &BoardView<'_>) -> rusqlite::Result<Option<Holdi
     }
     Ok(Some(Holding {
         owner: owner.map(|owner| Owner::from_stored(owner.to_vec())),
-        lease: left.map_or(ClaimEnd::Never, |_| ClaimEnd::Timed),
+        end: left.map_or(ClaimEnd::Never, |_| ClaimEnd::Timed),
         expires_in: left.map(|left| Duration::from_millis(left.unsigned_abs())),
         outlives: None,
         claimed_on: time_of(row, StoredColumn::ClaimedOn.at())?,

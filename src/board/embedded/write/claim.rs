@@ -67,7 +67,7 @@ impl Change<'_> {
         let fence: i64 = self.one(sql, [], |row| row.get(0))?;
         let (expires_boot, expires_wall) = match request.by.term {
             Term::Indefinite => None,
-            Term::For(term) | Term::Kept(term) => Some(self.now.after(term)),
+            Term::For(term) | Term::Lease(term) => Some(self.now.after(term)),
         }
         .unzip();
         self.run(

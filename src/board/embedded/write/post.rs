@@ -14,7 +14,7 @@ use crate::{
         rules::ClaimRequest,
         wire::as_json,
     },
-    job::{Claimant, Draft, Former, History, JobKey, Location},
+    job::{Attempts, Claimant, Draft, Former, JobKey, Location},
 };
 
 impl Change<'_> {
@@ -51,7 +51,7 @@ impl Change<'_> {
         let posted = self.posted(draft, claimant, ClaimRules::BY_HAND)?;
         if claimant.is_some() {
             // The transfer is not the first claim of the job.
-            let first = former.history.first_claimed_on;
+            let first = former.attempts.first_claimed_on;
             self.run(
                 "UPDATE job SET first_claimed_on = ?2 WHERE sequence = ?1",
                 params![posted.sequence, first.as_ref().map(micros)],
@@ -91,9 +91,9 @@ impl Change<'_> {
             Some(Ok(raw)) if !raw.is_empty() => raw.to_owned(),
             _ => draft.details.value().to_string(),
         };
-        let none = History::default();
-        let history = former.map_or(&none, |former| &former.history);
-        let failures = (!history.failures.is_empty()).then(|| as_json(&history.failures));
+        let none = Attempts::default();
+        let attempts = former.map_or(&none, |former| &former.attempts);
+        let failures = (!attempts.failures.is_empty()).then(|| as_json(&attempts.failures));
         let number = former.map(|it| self.number(it)).transpose()?.flatten();
         let created_on = former.and_then(|it| it.created_on.as_ref());
         let is_trashed = draft.location() == Location::Trash;
@@ -114,13 +114,13 @@ impl Change<'_> {
                 book.map(|book| &book.name),
                 book.map(|book| &book.uuid),
                 details,
-                history.attempts,
-                history.postponed,
-                history.not_before.as_ref().map(micros),
+                attempts.count,
+                attempts.postponed,
+                attempts.not_before.as_ref().map(micros),
                 failures,
                 trashed_on.map(micros),
-                history.first_claimed_on.as_ref().map(micros),
-                history.audit.as_ref().map(as_json),
+                attempts.first_claimed_on.as_ref().map(micros),
+                attempts.audit.as_ref().map(as_json),
             ],
         )
     }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::job::{
-    ClaimEnd, Entry, History, Holding, Job, JobKey, Location, Malformed, Owner, Priority,
+    Attempts, ClaimEnd, Entry, Holding, Job, JobKey, Location, Malformed, Owner, Priority,
 };
 
 fn now() -> DateTime<Utc> {
@@ -32,9 +32,9 @@ fn job() -> Job {
         sequence: Some(12),
         created_on: ago(3600),
         last_modified: ago(600),
-        history: History {
-            attempts: 3,
-            ..History::default()
+        attempts: Attempts {
+            count: 3,
+            ..Attempts::default()
         },
         size: 4096,
         ..Job::named("backup/db-1")

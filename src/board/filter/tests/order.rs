@@ -17,11 +17,11 @@ fn value(field: &str, entry: &Entry) -> Value {
 #[test]
 fn missing_values_sort_last_in_both_directions() {
     let tried = |attempts| {
-        let history = History {
-            attempts,
-            ..History::default()
+        let attempts = Attempts {
+            count: attempts,
+            ..Attempts::default()
         };
-        entry(Job { history, ..job() })
+        entry(Job { attempts, ..job() })
     };
     let entries = [malformed(), tried(11), tried(2), tried(30)];
     assert_eq!(order("attempts", &entries), [2, 1, 3, 0]);

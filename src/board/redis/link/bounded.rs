@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadHalf};
 /// Begins neither text nor JSON nor msgpack.
 const MARK: u8 = 0xc1;
 
-const MOST_VALUES: usize = 1 << 17;
+const MAX_VALUES: usize = 1 << 17;
 
 const DEEPEST: usize = 100;
 
@@ -216,7 +216,7 @@ impl Replies {
     fn list(&mut self, kind: u8, count: usize, is_left_out: bool) -> List {
         let missing = count.saturating_mul(if kind == b'%' { 2 } else { 1 });
         self.values = self.values.saturating_add(missing);
-        let (kind, values) = match self.values > MOST_VALUES {
+        let (kind, values) = match self.values > MAX_VALUES {
             _ if is_left_out => (LEFT_OUT, Vec::new()),
             true => (LEFT_OUT, vec![Value::BulkString(placeholder(count))]),
             false => (kind, Vec::with_capacity(missing)),
@@ -324,7 +324,7 @@ mod tests {
 
     #[tokio::test]
     async fn oversized_list_is_replaced_with_its_contents() {
-        let many = MOST_VALUES + 1;
+        let many = MAX_VALUES + 1;
         let values = "*1\r\n$3\r\nabc\r\n".repeat(many);
         let lists = format!("*2\r\n*2\r\n*{many}\r\n{values}+a\r\n:2\r\n");
         let (read, _) = through(lists.as_bytes(), 4096).await;

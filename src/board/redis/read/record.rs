@@ -93,7 +93,7 @@ fn holding(companions: &CompanionValues, side: &Sidecar) -> Option<Holding> {
         .is_some_and(|owner| side.owner.as_deref() == Some(&owner.text()));
     Some(Holding {
         owner,
-        lease: companions.left.map_or(ClaimEnd::Never, |_| ClaimEnd::Timed),
+        end: companions.left.map_or(ClaimEnd::Never, |_| ClaimEnd::Timed),
         expires_in: companions.left,
         outlives: None,
         claimed_on: side.claimed_on.filter(|_| is_ours),
@@ -128,7 +128,7 @@ fn complete_job(job: &mut Job, companions: CompanionValues) {
         .filter(|holding| holding.owner.is_none())
         .map(|_| "the job is claimed, but its owner key contains no name".to_owned());
     job.is_unfit |= side_problem.is_some();
-    job.history = side.history();
+    job.attempts = side.into_attempts();
     job.problem = together([
         job.problem.take(),
         owner_problem,

@@ -41,7 +41,7 @@ const FRUITLESS: u32 = 1000;
 
 /// Maximum pages of a scan without a cursor of its own: fifty million keys of a server, and far more than a usual hash
 /// of pauses or moves has.
-const MOST_PAGES: usize = 10_000;
+const MAX_PAGES: usize = 10_000;
 
 /// The keys that the server looks at for each page.
 const KEYS_AT_ONCE: usize = 5000;
@@ -256,7 +256,7 @@ impl RedisClient {
             let scan = cursor.map(&command);
             async move {
                 let Some(scan) = scan else { return Ok(None) };
-                if before == MOST_PAGES {
+                if before == MAX_PAGES {
                     return Err(self.error(READ, ServerCause::EndlessScan));
                 }
                 let (next, page): (u64, T) = self.read(&scan).await?;

@@ -7,7 +7,7 @@ use crate::{
         redis::testing::{Proxy, ProxyMode, redis_url},
         wire::sidecar::{MEMBERS, Sidecar},
     },
-    job::{Claimed, JobChange, MOST_RECORDS, Revision},
+    job::{Claimed, JobChange, MAX_RECORDS, Revision},
 };
 
 /// Sidecars beyond those with one odd value.
@@ -82,7 +82,7 @@ async fn three(board: &Subject) -> Vec<JobKey> {
 }
 
 async fn claim_all(board: &Subject, keys: &[JobKey], rules: ClaimRules) -> Vec<Result<Claimed>> {
-    let by = claimant("ada", Term::Kept(LONG));
+    let by = claimant("ada", Term::Lease(LONG));
     board.claim(keys, &by, keys.len(), rules).await.unwrap()
 }
 
@@ -208,7 +208,7 @@ async fn read_only_server_refuses_all_without_effect() {
         .map(|claim| Settlement::of(claim.key.clone(), Decision::Consume, by_name("ada")))
         .collect();
     let before = everything(&server);
-    let by = claimant("bob", Term::Kept(LONG));
+    let by = claimant("bob", Term::Lease(LONG));
     for (begin, end) in [
         (["REPLICAOF", "127.0.0.1", "1"], ["REPLICAOF", "NO", "ONE"]),
         (
@@ -335,7 +335,7 @@ async fn excess_move_records_are_not_read() {
     need!((board, server) = open());
     let store =
         "for n = 0, ARGV[1] do redis.call('HSET', KEYS[1], n .. ' move:ada:h:1:c0ffee01', '') end";
-    let most = MOST_RECORDS.to_string();
+    let most = MAX_RECORDS.to_string();
     server.run::<()>(&["EVAL", store, "1", "taskflow:moves", &most]);
-    assert_eq!(board.moves().await.unwrap().len(), MOST_RECORDS);
+    assert_eq!(board.moves().await.unwrap().len(), MAX_RECORDS);
 }

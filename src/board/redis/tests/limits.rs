@@ -87,7 +87,7 @@ async fn loaded_job_keeps_the_bytes_of_its_number() {
 async fn numbers_above_the_limit_are_refused_without_effect() {
     need!((board, server) = open());
     let free = post_one(&board, "free").await;
-    let by = claimant("ada", Term::Kept(LONG));
+    let by = claimant("ada", Term::Lease(LONG));
     let four = [(); 4].map(|()| draft("new"));
     for (key, last) in [
         (SEQUENCE, EXACT - 3),
@@ -123,7 +123,7 @@ async fn numbers_above_the_limit_are_refused_without_effect() {
 #[tokio::test]
 async fn fences_increase_even_if_the_counter_falls() {
     need!((board, server) = open());
-    let by = claimant("ada", Term::Kept(LONG));
+    let by = claimant("ada", Term::Lease(LONG));
     let mut last = 0;
     for forgotten in [None, Some("7"), Some("0"), None] {
         match forgotten {
@@ -152,7 +152,7 @@ async fn fences_increase_even_if_the_counter_falls() {
 async fn broken_counter_is_named_without_effect() {
     need!((board, server) = open());
     let free = post_one(&board, "free").await;
-    let by = claimant("ada", Term::Kept(LONG));
+    let by = claimant("ada", Term::Lease(LONG));
     for key in [SEQUENCE, FENCE] {
         for value in ["many", "-7", &i64::MAX.to_string(), "list"] {
             server.run::<()>(&["DEL", key]);

@@ -75,7 +75,7 @@ impl PreparedJobs {
     async fn set(board: &Subject) -> Self {
         let free = post_one(board, "free").await;
         let claimed = post_one(board, "claimed").await;
-        let by = claimant("ada", Term::Kept(LONG));
+        let by = claimant("ada", Term::Lease(LONG));
         board.claim_one(&claimed, &by, ATTEMPT).await.unwrap();
         let trashed = post_claimed(board, "trashed").await;
         let trash = Decision::Trash(Aftermath::None);
@@ -93,7 +93,7 @@ impl PreparedJobs {
     }
 
     async fn change(&self, board: &Subject, change: Change) -> Result<()> {
-        let by = claimant("bob", Term::Kept(LONG));
+        let by = claimant("bob", Term::Lease(LONG));
         match change {
             Change::Post => all(board.post(&[draft("new")], None).await),
             Change::PostClaimed => all(board.post(&[draft("new")], Some(&by)).await),

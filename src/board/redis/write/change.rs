@@ -126,7 +126,7 @@ impl Redis {
             owner: Some(by.owner.as_bytes().to_vec()),
             left: match by.term {
                 Term::Indefinite => None,
-                Term::For(term) | Term::Kept(term) => Some(term),
+                Term::For(term) | Term::Lease(term) => Some(term),
             },
             last_modified: Some(msgpack::time(now)),
             side: Some(reply.fact(2).to_vec()).filter(|side| !side.is_empty()),
@@ -376,7 +376,7 @@ fn audit_text(audit: Option<&AuditEntry>) -> String {
 pub(crate) fn life(term: Term) -> String {
     match term {
         Term::Indefinite => String::new(),
-        Term::For(term) | Term::Kept(term) => millis(term),
+        Term::For(term) | Term::Lease(term) => millis(term),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
         },
         wire::sidecar::Sidecar,
     },
-    job::{Entry, History, JobKey, Location, Owner},
+    job::{Attempts, Entry, JobKey, Location, Owner},
 };
 
 const SIDECAR: &str = include_str!("scripts/sidecar.lua");
@@ -148,11 +148,11 @@ impl Call {
             "the header of {:?} lists its keys and arguments",
             self.script
         );
-        let failures = History::FAILURES;
+        let failures = Attempts::FAILURES;
         format!(
             "{keys}{args}local first, jobs = {shared} + 1, (#ARGV - {shared}) / {each}\n\
              local function turn_to(job)\n{key_turns}{arg_turns}end\n\
-             local MOST_FAILURES = {failures}\n{SIDECAR}\n{PRELUDE}\n{library}\n{body}"
+             local MAX_FAILURES = {failures}\n{SIDECAR}\n{PRELUDE}\n{library}\n{body}"
         )
     }
 

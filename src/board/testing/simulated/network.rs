@@ -22,10 +22,10 @@ use crate::{
 /// How long a client waits for a reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A client may send `MOST_REQUESTS` in this time, and `MOST_PER_CHANGE` more for each change of the board.
+/// A client may send `MAX_REQUESTS` in this time, and `MAX_PER_CHANGE` more for each change of the board.
 const WINDOW: Duration = Duration::from_secs(10);
-const MOST_REQUESTS: usize = 150;
-const MOST_PER_CHANGE: usize = 8;
+const MAX_REQUESTS: usize = 150;
+const MAX_PER_CHANGE: usize = 8;
 
 /// The present faults of the network and the server, and when each ends.
 #[derive(Debug, Clone, Default)]
@@ -167,7 +167,7 @@ impl Server {
         }
         let changes = now.checked_sub(WINDOW);
         let changes = changes.map_or(0, |since| self.store.lock().changes_since(since));
-        if requests.len() > MOST_REQUESTS + MOST_PER_CHANGE * changes {
+        if requests.len() > MAX_REQUESTS + MAX_PER_CHANGE * changes {
             let mut kinds = BTreeMap::new();
             for (_, name) in &*requests {
                 *kinds.entry(*name).or_insert(0) += 1;

@@ -226,7 +226,7 @@ impl Store {
         let hold = record.hold.as_ref()?;
         Some(Holding {
             owner: Some(hold.owner.clone()),
-            lease: match hold.expiry {
+            end: match hold.expiry {
                 Expiry::Never => ClaimEnd::Never,
                 Expiry::At(_) => ClaimEnd::Timed,
                 Expiry::WithSession(_) => ClaimEnd::Session,
@@ -241,7 +241,7 @@ impl Store {
     /// Returns a job as clients read it.
     fn job_of(&self, record: &Record, location: Location) -> Job {
         Job {
-            history: record.side.clone().history(),
+            attempts: record.side.clone().into_attempts(),
             holding: self.holding(record),
             trashed_on: record.side.trashed_on,
             location,
@@ -335,7 +335,7 @@ impl Store {
         }
         request.permit(&record.side, wall)?;
         self.fences += 1;
-        if let Term::For(term) | Term::Kept(term) = request.by.term {
+        if let Term::For(term) | Term::Lease(term) = request.by.term {
             self.next_expiry = self.next_expiry.min(now + term);
         }
         let side = &mut record.side;
@@ -348,8 +348,8 @@ impl Store {
             fence: self.fences,
             expiry: match (request.by.term, self.lifetime) {
                 (Term::Indefinite, _) => Expiry::Never,
-                (Term::Kept(_), ClaimLifetime::Session) => Expiry::WithSession(session),
-                (Term::For(term) | Term::Kept(term), _) => Expiry::At(now + term),
+                (Term::Lease(_), ClaimLifetime::Session) => Expiry::WithSession(session),
+                (Term::For(term) | Term::Lease(term), _) => Expiry::At(now + term),
             },
             since: now,
         });

@@ -161,7 +161,7 @@ impl JobNodes {
             is_denied: !self.is_readable(),
             trashed_on: trashed_on.filter(|_| self.location == Location::Trash),
             location: self.location,
-            history: side.history(),
+            attempts: side.into_attempts(),
             problem: together([problem, side_problem, unconfirmed(&self.origin)]),
             ..posting.into_job(self.key.clone(), self.posting.data.len())
         }
@@ -182,7 +182,7 @@ pub(crate) fn decode(key: &JobKey, posting: &Node, detail: Detail) -> Result<Pos
 pub(crate) fn holding(lock: &Node) -> (Option<Holding>, Option<String>) {
     let held_by = |owner| Holding {
         owner,
-        lease: match lock.stat.ephemeral_owner {
+        end: match lock.stat.ephemeral_owner {
             0 => ClaimEnd::Never,
             _ => ClaimEnd::Session,
         },

@@ -101,13 +101,13 @@ async fn sidecar_of_an_earlier_job_with_the_same_number_is_ignored() {
         nodes.put(&site.paths.side(&key), old).await;
     }
     let key = post_one(&board, "resize").await;
-    assert_eq!(on_board(&board, &key).await.history.attempts, 0);
+    assert_eq!(on_board(&board, &key).await.attempts.count, 0);
     let claimed = board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
-    assert_eq!(claimed.job.history.attempts, 1);
-    assert_eq!(on_board(&board, &key).await.history.attempts, 1);
+    assert_eq!(claimed.job.attempts.count, 1);
+    assert_eq!(on_board(&board, &key).await.attempts.count, 1);
     let posted = board.post(&[draft("run")], Some(&bob())).await.unwrap();
     let key = &posted[0].as_ref().unwrap().key;
-    assert_eq!(on_board(&board, key).await.history.attempts, 1);
+    assert_eq!(on_board(&board, key).await.attempts.count, 1);
 }
 
 #[tokio::test]

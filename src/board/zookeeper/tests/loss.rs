@@ -63,7 +63,7 @@ async fn post_with(
 async fn post_with_a_lost_reply_is_looked_up_once() {
     need!(lossy = Lossy::new().await);
     post_one(&lossy.board, "first").await;
-    let kept = claimant("runner", Term::Kept(Duration::from_secs(10)));
+    let kept = claimant("runner", Term::Lease(Duration::from_secs(10)));
     for (round, by) in [None, Some(&kept), Some(&ada())].into_iter().enumerate() {
         lossy.lose("swallowed", ProxyMode::HangUpOnce);
         let posted = post_with(&lossy.board, draft("swallowed"), by)

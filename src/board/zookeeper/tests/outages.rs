@@ -88,7 +88,7 @@ async fn session_replaced_between_two_pages_does_not_break_a_listing() {
     let drafts: Vec<_> = (0..600).map(|_| draft("many")).collect();
     board.post(&drafts, None).await.unwrap();
     let key = list(&board, WHOLE_BOARD).await.remove(0).key;
-    let kept = claimant("keeper", Term::Kept(Duration::from_secs(3)));
+    let kept = claimant("keeper", Term::Lease(Duration::from_secs(3)));
     claim_one(&board, &key, &kept).await.unwrap();
     let mut entries = board.entries(WHOLE_BOARD);
     let first = entries.next().await.unwrap().unwrap();

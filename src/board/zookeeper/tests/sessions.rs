@@ -11,7 +11,7 @@ use super::*;
 use crate::board::zookeeper::link::ZooKeeperClient;
 
 fn kept() -> crate::job::Claimant {
-    claimant("keeper", Term::Kept(Duration::from_secs(2)))
+    claimant("keeper", Term::Lease(Duration::from_secs(2)))
 }
 
 fn claim(key: &JobKey, fence: Fence) -> Claim {

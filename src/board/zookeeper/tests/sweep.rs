@@ -72,10 +72,10 @@ async fn nodes_in_use_are_never_swept() {
             restore(&mover, &key).await.unwrap();
             mover.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
             // The sweep would delete it with the sidecar.
-            assert_eq!(on_board(&mover, &key).await.history.attempts, 1);
+            assert_eq!(on_board(&mover, &key).await.attempts.count, 1);
             settled(&mover, &key, trash(), by_name("ada")).await;
             let taken = get(&mover, Location::Trash, &key).await.unwrap();
-            assert_eq!(taken.history.attempts, 1);
+            assert_eq!(taken.attempts.count, 1);
             assert!(
                 site.nodes()
                     .await
@@ -94,7 +94,7 @@ async fn nodes_in_use_are_never_swept() {
                 .await
                 .unwrap();
             let key = &posted[0].as_ref().unwrap().key;
-            assert_eq!(on_board(&poster, key).await.history.attempts, 1);
+            assert_eq!(on_board(&poster, key).await.attempts.count, 1);
             let again = poster.post(&[chosen("again", uuid)], None).await.unwrap();
             assert!(matches!(again[0], Err(BoardError::Exists { .. })));
             settled(&poster, key, Decision::Consume, by_name("bob")).await;

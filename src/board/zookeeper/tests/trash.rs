@@ -47,7 +47,7 @@ async fn sidecar_survives_a_trashed_job_of_another_board() {
     assert_eq!(post_one(&ours, "ours").await, key);
     ours.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
     purge(&ours, &key).await.unwrap();
-    assert_eq!(on_board(&ours, &key).await.history.attempts, 1);
+    assert_eq!(on_board(&ours, &key).await.attempts.count, 1);
     assert!(get(&theirs, Location::Trash, &key).await.is_none());
 }
 
@@ -61,7 +61,7 @@ async fn history_survives_a_trashed_job_of_another_board() {
     ended::end(&ours, &key, Decision::Consume, None).await;
     let trashed = get(&ours, Location::Trash, &key).await.unwrap();
     assert_eq!(
-        (trashed.name.as_str(), trashed.history.attempts),
+        (trashed.name.as_str(), trashed.attempts.count),
         ("theirs", 0)
     );
     purge(&ours, &key).await.unwrap();

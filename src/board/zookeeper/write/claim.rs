@@ -30,7 +30,7 @@ pub(crate) fn mode(term: Term) -> Result<CreateMode> {
     match term {
         // As TaskFlow would have it if its processes ended after each claim.
         Term::Indefinite => Ok(CreateMode::Persistent),
-        Term::Kept(_) => Ok(CreateMode::Ephemeral),
+        Term::Lease(_) => Ok(CreateMode::Ephemeral),
         Term::For(_) => Err(Unsupported::ExpiringClaims.into()),
     }
 }
@@ -38,7 +38,7 @@ pub(crate) fn mode(term: Term) -> Result<CreateMode> {
 /// Returns the session timeout to record for a claim; `None` if the claim does not expire.
 pub(crate) fn session_of(term: Term, session: &Session) -> Option<u64> {
     match term {
-        Term::Kept(_) => u64::try_from(session.timeout().as_millis()).ok(),
+        Term::Lease(_) => u64::try_from(session.timeout().as_millis()).ok(),
         Term::Indefinite | Term::For(_) => None,
     }
 }
@@ -128,7 +128,7 @@ impl BoardSession<'_> {
         // The claim exists even if its fencing token stays unknown.
         let read = read.map_err(|failure| unknown(RequestFailure::Lost(failure.into())))?;
         let is_of_session = |session| match request.by.term {
-            Term::Kept(_) => SessionId(session) == self.session.id(),
+            Term::Lease(_) => SessionId(session) == self.session.id(),
             Term::Indefinite | Term::For(_) => true,
         };
         let claim = match read {

@@ -130,11 +130,11 @@ fn job(state: &DashState, opened: &Opened, room: usize) -> Vec<Pieces> {
     // The last failure comes first; nothing is shown twice.
     let mut brief = entry.clone();
     let failure = match &mut brief {
-        Entry::Job(job) => job.history.failures.pop(),
+        Entry::Job(job) => job.attempts.failures.pop(),
         Entry::Malformed(_) => None,
     };
     if let (Some(failure), Entry::Job(job)) = (&failure, &mut brief)
-        && let Some(audit) = &mut job.history.audit
+        && let Some(audit) = &mut job.attempts.audit
     {
         audit.reason.take_if(|reason| *reason == failure.reason);
     }

@@ -249,7 +249,7 @@ fn is_renewed(state: &DashState, entry: &Entry) -> bool {
     entry.holding().is_some_and(|holding| {
         let (snapshot, owner) = (&state.picture.snapshot, &holding.owner);
         let holder = owner.as_ref();
-        let holder = holder.map(|it| snapshot.holder(it, holding.lease, holding.claimed_on));
+        let holder = holder.map(|it| snapshot.holder(it, holding.end, holding.claimed_on));
         matches!(holder, Some(Holder::Conductor(_)))
     })
 }

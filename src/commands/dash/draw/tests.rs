@@ -52,12 +52,12 @@ fn busy() -> Vec<Job> {
     let mut jobs: Vec<_> = jobs.collect();
     let mut renewed = held(job("convert", 30), "east", 12);
     renewed.holding = renewed.holding.map(|holding| Holding {
-        lease: ClaimEnd::Timed,
+        end: ClaimEnd::Timed,
         expires_in: Some(Duration::from_secs(21)),
         ..holding
     });
     let mut delayed = failed(job("snapshot", 200), "no room on /dev/sda1", 3);
-    delayed.history.not_before = Some(now() + TimeDelta::minutes(2));
+    delayed.attempts.not_before = Some(now() + TimeDelta::minutes(2));
     jobs.extend([renewed, delayed]);
     jobs.push(held(job("resize", 300), "ada@desk-4:4711:c0ffee01", 61));
     for at in 0..3 {

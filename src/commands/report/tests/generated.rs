@@ -69,7 +69,7 @@ impl<'a> Strangers<'a> {
     pub(super) fn held(&mut self, job: Job, lease: ClaimEnd) -> Job {
         let holding = Holding {
             owner: Some(self.owner()),
-            lease,
+            end: lease,
             expires_in: (lease == ClaimEnd::Timed).then_some(Duration::from_secs(20)),
             outlives: None,
             claimed_on: Some(ago(95)),
@@ -93,7 +93,7 @@ impl<'a> Strangers<'a> {
             }),
             ..job
         };
-        ended.history.first_claimed_on = Some(ago(seconds + 45));
+        ended.attempts.first_claimed_on = Some(ago(seconds + 45));
         ended
     }
 }
@@ -126,9 +126,9 @@ pub(super) fn facts(texts: &[&str]) -> ReportFacts {
     surveyor.survey.snapshot.pauses = Pauses::new(vec![pause], at());
     let waiting = [(3, 0), (40, 1), (5_000, 2), (90_000, 5)].map(|(posted, failed)| {
         let mut job = strangers.job(failed + 1, posted);
-        job.history.attempts = u32::try_from(failed).unwrap();
+        job.attempts.count = u32::try_from(failed).unwrap();
         let failures = (0..failed.min(3)).map(|it| strangers.failure(20 + it as i64));
-        job.history.failures = failures.collect();
+        job.attempts.failures = failures.collect();
         job
     });
     let job = strangers.job(11, 400);
@@ -148,7 +148,7 @@ pub(super) fn facts(texts: &[&str]) -> ReportFacts {
     for (number, (seconds, departure)) in ends.into_iter().enumerate() {
         let job = strangers.job(20 + number, seconds + 70);
         let mut job = strangers.ended(job, seconds, departure);
-        job.history.failures = vec![strangers.failure(seconds)];
+        job.attempts.failures = vec![strangers.failure(seconds)];
         gathered.add_left(&masked_entry(job));
     }
     let facts = ReportFacts {

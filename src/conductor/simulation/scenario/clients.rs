@@ -174,7 +174,7 @@ impl World {
 async fn claim_any(board: &dyn Board, owner: &Owner) -> Option<(Boottime, Claimed)> {
     let by = Claimant {
         owner: owner.clone(),
-        term: Term::Kept(LEASE),
+        term: Term::Lease(LEASE),
     };
     let rules = ClaimRules {
         is_attempt: true,
@@ -222,7 +222,7 @@ async fn run_one(board: Arc<SimulatedBoard>, owner: Owner, server: &Server) {
     let decision = retry().decide(
         &AttemptEnd::Ended(ended),
         AttemptContext {
-            history: &job.history,
+            attempts: &job.attempts,
             max_attempts: None,
             conductor: &owner,
             output: &CapturedOutput::default,

@@ -67,7 +67,7 @@ impl Failure {
 
     pub(crate) fn add_to(self, failures: &mut Vec<Self>) {
         failures.push(self);
-        let surplus = failures.len().saturating_sub(History::FAILURES);
+        let surplus = failures.len().saturating_sub(Attempts::FAILURES);
         failures.drain(..surplus);
     }
 
@@ -120,8 +120,8 @@ pub(crate) const RELEASED: &str = "an operator released the claim";
 
 /// The attempts, failures and last audit entry of a job, read from its sidecar.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct History {
-    pub(crate) attempts: u32,
+pub(crate) struct Attempts {
+    pub(crate) count: u32,
     pub(crate) postponed: u32,
     /// Conductors skip the job until then.
     pub(crate) not_before: Option<DateTime<Utc>>,
@@ -130,7 +130,7 @@ pub(crate) struct History {
     pub(crate) audit: Option<AuditEntry>,
 }
 
-impl History {
+impl Attempts {
     pub(crate) const FAILURES: usize = 3;
 
     /// Returns how long the former owner may still run the job: an operator released its claim by force, without proof
@@ -152,7 +152,7 @@ impl History {
         let retried = audit.filter(|it| it.action.as_deref() == Some(AuditEntry::RETRIED));
         let retried = retried.and_then(|it| it.on);
         // A retry restarts the count of attempts; a later audit entry replaces that of the retry.
-        let attempts = usize::try_from(self.attempts).unwrap_or(usize::MAX);
+        let attempts = usize::try_from(self.count).unwrap_or(usize::MAX);
         let failures = self.failures.iter().rev().take(attempts);
         let mut failures = failures.filter(|it| !it.is_release());
         failures.any(|it| retried.is_none_or(|on| it.time > on))
@@ -164,7 +164,7 @@ impl History {
 
     /// Whether a retry has a delay or counts to reset.
     pub(crate) fn needs_restart(&self, now: DateTime<Utc>, keeps_attempts: bool) -> bool {
-        let is_counted = self.attempts > 0 || self.postponed > 0;
+        let is_counted = self.count > 0 || self.postponed > 0;
         self.is_delayed(now) || (is_counted && !keeps_attempts)
     }
 }
@@ -233,7 +233,7 @@ impl AuditEntry {
 
 pub(crate) const LONGEST_RECORD: usize = 256 * 1024;
 
-const MOST_MEMBERS: usize = LONGEST_TEXT / 2;
+const MAX_MEMBERS: usize = LONGEST_TEXT / 2;
 
 /// Reads our own record, which any peer may have changed: cuts long texts and lists.
 pub(crate) fn from_json<T: DeserializeOwned>(record: &[u8]) -> serde_json::Result<T> {
@@ -257,11 +257,11 @@ fn shorten(value: &mut Value, longest: usize) {
     match value {
         Value::String(text) if text.len() > longest => *text = cut(text, longest),
         Value::Array(values) => {
-            values.truncate(MOST_MEMBERS);
+            values.truncate(MAX_MEMBERS);
             values.iter_mut().for_each(|value| shorten(value, longest));
         }
         Value::Object(members) => {
-            let mut room = MOST_MEMBERS;
+            let mut room = MAX_MEMBERS;
             members.retain(|name, value| {
                 // Output of commands may be longer.
                 let is_output = matches!(name.as_str(), "stdout" | "stderr");
