@@ -8,23 +8,23 @@ use crate::tests::rows;
 
 /// Step, file, functions and their digest. A script without functions counts as a whole.
 const SOURCES: &str = r"
-    a claim is served => board/redis/write/scripts/claim.lua => all => 849830e1
+    a claim is served => board/redis/write/scripts/claim.lua => all => f6080585
     a renewal is served => board/redis/write/scripts/renew.lua => all => ad387613
     a settlement is served => board/redis/write/scripts/settle.lua => all => aafb7ae5
     owner and claim of the job => board/redis/write/scripts/prelude.lua => last_fence holder_now give_to fence_of refusal_of => cb26ecea
-    a claim or a renewal is served => board/zookeeper/write/claim.rs => attempt renew => ffaa04e9
+    a claim or a renewal is served => board/zookeeper/write/claim.rs => attempt renew => d49af379
     a settlement is served => board/zookeeper/write/settle.rs => settle_one permitted settling => b1da596f
-    a claim or a renewal is served => board/embedded/write/claim.rs => take renew => a3999f44
+    a claim or a renewal is served => board/embedded/write/claim.rs => take renew => a26d0ca0
     a settlement is served => board/embedded/write/settle.rs => settle => fdfe50d8
     a claim or a settlement is permitted => board/rules.rs => permit permit_owner permit_settlement => 04e0e187
-    the conductor counts the remaining lease => lease/ledger.rs => renew_at limits add expire confirm refuse => 58a93210
+    the conductor counts the remaining lease => lease/ledger.rs => renew_at deadlines add expire confirm refuse => 8e9c5292
     the command ends before its deadline => process/guard/line.rs => before => 74d38da3
-    the guard is informed and the command starts => worker/mod.rs => end_leftovers launch finish => de3befb0
+    the guard is informed and the command starts => worker/mod.rs => end_leftovers launch finish => 49a62c35
     remains of earlier attempts are ended => process/guard/leftover.rs => end end_left_over left_over => d0ed3bcd
     the guard ends a command => process/guard/helper.rs => enforce end_all => dfd40e3d
-    a conductor settles => conductor/settler.rs => settle drop_lost => 3c3e18be
+    a conductor settles => conductor/settler.rs => settle drop_lost => 06a08579
     possible claims are released => board/ext.rs => release_held => 56c27e0f
-    an unconfirmed claim is noticed => conductor/picker/claim.rs => unanswered mark_unreleased check_claim_event => ac69ae0b
+    an unconfirmed claim is noticed => conductor/picker/claim.rs => unanswered mark_unreleased check_claim_event => 4b17d0f8
 ";
 
 fn code(text: &str) -> String {
