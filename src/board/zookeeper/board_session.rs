@@ -71,7 +71,7 @@ impl BoardSession<'_> {
     }
 
     pub(super) async fn make_board(&self) -> Result<()> {
-        self.session.ensure_chroot().await?;
+        self.session.ensure_chroot(WRITING).await?;
         self.make_directory(NodeKind::Job).await?;
         self.make_directory(NodeKind::TrashedJob).await
     }

@@ -8,9 +8,9 @@ use crate::tests::rows;
 
 /// Step, file, functions and their digest. A script without functions counts as a whole.
 const SOURCES: &str = r"
-    a claim is served => board/redis/write/scripts/claim.lua => all => f6080585
+    a claim is served => board/redis/write/scripts/claim.lua => all => 76f439b4
     a renewal is served => board/redis/write/scripts/renew.lua => all => ad387613
-    a settlement is served => board/redis/write/scripts/settle.lua => all => aafb7ae5
+    a settlement is served => board/redis/write/scripts/settle.lua => all => bff1840a
     owner and claim of the job => board/redis/write/scripts/prelude.lua => last_fence holder_now give_to fence_of refusal_of => cb26ecea
     a claim or a renewal is served => board/zookeeper/write/claim.rs => attempt renew => d49af379
     a settlement is served => board/zookeeper/write/settle.rs => settle_one permitted settling => b1da596f

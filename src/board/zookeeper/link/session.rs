@@ -7,7 +7,6 @@ use zookeeper_client::{
     Acls, CreateMode, Error, SessionId, SessionInfo, SessionState, StateWatcher,
 };
 
-use super::transaction::WRITING;
 use crate::{
     board::{
         BoardError,
@@ -170,12 +169,12 @@ impl Session {
         }
     }
 
-    pub(crate) async fn ensure_chroot(&self) -> Result<(), RequestFailure> {
+    pub(crate) async fn ensure_chroot(&self, doing: &'static str) -> Result<(), RequestFailure> {
         let Some(chroot) = &self.about.chroot else {
             return Ok(());
         };
         let options = CreateMode::Persistent.with_acls(self.about.acls);
-        self.get(WRITING, self.root.mkdir(chroot, &options)).await
+        self.get(doing, self.root.mkdir(chroot, &options)).await
     }
 
     pub(crate) fn state(&self) -> SessionState {

@@ -7,7 +7,7 @@
 --            `largest`, the most bytes of a posting that the client reads; of each job: `field`
 -- Replies    for each job that was tried: no-such-job, already-claimed, malformed, unreadable, delayed, ok (fence,
 --            posting, side), failed
-local MOST_BYTES = 4 * 1024 * 1024
+local MAX_BYTES = 4 * 1024 * 1024
 require_rights({ "HGET" }, listings, "field")
 turn_to(1)
 require_rights({ "GET" }, owned)
@@ -28,7 +28,7 @@ end
 
 return for_each_job(function()
   -- A client that cannot read a reply of this size would not learn of its claims.
-  if won == tonumber(most) or bytes > MOST_BYTES then return nil end
+  if won == tonumber(most) or bytes > MAX_BYTES then return nil end
   local posting = redis.call("HGET", listings, field)
   if not posting then return { "no-such-job" } end
   local holder = holder_now()

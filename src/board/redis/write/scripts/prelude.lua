@@ -2,7 +2,7 @@
 --   local NAME      for each name below that the script's header lists, from KEYS and ARGV
 --   turn_to(job)    sets the names that each job has
 --   first, jobs     the place in ARGV of the first job's arguments; the number of jobs
---   MOST_FAILURES   how many failures a sidecar keeps
+--   MAX_FAILURES   how many failures a sidecar keeps
 --   sidecar.lua     with SIDE_LIFE and LARGEST_SIDE, limits of a sidecar in ms and bytes
 -- In the scripts that post with a claim, posting.lua follows.
 --

@@ -52,7 +52,7 @@ local function record(side)
   if failure ~= "" then
     side.failures = side.failures or {}
     table.insert(side.failures, cjson.decode(failure))
-    while #side.failures > MOST_FAILURES do table.remove(side.failures, 1) end
+    while #side.failures > MAX_FAILURES do table.remove(side.failures, 1) end
   end
   if outcome == "trash" then side.trashed_on = time end
 end

@@ -113,8 +113,8 @@ async fn chroot_is_created_on_demand() {
         session.ask("write to", created).await.unwrap()
     };
     assert_eq!(make().await, Err(Error::NoNode));
-    session.ensure_chroot().await.unwrap();
-    session.ensure_chroot().await.unwrap();
+    session.ensure_chroot("write to").await.unwrap();
+    session.ensure_chroot("write to").await.unwrap();
     assert_eq!(make().await, Ok(()));
     let others = ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT);
     assert!(is_there(&others, &format!("{chroot}/a/b")).await);
