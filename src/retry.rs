@@ -154,14 +154,14 @@ pub(crate) const NO_FAILURE: &str =
 
 /// Describes the failures of a job that is not retried.
 ///
-/// At most [`Attempts::FAILURES`] are kept, so a full list proves nothing about the other attempts. An attempt that counts
-/// without a failure was never settled.
+/// At most [`Attempts::MAX_FAILURES`] are kept, so a full list proves nothing about the other attempts. An attempt that
+/// counts without a failure was never settled.
 fn describe_failures(attempts: &Attempts) -> String {
     let tried = attempts.count.saturating_sub(1);
     let failures = attempts.failures.iter().filter(|it| !it.is_release());
     let failed = u32::try_from(failures.count()).unwrap_or(u32::MAX);
     let others = "in the others, the conductor died, or its claim expired or was released";
-    let is_full = attempts.failures.len() >= Attempts::FAILURES;
+    let is_full = attempts.failures.len() >= Attempts::MAX_FAILURES;
     match failed {
         0 => NO_FAILURE.to_owned(),
         failed if failed < tried && is_full => {

@@ -17,7 +17,9 @@ pub(crate) fn rows<const CELLS: usize>(table: &str) -> Vec<[&'static str; CELLS]
         let cells: Vec<_> = row.split(" => ").collect();
         cells.try_into().unwrap_or_else(|_| panic!("{row}"))
     };
-    table.trim().lines().map(cells).collect()
+    let rows: Vec<_> = table.trim().lines().map(cells).collect();
+    assert!(!rows.is_empty(), "a table without rows");
+    rows
 }
 
 const SRC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");

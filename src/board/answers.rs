@@ -1,4 +1,4 @@
-//! What a board answers.
+//! Results of board operations.
 
 use crate::job::{Fence, JobKey};
 

@@ -1,4 +1,4 @@
-//! What the backends can do, and how TaskFlow reads their boards.
+//! Capabilities of the backends, and the behavior of TaskFlow's readers.
 
 /// The differences between backends that callers must know; a backend without one has `false` or `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -6,7 +6,7 @@ pub(crate) struct Capabilities {
     /// Whether a claim can end at a given time ([`Term::For`](crate::job::Term::For)), which `renew` moves.
     ///
     /// Otherwise a lease ends one term after the server last heard from the session of its client. A new leader may
-    /// not know of the last confirmed contact, so callers count from the one before.
+    /// not know of the last confirmed contact, so callers count from the contact before that.
     pub(crate) has_expiring_claims: bool,
     /// Whether [`Board::conductors`](super::Board::conductors) also returns the conductors of TaskFlow itself.
     pub(crate) lists_peer_conductors: bool,

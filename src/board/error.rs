@@ -196,6 +196,7 @@ impl BoardError {
         url.file().map(Path::to_owned)
     }
 
+    /// Whether the claim is gone, or is another one than expected.
     pub(crate) fn is_about_the_claim(&self) -> bool {
         matches!(
             self,
@@ -203,6 +204,7 @@ impl BoardError {
         )
     }
 
+    /// Whether nothing was sent, so that the same call may be repeated.
     pub(crate) fn is_retryable(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Misdirected { .. })
     }
@@ -235,8 +237,9 @@ impl BoardError {
         matches!(self, Self::Denied { .. })
     }
 
-    /// Whether a command that is starting gives up. Later, a full disk or a missing name server may recover.
-    pub(crate) fn ends_startup(&self) -> bool {
+    /// Whether the error ends a command that is starting. A running one waits: a full disk or a missing name server may
+    /// recover.
+    pub(crate) fn is_fatal_at_start(&self) -> bool {
         !matches!(self, Self::Unreachable { .. } | Self::Unknown { .. })
     }
 }

@@ -17,12 +17,13 @@ use crate::job::{
     Location, Owner, Pauses, Settlement,
 };
 
+/// The claimable jobs found, and why others are not.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {
     pub(crate) jobs: Vec<Job>,
     pub(crate) next_not_before: Option<DateTime<Utc>>,
-    /// The paused and the delayed jobs so far.
-    pub(crate) waiting: (u64, u64),
+    pub(crate) paused: u64,
+    pub(crate) delayed: u64,
 }
 
 impl Candidates {
@@ -33,16 +34,16 @@ impl Candidates {
             return;
         }
         let pause = pauses.of(&job.name, now);
-        let held_until = [job.attempts.not_before, pause.and_then(|pause| pause.until)];
+        let not_before = [job.attempts.not_before, pause.and_then(|pause| pause.until)];
         let is_delayed = job.attempts.is_delayed(now);
-        self.waiting.0 += u64::from(pause.is_some());
-        self.waiting.1 += u64::from(pause.is_none() && is_delayed);
-        let held_until = held_until
+        self.paused += u64::from(pause.is_some());
+        self.delayed += u64::from(pause.is_none() && is_delayed);
+        let not_before = not_before
             .into_iter()
             .flatten()
             .max()
             .filter(|time| *time > now);
-        match held_until {
+        match not_before {
             Some(time) => {
                 let first = self.next_not_before.map_or(time, |first| first.min(time));
                 self.next_not_before = Some(first);
@@ -55,13 +56,14 @@ impl Candidates {
 
 #[async_trait]
 pub(crate) trait BoardExt: Board {
-    /// Returns the board's health and the round-trip time; an exchange before that connects.
+    /// Returns the health and the time of one exchange. An earlier exchange connects.
     async fn timed_health(&self) -> Result<(Health, Duration)> {
         self.health().await?;
         let start = Instant::now();
         Ok((self.health().await?, start.elapsed()))
     }
 
+    /// Returns the one record that each reference means; otherwise `NoSuchJob` or `Ambiguous`.
     async fn resolve(&self, location: Location, wanted: &[JobRef]) -> Result<Vec<Result<Entry>>> {
         let found = self.find(location, wanted).await?;
         Ok(wanted
@@ -169,6 +171,7 @@ pub(crate) trait BoardExt: Board {
         Ok(answers)
     }
 
+    /// Returns up to `most` claimable jobs that match, in the order of the board.
     async fn candidates(
         &self,
         filters: &Filters,
@@ -205,6 +208,7 @@ pub(crate) trait BoardExt: Board {
 
 impl<B: Board + ?Sized> BoardExt for B {}
 
+/// Returns the only result of a call for one job.
 pub(crate) fn the_answer<T>(
     board: &(impl Board + ?Sized),
     mut answers: Vec<Result<T>>,

@@ -25,7 +25,6 @@ pub(crate) mod wait;
 mod answers;
 mod cached_job;
 mod capabilities;
-mod claim_rules;
 mod embedded;
 mod own_entry;
 mod pages;
@@ -37,6 +36,7 @@ mod zookeeper;
 
 #[cfg(test)]
 mod conformance;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -45,7 +45,6 @@ use futures_util::stream::BoxStream;
 pub(crate) use self::{
     answers::{Health, Posted, Settled},
     capabilities::{Capabilities, PeerOrder, PeerTraits},
-    claim_rules::{ClaimRules, NOT_AHEAD},
     error::{BoardError, chain},
     event::{Event, EventKind, Events, InitialListing, show_entries},
     examine::{Examined, Part},
@@ -54,6 +53,7 @@ pub(crate) use self::{
     own_entry::REFRESH,
     query::{Detail, Order, Query, Which},
     reference::{JobRef, uuid_of},
+    rules::{ClaimRules, NOT_AHEAD},
     wire::{json::oversized_integer, verify_stored::contradiction},
 };
 use crate::job::{
@@ -117,7 +117,8 @@ pub(crate) trait Board: Send + Sync {
         rules: ClaimRules,
     ) -> Result<Vec<Result<Claimed>>>;
 
-    /// Prepares for [`Term::Lease`](crate::job::Term::Lease) and returns its duration: `wanted`, or the nearest that the server grants.
+    /// Prepares for [`Term::Lease`](crate::job::Term::Lease) and returns its duration: `wanted`, or the nearest that the
+    /// server grants.
     ///
     /// Call this before claiming, since a connection may have to begin again for another duration.
     async fn lease_term(&self, wanted: Duration) -> Result<Duration> {

@@ -288,7 +288,7 @@ async fn between(
         ended = copy.verify(ctx).await;
     }
     if unreadable > 0 && planned.is_none() {
-        let note = format!("unreadable records skipped: {unreadable}");
+        let note = format!("unreadable records skipped: {unreadable} (a dump keeps them)");
         copy.results.suspend(|| ctx.out.note(note));
     }
     let mut results = copy.results;

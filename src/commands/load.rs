@@ -40,7 +40,7 @@ const BATCH: (usize, usize) = (500, 4 << 20);
 /// is reported. A job that has ended on this board is skipped, too, if the board's history still lists it. An
 /// interrupted load can therefore be repeated. A truncated or altered dump is refused as a whole.
 ///
-/// The output of `list -o jsonl` can be loaded, too.
+/// The output of `list -o jsonl` can be loaded, too. Unreadable records are skipped.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LoadArgs {
     /// Dump to load, or - for standard input
@@ -222,7 +222,8 @@ impl<'a> DumpLines<'a> {
         }
         let record = record::read(line, self.conversion).map_err(CommandError::usage)?;
         let Some(mut record) = record else {
-            self.left_out += 1;
+            // A filter selects no record that cannot be read.
+            self.left_out += u64::from(self.args.filter.is_empty());
             return Ok(None);
         };
         if !self.filters.matches(&record.entry, Utc::now()) {

@@ -311,6 +311,7 @@ commands! {
 }
 
 impl Command {
+    /// Whether a command of the user runs on this terminal.
     pub(crate) fn hands_the_terminal_over(&self) -> bool {
         match self {
             Self::Run(_) => true,
@@ -319,6 +320,7 @@ impl Command {
         }
     }
 
+    /// Whether it runs commands.
     pub(crate) fn executes(&self) -> bool {
         match self {
             Self::Conduct(_) => true,

@@ -53,14 +53,14 @@ impl Outage {
             true => None,
             false => self.refused_since.or_else(|| Some(Instant::now())),
         };
-        self.contact.lost(error);
+        self.contact.record_failure(error);
     }
 
     pub(super) fn end(&mut self) {
         self.backoff = Backoff::after_one(RECONNECT_PAUSES);
         self.refused_since = None;
         self.set_waiting(false);
-        self.contact.found();
+        self.contact.record_success();
     }
 
     pub(super) fn set_waiting(&mut self, waits: bool) {
@@ -122,7 +122,7 @@ impl Contact {
     }
 
     /// Records a success, and reports it after a reported failure.
-    pub(super) fn found(&self) {
+    pub(super) fn record_success(&self) {
         let mut state = self.state.lock();
         state.made = Some(Instant::now());
         state.unpublished = None;
@@ -133,7 +133,7 @@ impl Contact {
     }
 
     /// Records a failure, and reports it unless one is reported already.
-    pub(super) fn lost(&self, error: &BoardError) {
+    pub(super) fn record_failure(&self, error: &BoardError) {
         let lost = &mut self.state.lock().lost;
         if lost.is_some() {
             return;
@@ -165,7 +165,7 @@ impl Contact {
             Ok(_) if state.waiting > 0 => state.unpublished = None,
             Ok(_) => {
                 drop(state);
-                self.found();
+                self.record_success();
             }
         }
     }
@@ -238,10 +238,10 @@ mod tests {
     #[test]
     fn registry_reply_does_not_end_an_outage() {
         let (contact, mut events) = contact();
-        contact.found();
+        contact.record_success();
         let first = contact.last();
-        contact.lost(&away());
-        contact.lost(&away());
+        contact.record_failure(&away());
+        contact.record_failure(&away());
         assert_eq!(events(), ["board_unreachable"]);
         contact.count_waiting(true);
         contact.published(&Ok(()));

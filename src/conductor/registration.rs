@@ -83,7 +83,7 @@ pub(super) async fn publish(shared: Arc<Shared>, mut last: ConductorReport) {
             Err(error) => {
                 // Other parts may have no reason to contact the board.
                 if error.is_away() {
-                    shared.status.contact.lost(&error);
+                    shared.status.contact.record_failure(&error);
                 }
                 time::sleep(shared.settings.refresh()).await;
             }
@@ -121,7 +121,7 @@ pub(super) async fn register(
                 }
                 time::sleep(NAME_PAUSE).await;
             }
-            Err(error) if error.ends_startup() => return Err(error),
+            Err(error) if error.is_fatal_at_start() => return Err(error),
             Err(error) => {
                 outage.begin(&error);
                 outage.pause().await;

@@ -233,6 +233,17 @@ impl Config {
         }
         entries
     }
+
+    /// Returns the setting that makes the board read-only.
+    pub(crate) fn why_read_only(&self) -> Option<String> {
+        let Sourced { value, source } = &self.read_only;
+        value.then(|| match (source, &self.read_only_table) {
+            (Source::File(path), Some(table)) => {
+                format!("`read_only` in [board.{table}] of {}", path.display())
+            }
+            _ => source.to_string(),
+        })
+    }
 }
 
 impl Setting {
@@ -310,19 +321,6 @@ fn who(
         .unwrap_or_else(|| Sourced::default(env.user_at_host()));
     let owner = Owner::new(&value).with_context(|| format!("invalid owner name in {source}"))?;
     Ok(Sourced::new(owner, source))
-}
-
-impl Config {
-    /// Returns the setting that makes the board read-only.
-    pub(crate) fn why_read_only(&self) -> Option<String> {
-        let Sourced { value, source } = &self.read_only;
-        value.then(|| match (source, &self.read_only_table) {
-            (Source::File(path), Some(table)) => {
-                format!("`read_only` in [board.{table}] of {}", path.display())
-            }
-            _ => source.to_string(),
-        })
-    }
 }
 
 /// Any source can make the board read-only; the first one is named.

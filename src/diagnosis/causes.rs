@@ -77,7 +77,7 @@ impl Cause {
     pub(super) fn severity(&self, since: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Severity {
         match self.code {
             Code::ClaimNeverExpires if since.is_some_and(|it| now - it < LONG) => Severity::Note,
-            code => code.meaning().1,
+            code => code.severity(),
         }
     }
 

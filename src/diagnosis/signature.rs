@@ -155,7 +155,7 @@ impl Signatures {
         });
         of.failures += 1;
         let kept = job.attempts.failures.len();
-        of.at_least |= kept >= Attempts::FAILURES && job.failed_attempts() as usize > kept;
+        of.at_least |= kept >= Attempts::MAX_FAILURES && job.failed_attempts() as usize > kept;
         of.jobs += u64::from(is_first);
         of.first = of.first.min(failure.time);
         if failure.time > of.last {

@@ -67,7 +67,7 @@ impl Failure {
 
     pub(crate) fn add_to(self, failures: &mut Vec<Self>) {
         failures.push(self);
-        let surplus = failures.len().saturating_sub(Attempts::FAILURES);
+        let surplus = failures.len().saturating_sub(Attempts::MAX_FAILURES);
         failures.drain(..surplus);
     }
 
@@ -131,7 +131,7 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    pub(crate) const FAILURES: usize = 3;
+    pub(crate) const MAX_FAILURES: usize = 3;
 
     /// Returns how long the former owner may still run the job: an operator released its claim by force, without proof
     /// that its command has ended.

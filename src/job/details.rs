@@ -12,9 +12,10 @@ pub(crate) enum Details {
     Stored(Arc<[u8]>, Decode),
 }
 
+/// Decodes all details, or only these members; `None` if they are unreadable.
 pub(crate) type Decode = fn(&[u8], Option<&[&str]>) -> Option<Value>;
 
-/// The bytes of encoded details that are decoded to add a trace to them.
+/// Details with more encoded bytes are not decoded merely to add a trace.
 const HEAVY: usize = 2048;
 
 impl Details {

@@ -63,6 +63,7 @@ impl Decision {
         }
     }
 
+    /// Whether the job leaves the board for the history.
     pub(crate) fn is_end(&self) -> bool {
         matches!(self, Self::Consume | Self::ConsumeFailed(_))
     }

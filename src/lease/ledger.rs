@@ -120,14 +120,15 @@ impl Ledger {
     }
 
     pub(super) fn guarded_command(&self, id: u64, label: Label) -> GuardedCommand {
-        let limits = self
+        let deadlines = self
             .entries
             .lock()
             .get(&id)
             .map(|entry| entry.deadlines(self));
         // A lost claim has no time left.
-        let limits = limits.unwrap_or_else(|| Deadlines::before(Boottime::now(), Duration::ZERO));
-        GuardedCommand { limits, label }
+        let deadlines =
+            deadlines.unwrap_or_else(|| Deadlines::before(Boottime::now(), Duration::ZERO));
+        GuardedCommand { deadlines, label }
     }
 
     pub(super) fn protect(&self, id: u64, guard: &Arc<Guard>, group: ProcessGroup) {
@@ -143,8 +144,8 @@ impl Ledger {
 
     /// Waits until the next claim expires, by the present entries.
     pub(super) async fn some_loss(&self) {
-        let limits = |entry: &LedgerEntry| entry.deadlines(self).terminate;
-        let first = self.entries.lock().values().map(limits).min();
+        let deadlines = |entry: &LedgerEntry| entry.deadlines(self).terminate;
+        let first = self.entries.lock().values().map(deadlines).min();
         or_never(first.map(clock::sleep_until)).await;
     }
 
@@ -191,10 +192,10 @@ impl Ledger {
     fn confirm(&self, id: u64, asked: Boottime) {
         if let Some(entry) = self.entries.lock().get_mut(&id) {
             entry.confirmed = [asked, entry.confirmed[0]];
-            let limits = entry.deadlines(self);
+            let deadlines = entry.deadlines(self);
             if let Some((guard, group)) = &entry.guarded {
                 // If the guard ended and no new one starts, the task that tends the guards tries again.
-                let _ = guard.extend(*group, limits);
+                let _ = guard.extend(*group, deadlines);
             }
         }
     }

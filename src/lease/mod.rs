@@ -1,4 +1,8 @@
 //! Renews claims, all in one exchange, and notifies the holder of a lost claim.
+//!
+//! A term counts from the last granted request. After 4/12 of it the next request is sent, and again after each 3/12
+//! without a reply. After 10/12 the command is asked to end, after 11/12 it is killed (`process/guard/line.rs`). On a
+//! board with sessions the term counts from the request before the last, so the command ends 4/12 earlier.
 
 mod ledger;
 #[cfg(test)]
@@ -237,7 +241,7 @@ async fn keep(board: Arc<dyn Board>, closing: Closing, renewed: impl Fn(Renewal)
 async fn renew(board: &dyn Board, ledger: &Ledger, last: Option<&Arc<BoardError>>) -> RenewalRound {
     let (ids, claims) = ledger.claims();
     let asked = Boottime::now();
-    // Two attempts fit between the first one and the loss, even if the board is silent.
+    // If claims expire, two more requests fit before the loss, even if the board is silent.
     let shortest = claims.iter().map(|claim| claim.term).min();
     let patience = asked + shortest.unwrap_or_default() / 4;
     let mut call = pin!(board.renew(&claims));

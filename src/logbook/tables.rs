@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, NaiveDateTime, Utc};
-
 use serde_json::Value;
 
 use super::{

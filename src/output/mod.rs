@@ -5,7 +5,7 @@
 //! | result | function |
 //! |---|---|
 //! | one result, complete | [`Output::report`]; while other tasks continue, [`Output::report_aside`] |
-//! | one result of a running command | [`Output::say`], later [`Output::flush`] |
+//! | one result of a running command | [`Output::print`], later [`Output::flush`] |
 //! | several results of one kind, in JSON an array | [`Output::reports`] |
 //! | a table, in JSON an array | [`Output::table`]; row by row [`Output::rows`] |
 //! | sentences, in JSON one object | [`Output::sentences`] |

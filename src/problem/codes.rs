@@ -175,6 +175,10 @@ impl Code {
         self.meaning().0
     }
 
+    pub(crate) fn severity(self) -> Severity {
+        self.meaning().1
+    }
+
     /// Whether the code is a problem, and not the ordinary state of a job.
     pub(crate) fn is_problem(self) -> bool {
         let (.., impact) = self.meaning();

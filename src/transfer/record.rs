@@ -103,7 +103,7 @@ impl Conversion {
     }
 }
 
-/// Returns `None` for an unreadable record, which only the board it is on can keep.
+/// Returns `None` for an unreadable record: no other board can store it.
 pub(crate) fn read(line: &[u8], conversion: Conversion) -> Result<Option<Loadable>, String> {
     // An invalid value may be long.
     loadable(line, conversion).map_err(|words| shortened(&words))

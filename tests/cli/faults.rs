@@ -70,7 +70,7 @@ fn claim_all(env: &Env, who: &str) -> (Vec<String>, Duration) {
 
 #[test]
 fn concurrent_claimants_claim_every_job_exactly_once() {
-    let (crowd, count) = (size(20, 4), size(10_000, 200));
+    let (crowd, count) = (size(20, 16), size(10_000, 200));
     let env = Env::new();
     let jobs: BTreeSet<_> = env.post_many(count).into_iter().collect();
     let start = Instant::now();

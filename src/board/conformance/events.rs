@@ -17,7 +17,7 @@ use crate::{
 
 /// Whether each change notifies the subscribers itself. On ZooKeeper they compare what they read, and may miss how a
 /// short-lived job ended.
-fn publishes_changes(board: &Subject) -> bool {
+fn has_exact_events(board: &Subject) -> bool {
     board.capabilities().has_expiring_claims
 }
 
@@ -107,7 +107,7 @@ pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
     let mut tells = async |departure: Option<Departure>, audit: &Option<AuditEntry>| {
         let event = next_event(&mut events).await;
         // Deleted nodes do not show the outcome.
-        if departure.is_none() || publishes_changes(board) {
+        if departure.is_none() || has_exact_events(board) {
             assert_eq!(
                 (event.departure, &event.audit),
                 (departure, audit),
@@ -212,7 +212,7 @@ pub(crate) async fn short_lived_job_has_complete_events(board: &Subject) {
     while seen.len() < whole.len() && !seen.ends_with(&resync) {
         seen.extend(next(&mut events, 1).await);
     }
-    if !publishes_changes(board) && seen.ends_with(&resync) {
+    if !has_exact_events(board) && seen.ends_with(&resync) {
         for name in ["one", "two"] {
             let own = seen.iter().filter(|(_, it)| it == name);
             let own: Vec<_> = own.map(|(kind, _)| *kind).collect();
@@ -330,7 +330,7 @@ pub(crate) async fn events_lead_to_the_same_state_as_a_listing(board: &Subject) 
         followed.follow(event, board).await;
     }
     assert_eq!(followed.holders, with_last);
-    let most = match publishes_changes(board) {
+    let most = match has_exact_events(board) {
         true => 0,
         false => listed.len(),
     };

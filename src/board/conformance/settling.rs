@@ -181,7 +181,7 @@ pub(crate) async fn last_three_failures_are_stored(board: &Subject) {
     let reasons = attempts.failures.iter().map(|it| it.reason.as_str());
     let reasons: Vec<_> = reasons.collect();
     assert_eq!(reasons, ["attempt 2", "attempt 3", "attempt 4"]);
-    assert_eq!(attempts.failures.len(), Attempts::FAILURES);
+    assert_eq!(attempts.failures.len(), Attempts::MAX_FAILURES);
     assert_eq!(attempts.count, 4);
     let lines: Vec<_> = attempts.failures[0].last_lines().collect();
     assert_eq!(
@@ -247,7 +247,7 @@ pub(crate) async fn holder_of_an_expired_claim_cannot_settle(board: &Subject) {
         .await;
     assert_matches!(refused, Err(BoardError::NotOwner { .. }));
     assert_eq!(on_board(board, &key).await.owner(), Some(&bob().owner));
-    // A later claim of the same name is another claim.
+    // A later claim by the same owner is another claim.
     settled(board, &key, release(), by_name("bob")).await;
     let second = claim_one(board, &key, &claimant("ada", Term::Lease(LONG))).await;
     let claims = [&first, &second.unwrap()].map(|it| claim(it, "ada", LONG));

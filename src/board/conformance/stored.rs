@@ -207,7 +207,7 @@ fn to_trash() -> Decision {
 
 pub(crate) async fn reads_and_examinations_change_nothing(board: &Subject, storage: &impl Storage) {
     let nothing = storage.all().await;
-    look_everywhere(board).await;
+    assert_eq!(look_everywhere(board).await, [0; 6]);
     assert_eq!(storage.all().await, nothing, "on a new board");
 
     let mut keys = Vec::new();
@@ -226,7 +226,8 @@ pub(crate) async fn reads_and_examinations_change_nothing(board: &Subject, stora
     board.begin_move(&record).await.unwrap();
     storage.spoil(Record::Posting(&keys[4])).await;
     let before = storage.all().await;
-    look_everywhere(board).await;
+    // Two jobs and the bad record, the trashed job, and the consumed one, each in both details.
+    assert_eq!(look_everywhere(board).await, [3, 3, 1, 1, 1, 1]);
     for key in &keys {
         board
             .find(Location::Board, &[JobRef::Key(key.clone())])
@@ -238,7 +239,9 @@ pub(crate) async fn reads_and_examinations_change_nothing(board: &Subject, stora
     assert_eq!(storage.all().await, before);
 }
 
-async fn look_everywhere(board: &Subject) {
+/// Returns the number of listed records at each location, in each detail.
+async fn look_everywhere(board: &Subject) -> Vec<usize> {
+    let mut counts = Vec::new();
     for location in [Location::Board, Location::Trash, Location::History] {
         for detail in [Detail::Brief, Detail::Whole] {
             let query = Query {
@@ -246,7 +249,8 @@ async fn look_everywhere(board: &Subject) {
                 detail,
                 ..WHOLE_BOARD
             };
-            let _: Vec<Entry> = board.entries(query).try_collect().await.unwrap();
+            let listed: Vec<Entry> = board.entries(query).try_collect().await.unwrap();
+            counts.push(listed.len());
         }
         let wanted = [JobRef::Sequence(1), JobRef::Key(JobKey::new("gone"))];
         board.find(location, &wanted).await.unwrap();
@@ -266,4 +270,5 @@ async fn look_everywhere(board: &Subject) {
     for part in parts.into_iter().chain([Part::Keys { highest }]) {
         board.examine(part).await.unwrap();
     }
+    counts
 }

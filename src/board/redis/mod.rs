@@ -4,6 +4,7 @@ mod events;
 mod examine;
 mod keys;
 mod link;
+mod pauses;
 mod read;
 mod registry;
 mod rights;
@@ -15,22 +16,21 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use futures_util::{TryStreamExt, stream::BoxStream};
-use redis::{Cmd, Pipeline, Value};
+use futures_util::stream::BoxStream;
+use redis::{Pipeline, Value};
 
 use self::{
-    events::message::announcement,
     keys::Keys,
-    link::{READ, RedisClient, WRITE},
+    link::{READ, RedisClient},
     registry::RedisEntry,
     write::post::PredictedNumbers,
 };
 use super::{
-    Board, Capabilities, ClaimRules, EventKind, Events, Health, InitialListing, JobRef, PeerOrder,
-    PeerTraits, Posted, Query, Result, Settled,
+    Board, Capabilities, ClaimRules, Events, Health, InitialListing, JobRef, PeerOrder, PeerTraits,
+    Posted, Query, Result, Settled,
     examine::{Examined, Part},
     own_entry::OwnEntry,
     pages,
@@ -41,7 +41,7 @@ use super::{
 use crate::{
     job::{
         AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
-        Location, MAX_PAUSES, MAX_RECORDS, MoveRecord, Pause, Purge, Revision, Settlement,
+        Location, MoveRecord, Pause, Purge, Revision, Settlement,
     },
     secret::Secret,
 };
@@ -70,30 +70,6 @@ impl Redis {
             predicted: PredictedNumbers::default(),
             own_entry: OwnEntry::default(),
             history,
-        }
-    }
-
-    async fn change_pause(
-        &self,
-        kind: EventKind,
-        change: Cmd,
-        names: &str,
-        audit: Option<&AuditEntry>,
-    ) -> Result<u64> {
-        let mut commands = Pipeline::new();
-        commands.add_command(change);
-        if let Some(announcement) = announcement(&self.keys, kind, ("names", names), audit) {
-            commands.add_command(announcement);
-        }
-        // A denied message does not undo the change: late subscribers read the hash.
-        let mut answers = self.client.exchange(WRITE, &commands).await?.into_iter();
-        match answers.next() {
-            Some(Ok(changed)) => Ok(redis::from_redis_value(changed).unwrap_or_default()),
-            Some(Err(error)) => {
-                let key = self.keys.paused();
-                Err(self.client.refusal(WRITE, &error, Some(&key)))
-            }
-            None => Ok(0),
         }
     }
 }
@@ -188,72 +164,27 @@ impl Board for Redis {
     }
 
     async fn pause(&self, pause: &Pause) -> Result<()> {
-        let set = Cmd::hset(self.keys.paused(), &pause.names, pause.write());
-        let (names, audit) = (pause.names.as_str(), Some(&pause.audit));
-        self.change_pause(EventKind::Paused, set, names, audit)
-            .await
-            .map(drop)
+        self.store_pause(pause).await
     }
 
     async fn resume(&self, names: &str, audit: &AuditEntry) -> Result<bool> {
-        let delete = Cmd::hdel(self.keys.paused(), names);
-        let deleted = self.change_pause(EventKind::Resumed, delete, names, Some(audit));
-        if deleted.await? > 0 {
-            return Ok(true);
-        }
-        // The name of an unreadable pause may differ from its field.
-        let mut pages = pin!(self.client.fields(self.keys.paused(), 200));
-        while let Some(page) = pages.try_next().await? {
-            let mut fields = page.iter().map(|(field, _)| field);
-            if let Some(field) = fields.find(|field| Pause::shown(field) == names) {
-                let delete = Cmd::hdel(self.keys.paused(), field);
-                let deleted = self.change_pause(EventKind::Resumed, delete, names, Some(audit));
-                return Ok(deleted.await? > 0);
-            }
-        }
-        Ok(false)
+        self.end_pause(names, audit).await
     }
 
     async fn pauses(&self) -> Result<Vec<Pause>> {
-        let count = self.client.read(&Cmd::hlen(self.keys.paused())).await?;
-        let mut found = BTreeMap::new();
-        let mut pages = pin!(self.client.fields(self.keys.paused(), 200));
-        while found.len() < MAX_PAUSES
-            && let Some(page) = pages.try_next().await?
-        {
-            let read = page.iter().map(|(field, text)| Pause::read(field, text));
-            found.extend(read.map(|pause| (pause.names.clone(), pause)));
-        }
-        Ok(Pause::bounded(found.into_values().collect(), count))
+        self.stored_pauses().await
     }
 
     async fn begin_move(&self, record: &MoveRecord) -> Result<()> {
-        let set = Cmd::hset(self.keys.moves(), record.key(), record.value());
-        self.client.ask::<u64>(WRITE, &set).await.map(drop)
+        self.store_move(record).await
     }
 
     async fn moves(&self) -> Result<Vec<MoveRecord>> {
-        let mut records = Vec::new();
-        let mut pages = pin!(self.client.fields(self.keys.moves(), 1000));
-        while records.len() < MAX_RECORDS
-            && let Some(page) = pages.try_next().await?
-        {
-            records.extend(page.iter().filter_map(|(key, value)| {
-                let (key, value) = (std::str::from_utf8(key), std::str::from_utf8(value));
-                MoveRecord::read(key.ok()?, value.ok()?)
-            }));
-        }
-        records.truncate(MAX_RECORDS);
-        Ok(records)
+        self.stored_moves().await
     }
 
     async fn end_moves(&self, records: &[MoveRecord]) -> Result<()> {
-        if records.is_empty() {
-            return Ok(());
-        }
-        let keys: Vec<_> = records.iter().map(MoveRecord::key).collect();
-        let delete = Cmd::hdel(self.keys.moves(), keys);
-        self.client.ask::<u64>(WRITE, &delete).await.map(drop)
+        self.delete_moves(records).await
     }
 
     async fn health(&self) -> Result<Health> {

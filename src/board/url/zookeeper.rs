@@ -17,7 +17,7 @@ const PATH: &str = "/taskflow/jobs";
 const KEYS: [&str; 3] = ["chroot", "session", "acl"];
 
 /// ZooKeeper counts the milliseconds of a session in 31 bits.
-const LONGEST_SESSION: Duration = Duration::from_millis(i32::MAX as u64);
+const MAX_SESSION: Duration = Duration::from_millis(i32::MAX as u64);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ZooKeeperUrl {
@@ -94,7 +94,7 @@ pub(crate) fn is_forbidden(char: char) -> bool {
 fn session(text: String) -> Result<Duration, InvalidUrl> {
     let key = "session";
     let length = duration::parse(&text).map_err(|source| InvalidUrl::Duration { key, source })?;
-    if length.is_zero() || length > LONGEST_SESSION {
+    if length.is_zero() || length > MAX_SESSION {
         return Err(InvalidUrl::Value {
             key,
             value: text,

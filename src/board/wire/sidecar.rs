@@ -181,7 +181,7 @@ impl Sidecar {
 
     pub(crate) fn into_attempts(mut self) -> Attempts {
         // Other clients may have recorded more.
-        let surplus = self.failures.len().saturating_sub(Attempts::FAILURES);
+        let surplus = self.failures.len().saturating_sub(Attempts::MAX_FAILURES);
         self.failures.drain(..surplus);
         Attempts {
             count: self.attempts,
@@ -204,11 +204,11 @@ fn version(bytes: &[u8]) -> Option<u32> {
 }
 
 /// The scripts on Redis would round a greater number when they write it again.
-const LONGEST_SESSION: u64 = 100_000_000_000_000;
+const MAX_STORED_SESSION: u64 = 100_000_000_000_000;
 
 fn session<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u64>, D::Error> {
     let session = Option::<u64>::deserialize(reader)?;
-    match session.is_some_and(|it| it >= LONGEST_SESSION) {
+    match session.is_some_and(|it| it >= MAX_STORED_SESSION) {
         true => Err(D::Error::custom("`session` is too large")),
         false => Ok(session),
     }

@@ -4,9 +4,8 @@ use std::{collections::VecDeque, time::Duration};
 
 use anyhow::Context as _;
 use rustix::process::Signal;
-use tokio::time::Instant;
-
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{
     report::{Done, Results},
@@ -93,7 +92,7 @@ pub(crate) async fn act(
     ctx: &mut Context,
     BulkRun { verb, pace, resume }: BulkRun,
     chosen: Chosen,
-    mut act: impl AsyncFnMut(&[&Entry]) -> board::Result<Vec<anyhow::Result<Effect>>>,
+    mut change: impl AsyncFnMut(&[&Entry]) -> board::Result<Vec<anyhow::Result<Effect>>>,
 ) -> anyhow::Result<()> {
     ctx.out.outlive_reader();
     let (choice, total) = (chosen.choice, chosen.jobs.len());
@@ -119,7 +118,7 @@ pub(crate) async fn act(
             .iter()
             .filter_map(|named| named.entry.as_ref().ok())
             .collect();
-        let answers = match act(&entries).await {
+        let answers = match change(&entries).await {
             Ok(answers) => answers,
             Err(error) => break Err(error).with_context(|| ctx.trying(verb.now, "the jobs")),
         };

@@ -59,6 +59,7 @@ pub(super) struct Search<'a> {
     by: &'a Claimant,
     rules: ClaimRules,
     skipped: HashSet<JobKey>,
+    /// The numbers of paused and of delayed jobs.
     waiting: (u64, u64),
 }
 
@@ -97,7 +98,7 @@ impl<'a> Search<'a> {
             let candidates = self.board.candidates(&self.filters, most, &self.skipped);
             most = (most * 2).min(CANDIDATES.1);
             let candidates = limits.bound(candidates).await?;
-            self.waiting = candidates.waiting;
+            self.waiting = (candidates.paused, candidates.delayed);
             if candidates.jobs.is_empty() {
                 return Ok(None);
             }

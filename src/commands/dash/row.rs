@@ -207,7 +207,7 @@ impl DashRow {
 
     pub(super) fn severity(&self) -> Severity {
         let problems = self.causes.iter().filter(|it| it.code.is_problem());
-        let severities = problems.map(|it| it.code.meaning().1);
+        let severities = problems.map(|it| it.code.severity());
         severities.max().unwrap_or(Severity::Ok)
     }
 }

@@ -210,8 +210,8 @@ impl BalancerRepair<'_> {
         let source = sources.own.source.to_string();
         let url = url.map_err(|error| CommandError::usage(format!("{source}: {error}")))?;
         let trying = || format!("cannot change load balancer {} in {url}", balancer.id);
-        let patience = ctx.config.op_timeout.value;
-        let locked = BalancerTransaction::lock(&url, patience, &balancer.id).await;
+        let op_timeout = ctx.config.op_timeout.value;
+        let locked = BalancerTransaction::lock(&url, op_timeout, &balancer.id).await;
         let (transaction, row) = locked.with_context(trying)?;
         match &row {
             Some(row) if row == balancer => {}

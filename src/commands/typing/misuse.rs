@@ -3,7 +3,6 @@
 use std::num::ParseIntError;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-
 use strsim::levenshtein;
 
 use super::{

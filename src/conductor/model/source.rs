@@ -17,11 +17,11 @@ const SOURCES: &str = r"
     a claim or a renewal is served => board/embedded/write/claim.rs => take renew => a26d0ca0
     a settlement is served => board/embedded/write/settle.rs => settle => fdfe50d8
     a claim or a settlement is permitted => board/rules.rs => permit permit_owner permit_settlement => 04e0e187
-    the conductor counts the remaining lease => lease/ledger.rs => renew_at deadlines add expire confirm refuse => 8e9c5292
+    the conductor counts the remaining lease => lease/ledger.rs => renew_at deadlines add expire confirm refuse => 31e303dc
     the command ends before its deadline => process/guard/line.rs => before => 74d38da3
     the guard is informed and the command starts => worker/mod.rs => end_leftovers launch finish => 49a62c35
     remains of earlier attempts are ended => process/guard/leftover.rs => end end_left_over left_over => d0ed3bcd
-    the guard ends a command => process/guard/helper.rs => enforce end_all => dfd40e3d
+    the guard ends a command => process/guard/helper.rs => enforce end_all => f1e7e14e
     a conductor settles => conductor/settler.rs => settle drop_lost => 06a08579
     possible claims are released => board/ext.rs => release_held => 56c27e0f
     an unconfirmed claim is noticed => conductor/picker/claim.rs => unanswered mark_unreleased check_claim_event => 4b17d0f8

@@ -126,7 +126,7 @@ struct Picker<'a> {
     has_looked: bool,
     /// Whether the remaining jobs may have changed since the last count.
     has_news: bool,
-    /// The notes about a drain that were logged; once each is enough.
+    /// Drain events that were logged: each is logged once.
     reported: BTreeSet<&'static str>,
 }
 
@@ -166,7 +166,7 @@ impl Picker<'_> {
                 Ok(()) => self.outage.end(),
                 Err(error) if error.is_denied() => return Err(error),
                 // An error at the first listing is permanent.
-                Err(error) if !self.has_looked && error.ends_startup() => return Err(error),
+                Err(error) if !self.has_looked && error.is_fatal_at_start() => return Err(error),
                 Err(error) => {
                     self.outage.begin(&error);
                     self.shared.has_looked.send_replace(true);

@@ -255,8 +255,8 @@ impl Picker<'_> {
     /// Logs each reason for a drain to wait, or not to wait, once.
     fn report(&mut self, waits: Waits, left: RemainingWork) {
         let is_held = left == RemainingWork::Held;
-        let mut log = |is_true: bool, note: Note| {
-            if is_true && self.reported.insert(note.event) {
+        let mut log = |applies: bool, note: Note| {
+            if applies && self.reported.insert(note.event) {
                 self.shared.status.log(note);
             }
         };

@@ -314,9 +314,9 @@ fn published_policy_decides_like_the_policy() {
         handled,
     ];
     let command = RetryPolicy::augment_args(clap::Command::new("x"));
-    let patience = RetryPolicy::from_arg_matches(&command.get_matches_from(["x"])).unwrap();
+    let retry = RetryPolicy::from_arg_matches(&command.get_matches_from(["x"])).unwrap();
     for policy in policies {
-        let published = serde_json::to_string(&policy.published(&patience)).unwrap();
+        let published = serde_json::to_string(&policy.published(&retry)).unwrap();
         let elsewhere = ExecutionPolicy::of(&serde_json::from_str(&published).unwrap());
         for [name, details] in rows(
             r#"

@@ -220,8 +220,8 @@ fn note(view: JobView<'_>) -> Fact<'_> {
         let left = pause.until.and_then(left).map(duration::brief);
         left.map_or("paused".to_owned(), |left| format!("paused {left}"))
     });
-    let lease = job.holding.as_ref().map(|holding| holding.end);
-    let is_endless = state == State::Claimed && lease == Some(ClaimEnd::Never);
+    let end = job.holding.as_ref().map(|holding| holding.end);
+    let is_endless = state == State::Claimed && end == Some(ClaimEnd::Never);
     let delay = job.attempts.not_before.and_then(left);
     let delay = delay.filter(|left| state == State::Unclaimed && !left.is_zero());
     let notes = [

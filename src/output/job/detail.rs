@@ -57,7 +57,7 @@ impl JobView<'_> {
         }
         let book = job.book.as_ref();
         page.facts("book", book.map(|it| format!("{} {}", it.name, it.uuid)));
-        self.progress(page, job);
+        self.attempts_and_delay(page, job);
         page.facts("problem", &job.problem);
         page.facts("paused", self.pause.map(Pause::to_string));
         if let Some(details) = &job.details() {
@@ -115,7 +115,7 @@ impl JobView<'_> {
         page.facts("fence", holding.fence.as_ref().map(|it| &it.0));
     }
 
-    fn progress(&self, page: &mut Page, job: &Job) {
+    fn attempts_and_delay(&self, page: &mut Page, job: &Job) {
         let attempts = &job.attempts;
         if attempts.count > 0 || attempts.postponed > 0 {
             let postponed = match attempts.postponed {

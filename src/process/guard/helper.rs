@@ -297,7 +297,7 @@ impl WatchedCommands {
         let (died, now) = (sweep.died, Boottime::now());
         for (&group, watched) in &self.groups {
             // The command must end before another client can claim the job, even within its grace period.
-            let is_grace = now < (died + GRACE).min(watched.schedule.command.limits.kill);
+            let is_grace = now < (died + GRACE).min(watched.schedule.command.deadlines.kill);
             if !watched.is_replaced(group) && (!is_grace || sweep.terminated.insert(group.leader()))
             {
                 end_group(group, is_grace);
@@ -330,7 +330,7 @@ impl WatchedCommands {
     fn kill_at(&self, label: Label) -> Boottime {
         let mut commands = self.schedules().map(|schedule| schedule.command);
         let command = commands.find(|command| command.label == label);
-        command.map_or(Boottime::from_nanos(u64::MAX), |it| it.limits.kill)
+        command.map_or(Boottime::from_nanos(u64::MAX), |it| it.deadlines.kill)
     }
 }
 

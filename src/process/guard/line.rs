@@ -32,14 +32,14 @@ impl Deadlines {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "[u64; 3]", try_from = "[u64; 3]")]
 pub(crate) struct GuardedCommand {
-    pub(crate) limits: Deadlines,
+    pub(crate) deadlines: Deadlines,
     /// All its processes carry it.
     pub(crate) label: Label,
 }
 
 impl From<GuardedCommand> for [u64; 3] {
-    fn from(GuardedCommand { limits, label }: GuardedCommand) -> Self {
-        let [terminate, kill] = [limits.terminate, limits.kill].map(Boottime::as_nanos);
+    fn from(GuardedCommand { deadlines, label }: GuardedCommand) -> Self {
+        let [terminate, kill] = [deadlines.terminate, deadlines.kill].map(Boottime::as_nanos);
         [terminate, kill, label.number()]
     }
 }
@@ -50,7 +50,7 @@ impl TryFrom<[u64; 3]> for GuardedCommand {
     fn try_from([terminate, kill, label]: [u64; 3]) -> Result<Self, Self::Error> {
         let [terminate, kill] = [terminate, kill].map(Boottime::from_nanos);
         Ok(Self {
-            limits: Deadlines { terminate, kill },
+            deadlines: Deadlines { terminate, kill },
             label: Label::from_number(label).ok_or("not a label")?,
         })
     }
@@ -92,7 +92,7 @@ mod tests {
     fn lines_round_trip() {
         let group = ProcessGroup::try_from(4711).unwrap();
         let command = GuardedCommand {
-            limits: Deadlines::before(Boottime::from_nanos(12_000), Duration::from_nanos(1_200)),
+            deadlines: Deadlines::before(Boottime::from_nanos(12_000), Duration::from_nanos(1_200)),
             label: Label::new("ada", "1"),
         };
         let mark = |conductor| GuardLine::Mark {
@@ -132,8 +132,9 @@ mod tests {
 
     #[test]
     fn both_moments_precede_the_deadline() {
-        let limits = Deadlines::before(Boottime::from_nanos(12_000), Duration::from_nanos(12_000));
-        assert_eq!(limits.terminate.as_nanos(), 10_000);
-        assert_eq!(limits.kill.as_nanos(), 11_000);
+        let deadlines =
+            Deadlines::before(Boottime::from_nanos(12_000), Duration::from_nanos(12_000));
+        assert_eq!(deadlines.terminate.as_nanos(), 10_000);
+        assert_eq!(deadlines.kill.as_nanos(), 11_000);
     }
 }

@@ -180,11 +180,11 @@ impl Guard {
         self.send(&mut state, &GuardLine::Watch(group, command))
     }
 
-    pub(crate) fn extend(&self, group: ProcessGroup, limits: Deadlines) -> io::Result<()> {
+    pub(crate) fn extend(&self, group: ProcessGroup, deadlines: Deadlines) -> io::Result<()> {
         let mut state = self.state.lock();
         let command = match state.watched.get_mut(&group) {
             Some(known) => {
-                known.limits = limits;
+                known.deadlines = deadlines;
                 *known
             }
             None => return Ok(()),

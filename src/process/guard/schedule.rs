@@ -28,7 +28,7 @@ impl KillSchedule {
     pub(super) fn of(command: GuardedCommand) -> Self {
         Self {
             command,
-            next: Some((KillStep::Terminate, command.limits.terminate)),
+            next: Some((KillStep::Terminate, command.deadlines.terminate)),
         }
     }
 
@@ -44,7 +44,7 @@ impl KillSchedule {
     }
 
     pub(super) fn step(&mut self, now: Boottime) -> Option<KillStep> {
-        let Deadlines { kill, .. } = self.command.limits;
+        let Deadlines { kill, .. } = self.command.deadlines;
         let (step, _) = self.next.filter(|(_, due)| *due <= now)?;
         Some(match step {
             KillStep::Terminate if now < kill => {
@@ -60,7 +60,7 @@ impl KillSchedule {
 
     /// Ends the schedule once a killed command has no remains, or does not end.
     pub(super) fn conclude(&mut self, is_anything_left: bool, now: Boottime) {
-        if !is_anything_left || self.command.limits.kill + KILL_TIMEOUT <= now {
+        if !is_anything_left || self.command.deadlines.kill + KILL_TIMEOUT <= now {
             self.next = None;
         }
     }
@@ -77,7 +77,7 @@ mod tests {
 
     fn schedule() -> KillSchedule {
         KillSchedule::of(GuardedCommand {
-            limits: Deadlines {
+            deadlines: Deadlines {
                 terminate: at(100),
                 kill: at(200),
             },

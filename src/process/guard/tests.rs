@@ -80,9 +80,9 @@ fn command(mark: &str, terminate: u64, kill: u64) -> GuardedCommand {
     command_for("", mark, in_ms(terminate, kill))
 }
 
-fn command_for(job: &str, mark: &str, limits: Deadlines) -> GuardedCommand {
+fn command_for(job: &str, mark: &str, deadlines: Deadlines) -> GuardedCommand {
     let label = Label::new(mark, job);
-    GuardedCommand { limits, label }
+    GuardedCommand { deadlines, label }
 }
 
 fn marked(mark: &str) -> Vec<Pid> {
@@ -99,7 +99,7 @@ async fn command_with_an_expired_lease_is_terminated_first() {
     let command = command(&mark, 100, 60_000);
     guard.watch(process.group(), command).unwrap();
     assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
-    assert!(command.limits.terminate.is_past());
+    assert!(command.deadlines.terminate.is_past());
     process.clear_away(&guard).await;
 }
 

@@ -146,7 +146,7 @@ impl Stage {
         }
     }
 
-    /// Returns the URL of the board, in quotes.
+    /// Returns the URL of the board as a JSON text.
     pub(crate) fn url(&self) -> Value {
         let settings = self.env.json("config --json");
         let mut settings = settings.as_array().unwrap().iter();

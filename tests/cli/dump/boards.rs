@@ -31,7 +31,7 @@ impl Boards {
         }
     }
 
-    /// Requires a Redis server.
+    /// Returns `None` without a Redis server.
     pub(crate) fn with_redis() -> Option<Self> {
         Some(Self::new()).filter(|boards| boards.redis.is_some())
     }

@@ -52,7 +52,7 @@ impl Explanation {
 
     /// Requires a text in the verdict.
     #[track_caller]
-    fn tells(&self, part: &str) {
+    fn contains(&self, part: &str) {
         assert!(self.text().contains(part), "{}", self.run);
     }
 
@@ -100,7 +100,7 @@ fn queued_jobs_differ_from_the_running_one(stage: &Stage) {
     assert!(held.text().contains("night"), "{}", held.run);
     wait_until("it is next", || explain(stage, &next).verdict() == "ready");
     let next = is(stage, &next, "ready", 0);
-    next.tells("the job is next; night accepts");
+    next.contains("the job is next; night accepts");
     let last = is(stage, &last, "waiting", 0);
     assert!(last.text().contains("jobs ahead: 1"), "{}", last.run);
     let busy = "night runs 1 job in 1 slot, the longest for ";
@@ -123,7 +123,7 @@ fn paused_job_differs_from_one_without_a_conductor(stage: &Stage) {
     let conductor = stage.start(&["--name", "night"]);
     let explanation = is(stage, &job, "paused", 4);
     assert_eq!(explanation.codes().len(), 1, "{}", explanation.run);
-    explanation.tells("no room");
+    explanation.contains("no room");
     assert!(explanation.remedy().starts_with(&["resume"]));
     run(&["pause", "res*", "--for", "1h"]).succeeded();
     is(stage, &job, "paused", 0);
@@ -136,9 +136,10 @@ fn missing_conductor_differs_from_one_that_skips_the_job(stage: &Stage) {
     let job = stage.post("resize", "true");
     is(stage, &job, "no-conductor", 4);
     let conductor = stage.start(&["--name", "night", "--filter", "name=backup-*"]);
-    is(stage, &job, "no-matching-conductor", 4).tells("the conductor accepts only name=backup-*");
+    is(stage, &job, "no-matching-conductor", 4)
+        .contains("the conductor accepts only name=backup-*");
     let flow = stage.env.run("post backup-flow flow_uuid=x").posted();
-    is(stage, &flow, "no-matching-conductor", 4).tells("the job has no command");
+    is(stage, &flow, "no-matching-conductor", 4).contains("the job has no command");
     ends(conductor);
     is(stage, &job, "no-conductor", 4);
 }
@@ -149,9 +150,9 @@ fn delayed_job_names_its_time(stage: &Stage) {
     wait_until("it is postponed", || {
         explain(stage, &job).verdict() == "backing-off"
     });
-    is(stage, &job, "backing-off", 0).tells("night accepts the job after that");
+    is(stage, &job, "backing-off", 0).contains("night accepts the job after that");
     ends(conductor);
-    is(stage, &job, "backing-off", 4).tells("no conductor is running");
+    is(stage, &job, "backing-off", 4).contains("no conductor is running");
 }
 
 fn exhausted_job_depends_on_the_limit_of_the_conductor(stage: &Stage) {
@@ -185,9 +186,9 @@ fn invalid_command_differs_from_a_refused_one(stage: &Stage) {
     let conductor = stage.start(&["--handlers", "handlers", "--name", "night"]);
     let (resize, fine) = (post("resize", "{}"), post("fine", "{}"));
     let explanation = is(stage, &resize, "conductor-refuses", 4);
-    explanation.tells("is writable by other users");
+    explanation.contains("is writable by other users");
     assert_eq!(explanation.remedy(), ["conductors", "night"]);
-    is(stage, &wrong, "invalid-command", 4).tells("as an absolute path");
+    is(stage, &wrong, "invalid-command", 4).contains("as an absolute path");
     wait_until("it is run", || explain(stage, &fine).verdict() == "running");
     drop(conductor);
 }

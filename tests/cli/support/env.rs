@@ -250,9 +250,11 @@ pub(crate) fn words(line: &str) -> Vec<&str> {
 
 /// Returns members of a JSON object as text, separated by spaces.
 pub(crate) fn members(object: &Value, names: &str) -> String {
-    let text = |name| match &object[name] {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+    let text = |name| match object.get(name) {
+        Some(Value::String(text)) => text.clone(),
+        other => other
+            .unwrap_or_else(|| panic!("{name}: {object}"))
+            .to_string(),
     };
     names.split(' ').map(text).collect::<Vec<_>>().join(" ")
 }

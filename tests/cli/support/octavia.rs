@@ -22,7 +22,7 @@ pub(crate) struct Octavia {
 }
 
 impl Octavia {
-    /// Starts one with these settings: the place of its configuration, and its contents.
+    /// Starts Octavia with these settings: the place of its configuration, and its contents.
     pub(crate) fn with(settings: &Value) -> Option<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let python = root.join("target/octavia-venv/bin/python");

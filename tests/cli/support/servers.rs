@@ -177,7 +177,7 @@ impl Server {
         })
     }
 
-    /// Starts one with these arguments, as the board of a new environment.
+    /// Starts a server with these arguments, as the board of a new environment.
     pub(crate) fn with_env(arguments: &[&str]) -> Option<(Env, Self)> {
         let (server, env) = (Self::start_with(arguments)?, Env::new());
         server.serves(&env, "");

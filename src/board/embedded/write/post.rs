@@ -42,7 +42,11 @@ impl Change<'_> {
         let uuid = draft.uuid.to_string();
         let sql = "SELECT shelf FROM job WHERE uuid = ?1";
         if let Some(location) = self.first(sql, [&uuid], |row| row.get::<_, i64>(0))? {
-            let place = if location == 0 { "board" } else { "trash" };
+            let place = if location == location_number(Location::Board) {
+                "board"
+            } else {
+                "trash"
+            };
             return Err(BoardError::Exists { uuid, place }.into());
         }
         if self.insert(draft, Some(former))? == 0 {

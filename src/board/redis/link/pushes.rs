@@ -23,31 +23,31 @@ struct PushQueue {
 #[derive(Clone)]
 pub(crate) struct Pusher {
     sender: Sender<PushInfo>,
-    backlog: Arc<PushQueue>,
+    queue: Arc<PushQueue>,
 }
 
 impl Pusher {
     pub(super) fn send(&self, push: PushInfo) {
         let size = size(&push);
         // No other task adds to it.
-        let has_room = self.backlog.bytes.load(Ordering::Relaxed) + size <= BYTES;
+        let has_room = self.queue.bytes.load(Ordering::Relaxed) + size <= BYTES;
         // A lost connection is always reported.
         let permit = match self.sender.try_reserve() {
             Ok(permit) if has_room || push.kind == PushKind::Disconnection => permit,
             Err(TrySendError::Closed(())) => return,
             Ok(_) | Err(TrySendError::Full(())) => {
-                self.backlog.has_lost.store(true, Ordering::Relaxed);
+                self.queue.has_lost.store(true, Ordering::Relaxed);
                 return;
             }
         };
-        self.backlog.bytes.fetch_add(size, Ordering::Relaxed);
+        self.queue.bytes.fetch_add(size, Ordering::Relaxed);
         permit.send(push);
     }
 }
 
 pub(crate) struct Pushed {
     receiver: Receiver<PushInfo>,
-    backlog: Arc<PushQueue>,
+    queue: Arc<PushQueue>,
 }
 
 impl Pushed {
@@ -62,24 +62,24 @@ impl Pushed {
     }
 
     fn taken(&self, push: PushInfo) -> PushInfo {
-        self.backlog.bytes.fetch_sub(size(&push), Ordering::Relaxed);
+        self.queue.bytes.fetch_sub(size(&push), Ordering::Relaxed);
         push
     }
 
     /// Whether pushes were dropped since the last call.
     pub(crate) fn has_lost(&self) -> bool {
-        self.backlog.has_lost.swap(false, Ordering::Relaxed)
+        self.queue.has_lost.swap(false, Ordering::Relaxed)
     }
 }
 
 pub(super) fn pushes() -> (Pusher, Pushed) {
     let (sender, receiver) = channel(PUSHES);
-    let backlog = Arc::new(PushQueue::default());
+    let queue = Arc::new(PushQueue::default());
     let pusher = Pusher {
         sender,
-        backlog: Arc::clone(&backlog),
+        queue: Arc::clone(&queue),
     };
-    (pusher, Pushed { receiver, backlog })
+    (pusher, Pushed { receiver, queue })
 }
 
 fn size(push: &PushInfo) -> usize {
@@ -104,8 +104,8 @@ mod testing {
     impl Pushed {
         /// Returns a function that reports dropped pushes without clearing the flag.
         pub(crate) fn loss(&self) -> impl Fn() -> bool + use<> {
-            let backlog = Arc::clone(&self.backlog);
-            move || backlog.has_lost.load(Ordering::Relaxed)
+            let queue = Arc::clone(&self.queue);
+            move || queue.has_lost.load(Ordering::Relaxed)
         }
     }
 }

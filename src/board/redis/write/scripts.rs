@@ -15,7 +15,7 @@ use crate::{
         },
         wire::sidecar::Sidecar,
     },
-    job::{Attempts, Entry, JobKey, Location, Owner},
+    job::{Attempts, Entry, JobKey, LONGEST_RECORD, Location, Owner},
 };
 
 const SIDECAR: &str = include_str!("scripts/sidecar.lua");
@@ -148,11 +148,11 @@ impl Call {
             "the header of {:?} lists its keys and arguments",
             self.script
         );
-        let failures = Attempts::FAILURES;
+        let (failures, side) = (Attempts::MAX_FAILURES, LONGEST_RECORD);
         format!(
             "{keys}{args}local first, jobs = {shared} + 1, (#ARGV - {shared}) / {each}\n\
              local function turn_to(job)\n{key_turns}{arg_turns}end\n\
-             local MAX_FAILURES = {failures}\n{SIDECAR}\n{PRELUDE}\n{library}\n{body}"
+             local MAX_FAILURES, MAX_SIDE = {failures}, {side}\n{SIDECAR}\n{PRELUDE}\n{library}\n{body}"
         )
     }
 
@@ -360,6 +360,10 @@ mod tests {
             let mut known = BTreeSet::new();
             let hidden: Vec<_> = declared.filter(|it| !known.insert(*it)).collect();
             assert!(hidden.is_empty(), "declared twice: {hidden:?} in {script}");
+            let is_constant = |it: &str| it.contains('_') && it.to_uppercase() == it;
+            let unknown = |it: &&str| is_constant(it) && it.len() > 1 && !known.contains(it);
+            let unknown: Vec<_> = used.iter().copied().filter(unknown).collect();
+            assert!(unknown.is_empty(), "not declared: {unknown:?} in {script}");
         }
     }
 

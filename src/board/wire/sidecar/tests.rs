@@ -79,6 +79,40 @@ fn unsupported_sidecar_reports_only_the_reason() {
     assert!(Sidecar::read(Some(long.as_bytes())).1.is_some());
 }
 
+/// The scripts on Redis have the same bounds; their tests only compare both.
+#[test]
+fn values_are_read_up_to_their_bounds() {
+    let beyond = r#"
+        "attempts":-1
+        "attempts":1.5
+        "attempts":4294967296
+        "attempts":null
+        "postponed":[1]
+        "not_before":5
+        "not_before":"2026-02-30T00:00:00Z"
+        "not_before":"2026-01-01T00:00:00+02:00"
+        "not_before":"2026-12-31T23:59:60Z"
+        "remark":{"by":"ada","on":"2026-12-31T23:59:60Z"}
+        "session":100000000000000
+        "owner":{"name":"ada"}
+        "ahead":1
+        "failures":5
+        "failures":[{"reason":"r","stdout":null,"stderr":"","conductor":"c","time":"2020-02-29T23:59:59Z"}]
+        "failures":[{"reason":"r","stdout":"","stderr":"","conductor":"c","time":"now"}]"#;
+    let within = r#"
+        "attempts":4294967295,"postponed":4294967295
+        "not_before":"2020-02-29T23:59:59.123456789Z","owner":null
+        "ahead":true,"session":99999999999999,"claimed_on":null
+        "failures":[{"exit_code":1,"signal":null,"reason":"r","stderr":"","conductor":"c","time":"2020-02-29T23:59:59.1Z"}]"#;
+    for (members, is_read) in [(beyond, false), (within, true)] {
+        for members in members.trim().lines() {
+            let text = format!(r#"{{"v":1,{}}}"#, members.trim());
+            let (_, problem) = Sidecar::read(Some(text.as_bytes()));
+            assert_eq!(problem.is_none(), is_read, "{text}: {problem:?}");
+        }
+    }
+}
+
 #[test]
 fn failures_of_earlier_versions_are_read() {
     let earlier = br#"{"v":1,"failures":[{"exit_code":3,"signal":null,"reason":"it failed",

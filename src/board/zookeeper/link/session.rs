@@ -31,8 +31,8 @@ pub(crate) struct SessionContext {
 
 /// Ends with its last clone, or when the servers miss its heartbeats.
 ///
-/// If the process ends before [`ZooKeeperClient::close`](super::ZooKeeperClient::close) completes, the servers keep the session and its
-/// ephemeral nodes until the timeout.
+/// If the process ends before [`ZooKeeperClient::close`](super::ZooKeeperClient::close) completes, the servers keep the
+/// session and its ephemeral nodes until the timeout.
 #[derive(Clone)]
 pub(crate) struct Session {
     root: zookeeper_client::Client,

@@ -47,6 +47,16 @@ async fn unowned_lock_can_be_forced() {
 }
 
 #[tokio::test]
+async fn empty_sidecar_node_is_unreadable() {
+    need!(site = Site::new());
+    let (board, nodes) = (site.board(), site.nodes().await);
+    let key = post_one(&board, "odd").await;
+    nodes.put(&site.paths.side(&key), "").await;
+    let odd = on_board(&board, &key).await;
+    assert!(odd.is_unfit && odd.problem.is_some(), "{odd:?}");
+}
+
+#[tokio::test]
 async fn foreign_child_of_a_job_is_reported_and_kept() {
     need!(site = Site::new());
     let (board, nodes) = (site.board(), site.nodes().await);

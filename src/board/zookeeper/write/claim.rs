@@ -51,6 +51,7 @@ impl BoardSession<'_> {
         most: usize,
         rules: ClaimRules,
     ) -> Result<Vec<Result<Claimed>>> {
+        // Refuses the term before anything is read.
         mode(by.term)?;
         let found = self.records(Location::Board, keys).await?;
         let mut open = keys.iter().zip(found);

@@ -89,7 +89,7 @@ fn sorted(order: RowOrder) -> &'static str {
 /// Returns the mark and the tone of a verdict. The mark alone is enough, for terminals without colour.
 pub(super) fn mark(code: Code) -> (&'static str, Tone) {
     match code {
-        code if code.is_problem() => mark_of(code.meaning().1),
+        code if code.is_problem() => mark_of(code.severity()),
         Code::Running | Code::ClaimExpiresSoon => ("●", Tone::Active),
         Code::Ready | Code::Waiting => ("○", Tone::Plain),
         Code::Ended => ("✓", Tone::Good),

@@ -2,8 +2,9 @@
 --   local NAME      for each name below that the script's header lists, from KEYS and ARGV
 --   turn_to(job)    sets the names that each job has
 --   first, jobs     the place in ARGV of the first job's arguments; the number of jobs
---   MAX_FAILURES   how many failures a sidecar keeps
---   sidecar.lua     with SIDE_LIFE and LARGEST_SIDE, limits of a sidecar in ms and bytes
+--   MAX_FAILURES    how many failures a sidecar keeps
+--   MAX_SIDE        the most bytes of a readable sidecar
+--   sidecar.lua     with SIDE_LIFE, how long it outlives a job, in ms
 -- In the scripts that post with a claim, posting.lua follows.
 --
 -- Names that several scripts have, with the same meaning. A flag is "1" or "0", and "" stands for none:
@@ -135,7 +136,7 @@ end
 -- Adds the job to the history. The job is already gone, so an error is returned as text.
 local function remember(side)
   if remembered == "" then return "" end
-  if not side or #side > LARGEST_SIDE then side = "" end
+  if not side or #side > MAX_SIDE then side = "" end
   local added = redis.pcall("XADD", history, "MAXLEN", "~", history_length, "*", "job", remembered, "side", side)
   return type(added) == "table" and added.err or ""
 end

@@ -3,7 +3,6 @@
 -- `sidecar` is the key of the current job.
 
 local SIDE_LIFE = 7 * 24 * 3600 * 1000
-local LARGEST_SIDE = 256 * 1024
 
 -- Returns the text under a key, and whether the key holds another type; that must not stop the changes of other jobs.
 local function text_under(key)
@@ -107,7 +106,7 @@ end
 
 -- Decodes a sidecar without checking its members; nil if it is no sidecar of this version.
 local function decoded(raw)
-  if not raw or #raw > LARGEST_SIDE then return nil end
+  if not raw or #raw > MAX_SIDE then return nil end
   local ok, side = pcall(cjson.decode, raw)
   return ok and type(side) == "table" and side.v == 1 and side or nil
 end
@@ -151,7 +150,7 @@ local function read_side()
   local raw, is_other = stored_text()
   if not raw and not is_other then return { v = 1 } end
   local side = decoded(raw)
-  if not side then return false, raw and #raw <= LARGEST_SIDE and raw or "" end
+  if not side then return false, raw and #raw <= MAX_SIDE and raw or "" end
   rules = rules or rules_of_side()
   for name, is_right in pairs(rules) do
     if side[name] ~= nil and not is_right(side[name]) then return false, raw end
