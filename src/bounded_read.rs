@@ -21,7 +21,7 @@ use rustix::{
 use crate::duration;
 
 /// The largest file to read whole: a configuration, a certificate, a password.
-pub(crate) const LARGEST: u64 = 1 << 20;
+pub(crate) const MAX_BYTES: u64 = 1 << 20;
 
 /// How long to wait for the program at the other end of a named pipe.
 const OTHER_END: Duration = Duration::from_secs(5);
@@ -82,9 +82,9 @@ pub(crate) fn regular_file(path: &Path) -> io::Result<Vec<u8>> {
 
 pub(crate) fn to_end(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    from.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > LARGEST {
-        true => Err(too_long(LARGEST)),
+    from.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MAX_BYTES {
+        true => Err(too_long(MAX_BYTES)),
         false => Ok(bytes),
     }
 }
@@ -160,7 +160,7 @@ mod tests {
                     .to_string()
                     .contains("not a regular")
             );
-            let message = file_or_pipe(path, LARGEST, LONG).unwrap_err().to_string();
+            let message = file_or_pipe(path, MAX_BYTES, LONG).unwrap_err().to_string();
             assert!(message.contains("more than 1048576 bytes"), "{message}");
         }
         assert_eq!(
@@ -196,7 +196,7 @@ mod tests {
         let pipe = directory.path().join("pipe");
         mknodat(CWD, &pipe, FileType::Fifo, 0o600.into(), 0).unwrap();
         regular_file(&pipe).unwrap_err();
-        let late = file_or_pipe(&pipe, LARGEST, SHORT).unwrap_err();
+        let late = file_or_pipe(&pipe, MAX_BYTES, SHORT).unwrap_err();
         assert_eq!(late.kind(), io::ErrorKind::TimedOut);
         let writer = pipe.clone();
         let writer = thread::spawn(move || {
@@ -207,7 +207,7 @@ mod tests {
             }
         });
         assert_eq!(
-            file_or_pipe(&pipe, LARGEST, LONG).unwrap(),
+            file_or_pipe(&pipe, MAX_BYTES, LONG).unwrap(),
             b"some some some "
         );
         writer.join().unwrap();

@@ -19,7 +19,7 @@ pub(crate) const TRY_LATER: i32 = 75;
 pub(crate) const MAX_ATTEMPTS: u32 = 5;
 
 /// The longest back-off that the options allow. A longer delay was not written by a conductor.
-pub(crate) const LONGEST_BACKOFF: Duration = Duration::from_secs(365 * 24 * 3600);
+pub(crate) const MAX_BACKOFF: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The fate of a job after its command failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -59,7 +59,7 @@ pub(crate) struct RetryPolicy {
 }
 
 fn back_off(text: &str) -> Result<Duration, String> {
-    let bounds = (Duration::ZERO, LONGEST_BACKOFF);
+    let bounds = (Duration::ZERO, MAX_BACKOFF);
     duration::within(text, bounds, "a back-off lasts at most 365d")
 }
 

@@ -41,7 +41,7 @@ impl Secret {
     pub(crate) fn from_file(path: &Path, patience: Duration) -> io::Result<Self> {
         Self::of(bounded_read::file_or_pipe(
             path,
-            bounded_read::LARGEST,
+            bounded_read::MAX_BYTES,
             patience,
         )?)
     }

@@ -15,7 +15,7 @@ pub(crate) const STATE: &str = "TRACESTATE";
 pub(crate) const VARIABLES: [&str; 3] = [PARENT, STATE, "BAGGAGE"];
 
 /// In bytes; W3C requires at least this.
-const LONGEST_STATE: usize = 512;
+const MAX_STATE: usize = 512;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SpanContext {
@@ -79,7 +79,7 @@ pub(crate) fn kept(parent: &str, state: Option<&str>) -> Option<Vec<(String, Val
 }
 
 fn is_state(text: &str) -> bool {
-    text.len() <= LONGEST_STATE && text.bytes().all(|it| matches!(it, b' '..=b'~'))
+    text.len() <= MAX_STATE && text.bytes().all(|it| matches!(it, b' '..=b'~'))
 }
 
 /// Adds the stored trace to the details of a job, unless they set one.

@@ -1,4 +1,4 @@
-//! Capabilities of the backends, and the behavior of TaskFlow's readers.
+//! Capabilities of the backends, and the behaviour of TaskFlow's readers.
 
 /// The differences between backends that callers must know; a backend without one has `false` or `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(crate) struct Capabilities {
     pub(crate) lists_peer_conductors: bool,
     /// Whether [`Board::find`](super::Board::find) looks up a uuid directly. Otherwise it reads the whole board.
     pub(crate) finds_by_uuid: bool,
-    /// The behavior of TaskFlow's own readers, if they support this kind of board.
+    /// The behaviour of TaskFlow's own readers, if they support this kind of board.
     pub(crate) peers: Option<PeerTraits>,
 }
 

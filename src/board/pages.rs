@@ -14,7 +14,7 @@ const PAGE_BYTES: usize = 512 * 1024;
 pub(super) const KEPT_BYTES: usize = 64 * 1024 * 1024;
 
 /// Longer postings are read again: keeping them would store them twice.
-pub(super) const LARGEST_KEPT: usize = 16 * 1024;
+pub(super) const MAX_KEPT: usize = 16 * 1024;
 
 pub(super) fn page_length(jobs: usize, bytes: usize, most: usize) -> usize {
     let average = bytes / jobs.max(1);

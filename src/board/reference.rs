@@ -19,7 +19,7 @@ pub(crate) fn uuid_of(unique: &str) -> Uuid {
 /// Maximum matches of an ambiguous reference.
 pub(super) const CANDIDATES: usize = 10;
 
-const SHORTEST_PREFIX: usize = 4;
+const MIN_PREFIX: usize = 4;
 
 const UUID_LENGTH: usize = 36;
 
@@ -91,7 +91,7 @@ fn forms(text: &str) -> String {
     match text.parse::<i64>() {
         Ok(number) => format!("@{number} for the job with this number"),
         Err(_) => format!(
-            "the uuid, its first {SHORTEST_PREFIX} or more hex digits, @SEQUENCE, key:TEXT or unique:KEY"
+            "the uuid, its first {MIN_PREFIX} or more hex digits, @SEQUENCE, key:TEXT or unique:KEY"
         ),
     }
 }
@@ -116,7 +116,7 @@ impl FromStr for JobRef {
         if let Some(number) = text.strip_prefix('@') {
             return number.parse().map(Self::Sequence).map_err(|_| wrong());
         }
-        let fits = text.len() >= SHORTEST_PREFIX
+        let fits = text.len() >= MIN_PREFIX
             && text.len() <= UUID_LENGTH
             && text.bytes().enumerate().all(|(at, byte)| match at {
                 8 | 13 | 18 | 23 => byte == b'-',

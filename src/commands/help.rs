@@ -19,7 +19,7 @@ use crate::{
     suggest::Hint,
 };
 
-const WIDEST: usize = 100;
+const MAX_WIDTH: usize = 100;
 
 /// The topic that is made from the grammar.
 pub(super) const OPTIONS: &str = "options";
@@ -139,8 +139,8 @@ fn unknown(name: &str) -> CommandError {
 
 fn text(subject: &HelpSubject) -> StyledStr {
     let page = |text: &str| {
-        let width = size_of(io::stdout()).map_or(WIDEST, |(columns, _)| columns);
-        prose::on_terminal(text, width.min(WIDEST))
+        let width = size_of(io::stdout()).map_or(MAX_WIDTH, |(columns, _)| columns);
+        prose::on_terminal(text, width.min(MAX_WIDTH))
     };
     match subject {
         HelpSubject::Program => asked(&[PROGRAM, "--help"]),
@@ -161,7 +161,7 @@ fn options() -> StyledStr {
         .args(program.get_arguments())
         .disable_help_flag(true)
         .disable_version_flag(true)
-        .max_term_width(WIDEST)
+        .max_term_width(MAX_WIDTH)
         .before_help(
             "Every command accepts these options, before or after its name. Scripts can set them in the \
              environment, too: `jobboard help boards`.",

@@ -13,7 +13,7 @@ use crate::{
     duration,
     exit::CommandError,
     glob::{InvalidGlob, literal, translate},
-    job::{Entry, LONGEST_TEXT, Location, Pause},
+    job::{Entry, Location, MAX_TEXT_BYTES, Pause},
     output::{Page, Report},
     suggest::Hint,
 };
@@ -130,7 +130,7 @@ async fn list(ctx: &mut Context) -> anyhow::Result<()> {
 fn glob(text: &str) -> Result<String, String> {
     match text {
         "" => Err("the pattern is empty; use `*` for all names".to_owned()),
-        text if text.len() > LONGEST_TEXT => Err(InvalidGlob::TooLong.to_string()),
+        text if text.len() > MAX_TEXT_BYTES => Err(InvalidGlob::TooLong.to_string()),
         text => translate(text)
             .map(|_| text.to_owned())
             .map_err(|error| error.to_string()),

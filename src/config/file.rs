@@ -128,7 +128,7 @@ impl ConfigFiles {
 impl ConfigFile {
     fn read(path: &Path) -> anyhow::Result<Option<Self>> {
         // The timeout of an operation, by default: the file itself may set another.
-        let read = file_or_pipe(path, limit::LARGEST_FILE, limit::OP_TIMEOUT);
+        let read = file_or_pipe(path, limit::MAX_FILE_BYTES, limit::OP_TIMEOUT);
         let text = |bytes| String::from_utf8(bytes).map_err(|_| ErrorKind::InvalidData.into());
         match read.and_then(text) {
             Ok(text) => Self::parse(path, &text).map(Some),

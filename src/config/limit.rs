@@ -7,7 +7,7 @@ pub(super) const OP_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) const MAX_DETAILS: u64 = 1 << 20;
 
 /// The largest configuration file: parsing takes hundreds of times its size.
-pub(super) const LARGEST_FILE: u64 = 256 * 1024;
+pub(super) const MAX_FILE_BYTES: u64 = 256 * 1024;
 
 /// Ten years: a sum with the present time must not overflow the clocks.
 const MAX_TIMEOUT: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The columns of a command that is shown.
-const LONGEST_COMMAND: usize = 200;
+const MAX_COMMAND: usize = 200;
 
 pub(super) const OCTAVIA: &str = "octavia-task-flow-conductor-";
 
@@ -326,5 +326,5 @@ fn shown_command(job: &Job) -> Option<String> {
     let words: Option<Vec<_>> = command.as_array()?.iter().map(Value::as_str).collect();
     let masked = covered_text(&words?.join(" "));
     let line = masked.split_whitespace().collect::<Vec<_>>().join(" ");
-    Some(Text::from(&line).cut(LONGEST_COMMAND).to_string())
+    Some(Text::from(&line).cut(MAX_COMMAND).to_string())
 }

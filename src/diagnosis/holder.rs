@@ -19,14 +19,14 @@ use crate::{
 pub(crate) const SKEW: TimeDelta = TimeDelta::seconds(5);
 
 /// The least time left on a renewed claim of a peer: a quarter of the expiry that TaskFlow's users choose by default.
-const LEAST_OF_PEERS: Duration = Duration::from_millis(7500);
+const MIN_OF_PEERS: Duration = Duration::from_millis(7500);
 
 /// A move on another machine counts as ended after this long: its process cannot be checked from here.
-const LONGEST_MOVE: TimeDelta = TimeDelta::minutes(10);
+const MAX_MOVE: TimeDelta = TimeDelta::minutes(10);
 
 const MAX_SUSPECTS: usize = 1000;
 
-const SHORTEST: Duration = Duration::from_secs(1);
+const MIN_PAUSE: Duration = Duration::from_secs(1);
 
 /// Whether a claim is from before its owner registered.
 pub(super) fn is_older(claimed_on: Option<DateTime<Utc>>, since: DateTime<Utc>) -> bool {
@@ -102,7 +102,7 @@ pub(crate) fn is_move_over(
     began: Option<DateTime<Utc>>,
     now: DateTime<Utc>,
 ) -> bool {
-    let is_old = began.is_none_or(|began| now - began > LONGEST_MOVE);
+    let is_old = began.is_none_or(|began| now - began > MAX_MOVE);
     has_mover_ended(owner).unwrap_or(is_old)
 }
 
@@ -161,10 +161,10 @@ pub(crate) fn doubt(
         if !has_peers {
             return None;
         }
-        (octavia.map_or(LEAST_OF_PEERS, Expiry::quarter), SHORTEST)
+        (octavia.map_or(MIN_OF_PEERS, Expiry::quarter), MIN_PAUSE)
     } else if let Some(lease) = conductor.and_then(Runner::lease) {
         // Conductors renew when two thirds are left.
-        (lease / 3, SHORTEST)
+        (lease / 3, MIN_PAUSE)
     } else if process_of(&owner.text()).is_some() {
         // Only processes renew theirs. The lease is unknown, but a claim with this much left is renewed within half of
         // it.
@@ -184,7 +184,7 @@ impl Recheck {
                 job: JobRef::Key(entry.key().clone()),
                 holding: holding.clone(),
                 seen: Instant::now(),
-                pause: pause.max(SHORTEST),
+                pause: pause.max(MIN_PAUSE),
             });
         }
     }

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// The longest back-off, and a day for clocks that differ.
-const LONGEST_DELAY: TimeDelta = TimeDelta::days(366);
+const MAX_DELAY: TimeDelta = TimeDelta::days(366);
 
 /// The time left of a claim by hand that is worth a word.
 const SOON: Duration = Duration::from_secs(10);
@@ -306,7 +306,7 @@ fn is_excessively_delayed(job: &Job, now: DateTime<Utc>) -> bool {
     let delay = job.attempts.not_before.map(|time| time - now);
     // A forced release delays a job for the rest of its claim.
     let is_released = job.attempts.may_run_until(now).is_some();
-    delay.is_some_and(|delay| delay > LONGEST_DELAY) && !is_released
+    delay.is_some_and(|delay| delay > MAX_DELAY) && !is_released
 }
 
 /// Returns the job's time that is the furthest ahead of our clock, beyond what is ignored.

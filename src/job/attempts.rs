@@ -29,10 +29,10 @@ pub(crate) struct Failure {
 const HEADLINE: usize = 160;
 
 /// The longest stored text of arbitrary length, in bytes.
-pub(crate) const LONGEST_TEXT: usize = 1024;
+pub(crate) const MAX_TEXT_BYTES: usize = 1024;
 
 pub(crate) fn shortened(text: &str) -> String {
-    cut(text, LONGEST_TEXT)
+    cut(text, MAX_TEXT_BYTES)
 }
 
 pub(crate) fn cut(text: &str, longest: usize) -> String {
@@ -113,7 +113,7 @@ impl Failure {
 }
 
 /// The longest claim by hand, and a day for clocks that differ.
-const LONGEST_CLAIM: TimeDelta = TimeDelta::days(3651);
+const MAX_CLAIM: TimeDelta = TimeDelta::days(3651);
 
 /// Failure reason after a forced release.
 pub(crate) const RELEASED: &str = "an operator released the claim";
@@ -137,7 +137,7 @@ impl Attempts {
     /// that its command has ended.
     pub(crate) fn may_run_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let last = self.failures.last()?;
-        let may_run = |time: &DateTime<Utc>| *time > now && *time - now <= LONGEST_CLAIM;
+        let may_run = |time: &DateTime<Utc>| *time > now && *time - now <= MAX_CLAIM;
         self.not_before
             .filter(|time| may_run(time) && last.is_release())
     }
@@ -231,13 +231,13 @@ impl AuditEntry {
     }
 }
 
-pub(crate) const LONGEST_RECORD: usize = 256 * 1024;
+pub(crate) const MAX_RECORD_BYTES: usize = 256 * 1024;
 
-const MAX_MEMBERS: usize = LONGEST_TEXT / 2;
+const MAX_MEMBERS: usize = MAX_TEXT_BYTES / 2;
 
 /// Reads our own record, which any peer may have changed: cuts long texts and lists.
 pub(crate) fn from_json<T: DeserializeOwned>(record: &[u8]) -> serde_json::Result<T> {
-    if record.len() > LONGEST_RECORD {
+    if record.len() > MAX_RECORD_BYTES {
         let length = record.len();
         return Err(serde_json::Error::custom(format!(
             "the audit entry has {length} bytes"
@@ -245,11 +245,11 @@ pub(crate) fn from_json<T: DeserializeOwned>(record: &[u8]) -> serde_json::Resul
     }
     let read = serde_json::from_slice(record)?;
     // A short record has no long parts.
-    if record.len() <= LONGEST_TEXT {
+    if record.len() <= MAX_TEXT_BYTES {
         return Ok(read);
     }
     let mut value = serde_json::from_slice(record)?;
-    shorten(&mut value, LONGEST_TEXT);
+    shorten(&mut value, MAX_TEXT_BYTES);
     serde_json::from_value(value)
 }
 
@@ -265,9 +265,9 @@ fn shorten(value: &mut Value, longest: usize) {
             members.retain(|name, value| {
                 // Output of commands may be longer.
                 let is_output = matches!(name.as_str(), "stdout" | "stderr");
-                shorten(value, LONGEST_TEXT * if is_output { 2 } else { 1 });
+                shorten(value, MAX_TEXT_BYTES * if is_output { 2 } else { 1 });
                 room = room.saturating_sub(1);
-                room > 0 && name.len() <= LONGEST_TEXT
+                room > 0 && name.len() <= MAX_TEXT_BYTES
             });
         }
         _ => {}

@@ -23,14 +23,14 @@ pub(crate) const MOVER: &str = "move:";
 pub(crate) struct Owner(Vec<u8>);
 
 /// In bytes. Usual names have at most a host twice, and a uuid.
-pub(crate) const LONGEST_BRIEF: usize = 192;
+pub(crate) const MAX_BRIEF: usize = 192;
 
 /// The length of each end of a longer text in its brief form.
 const BRIEF_END: usize = 80;
 
 /// Cuts a long text in the middle, where a hash of the whole replaces the rest.
 pub(crate) fn brief(text: &str) -> Cow<'_, str> {
-    if text.len() <= LONGEST_BRIEF {
+    if text.len() <= MAX_BRIEF {
         return Cow::Borrowed(text);
     }
     let head = boundary(text, BRIEF_END);
@@ -79,7 +79,7 @@ impl Owner {
     /// Shortens a long name for groups and caches, which may hold hundreds of thousands. It keeps both ends, and a hash
     /// keeps it distinct.
     pub(crate) fn brief(&self) -> Cow<'_, Self> {
-        match self.0.len() > LONGEST_BRIEF {
+        match self.0.len() > MAX_BRIEF {
             true => Cow::Owned(Self(brief(&self.text()).into_owned().into_bytes())),
             false => Cow::Borrowed(self),
         }
@@ -233,7 +233,7 @@ mod tests {
         };
         let (one, other) = (long("1"), long("2"));
         let brief = one.brief().into_owned();
-        assert!(brief.as_bytes().len() <= LONGEST_BRIEF, "{brief}");
+        assert!(brief.as_bytes().len() <= MAX_BRIEF, "{brief}");
         assert!(brief.text().starts_with("ada@h:ü"), "{brief}");
         assert!(brief.text().ends_with("é:h:42:c0ffee01"), "{brief}");
         assert_eq!(*brief.brief(), brief);

@@ -62,7 +62,7 @@ impl Draft {
 
 impl Former {
     /// Numbers from here on are not kept: a board continues after its greatest number.
-    const GREATEST: i64 = 1 << 40;
+    const MAX_NUMBER: i64 = 1 << 40;
 
     pub(crate) fn of(job: &Job, raw: Vec<u8>) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl Former {
             raw,
             sequence: job
                 .sequence
-                .filter(|number| (0..Self::GREATEST).contains(number)),
+                .filter(|number| (0..Self::MAX_NUMBER).contains(number)),
             created_on: job.created_on,
             trashed_on: job.trashed_on,
             attempts: job.attempts.clone(),

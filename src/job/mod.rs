@@ -23,12 +23,11 @@ use crate::names::named;
 
 pub(crate) use self::{
     attempts::{
-        Attempts, AuditEntry, CapturedOutput, Failure, LONGEST_RECORD, LONGEST_TEXT, RELEASED, cut,
-        from_json, shortened, sortable_time,
+        Attempts, AuditEntry, CapturedOutput, Failure, MAX_RECORD_BYTES, MAX_TEXT_BYTES, RELEASED,
+        cut, from_json, shortened, sortable_time,
     },
     claim::{
-        Claim, ClaimEnd, Claimant, Claimed, Fence, Holding, LONGEST_BRIEF, MOVER, Owner, Term,
-        brief,
+        Claim, ClaimEnd, Claimant, Claimed, Fence, Holding, MAX_BRIEF, MOVER, Owner, Term, brief,
     },
     conductor::{
         Conductor, ConductorReport, Counters, Course, MAX_HANDLERS, MAX_RUNS, PublishedCommand,
@@ -187,7 +186,7 @@ impl Job {
 
     /// Returns its name for groups and caches, which may hold hundreds of thousands.
     pub(crate) fn brief_name(&self) -> Cow<'_, str> {
-        match self.name.len() > LONGEST_TEXT {
+        match self.name.len() > MAX_TEXT_BYTES {
             true => brief(&self.name),
             false => Cow::Borrowed(&self.name),
         }
@@ -391,7 +390,7 @@ impl Entry {
     /// Returns the name for people, cut to a kilobyte.
     pub(crate) fn name(&self) -> Cow<'_, str> {
         match self {
-            Self::Job(job) if job.name.len() > LONGEST_TEXT => shortened(&job.name).into(),
+            Self::Job(job) if job.name.len() > MAX_TEXT_BYTES => shortened(&job.name).into(),
             Self::Job(job) => Cow::Borrowed(&job.name),
             Self::Malformed(record) => shortened(&record.key.text()).into(),
         }

@@ -9,7 +9,7 @@ use super::postgres::Postgres;
 use super::{Access, LogbookResult, TextRow, sqlite::Sqlite, url::LogbookUrl};
 
 /// In bytes. A larger value is not read.
-pub(super) const LARGEST: usize = 8 << 20;
+pub(super) const MAX_VALUE_BYTES: usize = 8 << 20;
 
 pub(super) enum LogbookDatabase {
     Sqlite(Sqlite),
@@ -132,7 +132,7 @@ impl Dialect {
     fn of_size(self, column: &str) -> String {
         match self {
             Self::Sqlite => {
-                format!("CASE WHEN octet_length({column}) <= {LARGEST} THEN {column} END")
+                format!("CASE WHEN octet_length({column}) <= {MAX_VALUE_BYTES} THEN {column} END")
             }
             Self::Mysql | Self::Postgres => column.to_owned(),
         }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Access, Flow, Logbook, LogbookError, LogbookResult, LogbookUrl, TextRow,
-    database::LARGEST,
+    database::MAX_VALUE_BYTES,
     tables::{BALANCER, INJECTOR, MAX_BOOKS, NAME, SHORT, argument, columns, time},
 };
 use crate::job::Book;
@@ -178,7 +178,7 @@ impl Logbook {
         let question = format!(
             "SELECT {}, {}, {} FROM atomdetails a JOIN flowdetails f ON f.uuid = a.parent_uuid \
              JOIN logbooks l ON l.uuid = f.parent_uuid WHERE f.uuid = ? AND a.name = '{INJECTOR}' LIMIT 1",
-            dialect.text("a.results", LARGEST),
+            dialect.text("a.results", MAX_VALUE_BYTES),
             dialect.text("l.name", NAME),
             dialect.text("l.uuid", NAME),
         );

@@ -16,7 +16,7 @@ use super::{
 const PIECE: usize = 1000;
 
 /// The widest column; comfy-table counts with 16 bits.
-const WIDEST: usize = 60_000;
+const MAX_WIDTH: usize = 60_000;
 
 /// The length of a shortened id, if that is unique in its piece.
 pub(super) const SHORT: usize = 8;
@@ -162,7 +162,7 @@ impl Layout {
     }
 
     fn line(&self, row: &[Cell], grid: &Grid) -> Vec<TableSlot> {
-        let mut room = self.room.unwrap_or(WIDEST);
+        let mut room = self.room.unwrap_or(MAX_WIDTH);
         let mut slots = Vec::with_capacity(grid.shown.len());
         let mut shown = grid
             .shown
@@ -175,7 +175,7 @@ impl Layout {
                 slots.extend(spread(cell, behind, room, grid.gap));
                 break;
             }
-            let width = width.min(WIDEST);
+            let width = width.min(MAX_WIDTH);
             slots.push(TableSlot {
                 tone: cell.tone,
                 text: match fit {

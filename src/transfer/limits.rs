@@ -32,7 +32,7 @@ pub(crate) fn identity(uuid: Option<Uuid>, unique: Option<&str>) -> anyhow::Resu
 }
 
 /// The longest name that every board can read back.
-const LONGEST_NAME: usize = 60_000;
+const MAX_NAME_BYTES: usize = 60_000;
 
 /// Measures the name as ASCII, as ZooKeeper stores it.
 pub(crate) fn check_length(what: &str, name: &str) -> Result<(), String> {
@@ -42,9 +42,9 @@ pub(crate) fn check_length(what: &str, name: &str) -> Result<(), String> {
         other => 6 * other.len_utf16(),
     };
     match name.chars().map(length).sum::<usize>() {
-        0..=LONGEST_NAME => Ok(()),
+        0..=MAX_NAME_BYTES => Ok(()),
         length => Err(format!(
-            "the name of a {what} may have at most {LONGEST_NAME} bytes; this one has {length}"
+            "the name of a {what} may have at most {MAX_NAME_BYTES} bytes; this one has {length}"
         )),
     }
 }

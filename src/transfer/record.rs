@@ -70,7 +70,7 @@ fn is_of_calendar(time: &DateTime<Utc>) -> bool {
 const COVERED: &str =
     "the details have masked secrets; `jobboard dump --secrets` writes them in full";
 
-const LONGEST_KEY: usize = 1024;
+const MAX_KEY_BYTES: usize = 1024;
 
 fn no_details() -> Value {
     Map::new().into()
@@ -118,8 +118,12 @@ fn loadable(line: &[u8], conversion: Conversion) -> Result<Option<Loadable>, Str
         (Some(TRASH), _) | (None, Some("TRASHED")) => Location::Trash,
         _ => Location::Board,
     };
-    if line.key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
-        return Err(format!("the key is longer than {LONGEST_KEY} bytes"));
+    if line
+        .key
+        .as_ref()
+        .is_some_and(|key| key.len() > MAX_KEY_BYTES)
+    {
+        return Err(format!("the key is longer than {MAX_KEY_BYTES} bytes"));
     }
     // A listing may cut the bytes.
     let raw = match (&line.raw, conversion.from) {

@@ -33,7 +33,7 @@ use crate::{
 const ROOM: u64 = 64 * 1024 * 1024;
 
 /// Time limit of the file check, which large indexes use up.
-const LONGEST_CHECK: Duration = Duration::from_secs(10);
+const MAX_CHECK: Duration = Duration::from_secs(10);
 
 /// The size of a log whose write-back another process prevents.
 const LARGE_LOG: u64 = 64 * 1024 * 1024;
@@ -170,7 +170,7 @@ fn check(view: &BoardView<'_>) -> rusqlite::Result<Option<Vec<String>>> {
     let interrupt = view.interrupt_handle();
     let (end, ended) = mpsc::channel::<()>();
     let timer = thread::spawn(move || {
-        if ended.recv_timeout(LONGEST_CHECK) == Err(RecvTimeoutError::Timeout) {
+        if ended.recv_timeout(MAX_CHECK) == Err(RecvTimeoutError::Timeout) {
             interrupt.interrupt();
         }
     });

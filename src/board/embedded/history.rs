@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     board::{Detail, wire::as_json},
-    job::{AuditEntry, Departure, End, Entry, Failure, LONGEST_TEXT, Owner, shortened},
+    job::{AuditEntry, Departure, End, Entry, Failure, MAX_TEXT_BYTES, Owner, shortened},
 };
 
 /// How many old entries are dropped together.
@@ -89,8 +89,8 @@ pub(super) fn entries(view: &BoardView<'_>, most: u32) -> rusqlite::Result<Vec<E
     )?;
     // The whole history is read, so its texts are cut.
     let cut = |it| {
-        let text = format!("typeof({it}) = 'text' AND length({it}) > {LONGEST_TEXT}");
-        format!("iif({text}, substr({it}, 1, {LONGEST_TEXT}) || '…', {it})").into()
+        let text = format!("typeof({it}) = 'text' AND length({it}) > {MAX_TEXT_BYTES}");
+        format!("iif({text}, substr({it}, 1, {MAX_TEXT_BYTES}) || '…', {it})").into()
     };
     let columns = select(|column| {
         use StoredColumn::*;

@@ -8,7 +8,9 @@ use super::store::{
 };
 use crate::{
     board::EventKind,
-    job::{AuditEntry, LONGEST_RECORD, LONGEST_TEXT, MAX_PAUSES, MAX_RECORDS, MoveRecord, Pause},
+    job::{
+        AuditEntry, MAX_PAUSES, MAX_RECORD_BYTES, MAX_RECORDS, MAX_TEXT_BYTES, MoveRecord, Pause,
+    },
 };
 
 impl Change<'_> {
@@ -47,8 +49,8 @@ pub(super) fn pauses(view: &BoardView<'_>) -> rusqlite::Result<Vec<Pause>> {
     let count = view.count("pause")?;
     let mut read: Vec<Pause> = view.all(
         &format!(
-            "SELECT CASE WHEN octet_length(pause) <= {LONGEST_RECORD} THEN pause END, names
-             FROM pause NOT INDEXED WHERE octet_length(names) <= {LONGEST_TEXT}
+            "SELECT CASE WHEN octet_length(pause) <= {MAX_RECORD_BYTES} THEN pause END, names
+             FROM pause NOT INDEXED WHERE octet_length(names) <= {MAX_TEXT_BYTES}
              LIMIT {MAX_PAUSES}"
         ),
         [],

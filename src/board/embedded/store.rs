@@ -47,7 +47,7 @@ pub(super) const MOVES: &str =
 pub(super) type Begin = fn(&Change<'_>, boot: &str) -> rusqlite::Result<()>;
 
 /// Maximum log size on exit; the next process has to read it.
-const LARGEST_LOG_LEFT: u64 = 256 * 1024;
+const MAX_LOG_LEFT: u64 = 256 * 1024;
 
 const STATEMENTS: usize = 64;
 
@@ -264,7 +264,7 @@ impl Store {
     pub(super) fn finish(&mut self) {
         let log = with_suffix(&self.options.path, "-wal");
         // If another file has replaced ours, the log belongs to that one.
-        if self.is_current() && fs::metadata(log).is_ok_and(|log| log.len() > LARGEST_LOG_LEFT) {
+        if self.is_current() && fs::metadata(log).is_ok_and(|log| log.len() > MAX_LOG_LEFT) {
             // Other processes may still read the log; the last of them truncates it.
             let _ = self
                 .connection

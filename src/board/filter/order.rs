@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     duration,
-    job::{Entry, FieldKind, FieldValue, LONGEST_BRIEF, Priority, cut},
+    job::{Entry, FieldKind, FieldValue, MAX_BRIEF, Priority, cut},
 };
 
 /// The bounds of the duration groups, in seconds.
@@ -65,7 +65,7 @@ pub(crate) enum SortKey {
 impl FieldPath {
     fn key(&self, entry: &Entry, now: DateTime<Utc>) -> Option<SortKey> {
         Some(match self.value(entry)? {
-            FieldValue::Text(text) => SortKey::Text(cut(&text, LONGEST_BRIEF)),
+            FieldValue::Text(text) => SortKey::Text(cut(&text, MAX_BRIEF)),
             FieldValue::Priority(priority) => SortKey::Priority(priority),
             FieldValue::Number(number) => SortKey::Number(Number::Whole(number).place()),
             FieldValue::Span(span) => SortKey::Span(span),
@@ -121,6 +121,6 @@ pub(crate) fn compare_values(one: &Value, other: &Value) -> Ordering {
 fn key_of(value: &Value) -> SortKey {
     match value {
         Value::Number(number) => SortKey::Number(Number::from(number).place()),
-        value => SortKey::Text(cut(&text_of(value), LONGEST_BRIEF)),
+        value => SortKey::Text(cut(&text_of(value), MAX_BRIEF)),
     }
 }

@@ -8,7 +8,7 @@ use redis::Cmd;
 use super::link::bounded::placeholder;
 use crate::{
     board::scratch::MARK,
-    job::{JobKey, LONGEST_TEXT, Location, standard_uuid},
+    job::{JobKey, Location, MAX_TEXT_BYTES, standard_uuid},
 };
 
 #[derive(Debug, Clone)]
@@ -70,7 +70,7 @@ impl Keys {
     pub(super) fn part(&self, name: &[u8]) -> Option<KeyPart> {
         let name = name.strip_prefix(self.prefix.as_bytes())?;
         // Longer names belong to no usable job or conductor.
-        let name = (name.len() <= 2 * LONGEST_TEXT).then_some(name)?;
+        let name = (name.len() <= 2 * MAX_TEXT_BYTES).then_some(name)?;
         let of = |suffix: &str| name.strip_suffix(suffix.as_bytes()).map(key_of);
         match name {
             b"listings" => Some(KeyPart::Postings),
@@ -181,7 +181,7 @@ impl SidecarNames {
 
 /// The key is printed on a line of its own and parsed from there, so unprintable bytes are escaped with `%`.
 pub(super) fn key_of(field: &[u8]) -> JobKey {
-    if field.len() > LONGEST_TEXT {
+    if field.len() > MAX_TEXT_BYTES {
         return key_of(&placeholder(field.len()));
     }
     if let Some(uuid) = standard_uuid(field) {
@@ -336,7 +336,7 @@ mod tests {
         ];
         Corpus::of(Bounds::STORED, fields).hold(|field| {
             let key = key_of(field);
-            if field.len() > LONGEST_TEXT {
+            if field.len() > MAX_TEXT_BYTES {
                 same("its size", &field_of(&key), &placeholder(field.len()))?;
                 return refused("the text is too long");
             }

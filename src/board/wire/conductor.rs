@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::as_json;
 use crate::job::{ConductorReport, from_json};
 
-const LONGEST_REPORT: usize = 64 * 1024;
+const MAX_REPORT_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct EntryRecord {
@@ -26,7 +26,7 @@ impl ConductorReport {
 
     /// Reads a stored report. An unreadable one counts as empty.
     pub(crate) fn read(text: &[u8]) -> Self {
-        if text.len() > LONGEST_REPORT {
+        if text.len() > MAX_REPORT_BYTES {
             return Self::default();
         }
         // Earlier versions stored only their unsettled jobs.

@@ -3,7 +3,7 @@
 use super::as_json;
 use crate::{
     glob::translate,
-    job::{LONGEST_TEXT, Pause, from_json, shortened},
+    job::{MAX_TEXT_BYTES, Pause, from_json, shortened},
 };
 
 impl Pause {
@@ -14,7 +14,7 @@ impl Pause {
     /// Reads a pause as stored. Only by the name that it is stored under can it be ended.
     pub(crate) fn read(stored: &[u8], pause: &[u8]) -> Self {
         let names = std::str::from_utf8(stored).ok();
-        let names = names.filter(|it| it.len() <= LONGEST_TEXT && translate(it).is_ok());
+        let names = names.filter(|it| it.len() <= MAX_TEXT_BYTES && translate(it).is_ok());
         match names.and_then(|names| Some((names, from_json::<Self>(pause).ok()?))) {
             Some((names, pause)) => Self {
                 names: names.to_owned(),

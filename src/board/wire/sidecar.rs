@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use super::as_json;
 use crate::job::{
-    Attempts, AuditEntry, Failure, Fence, Former, LONGEST_RECORD, Location, from_json, shortened,
+    Attempts, AuditEntry, Failure, Fence, Former, Location, MAX_RECORD_BYTES, from_json, shortened,
     sortable_time,
 };
 
 const VERSION: u32 = 1;
 
-const MAX_SIDECAR_BYTES: usize = LONGEST_RECORD;
+const MAX_SIDECAR_BYTES: usize = MAX_RECORD_BYTES;
 
 pub(in crate::board) const MEMBERS: [&str; 14] = [
     "v",

@@ -21,7 +21,7 @@ use crate::{
         own_entry::{MAX_CONDUCTORS, crowded},
         wire::json::Entity,
     },
-    job::{Conductor, ConductorReport, LONGEST_TEXT, Owner},
+    job::{Conductor, ConductorReport, MAX_TEXT_BYTES, Owner},
 };
 
 pub(super) const SWEEP: Duration = Duration::from_secs(3600);
@@ -205,7 +205,7 @@ impl BoardSession<'_> {
 }
 
 fn conductor(entry: &Node) -> Option<Conductor> {
-    if entry.data.len() > 64 * LONGEST_TEXT {
+    if entry.data.len() > 64 * MAX_TEXT_BYTES {
         return None;
     }
     let entity = Entity::decode(&entry.data).ok()?;

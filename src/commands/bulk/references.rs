@@ -21,7 +21,7 @@ use crate::{
 const TAKE_NAMES: [&str; 5] = ["wait", "retry", "restore", "change", "trash"];
 
 /// The longest line of references in bytes: a `unique:KEY` may be long.
-const LONGEST_LINE: u64 = 64 * 1024;
+const MAX_LINE: u64 = 64 * 1024;
 
 /// The memory for all references, and the overhead of each.
 const MAX_REFERENCES: (usize, usize) = (64 << 20, 64);
@@ -173,9 +173,9 @@ async fn is_name(board: &dyn Board, text: &str) -> board::Result<bool> {
 
 fn line(input: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
-    input.take(LONGEST_LINE + 1).read_until(b'\n', &mut line)?;
-    if line.len() as u64 > LONGEST_LINE {
-        let problem = format!("a line has more than {LONGEST_LINE} bytes and is not a reference");
+    input.take(MAX_LINE + 1).read_until(b'\n', &mut line)?;
+    if line.len() as u64 > MAX_LINE {
+        let problem = format!("a line has more than {MAX_LINE} bytes and is not a reference");
         return Err(io::Error::other(problem));
     }
     let text = String::from_utf8(line).map_err(|_| io::Error::other("the input is not UTF-8"))?;

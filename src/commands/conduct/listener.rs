@@ -25,7 +25,7 @@ const MAX_REQUEST_BYTES: usize = 8 * 1024;
 
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-const LONGEST_LOOK: Duration = Duration::from_secs(60);
+const MAX_LOOK: Duration = Duration::from_secs(60);
 
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
@@ -161,7 +161,7 @@ async fn attend<C: AsyncRead + AsyncWrite + Unpin>(
         Err(_) => (HttpAnswer::refusal("408 Request Timeout"), true),
         Ok(Err(answer)) => (answer, true),
         Ok(Ok(HttpRequest { path, wants_text })) => {
-            let answer = timeout(LONGEST_LOOK, site.answer(&path)).await;
+            let answer = timeout(MAX_LOOK, site.answer(&path)).await;
             let late = |_| Some(HttpAnswer::refusal("503 Service Unavailable"));
             let answer = answer.unwrap_or_else(late);
             let answer = answer.unwrap_or_else(|| HttpAnswer::refusal("404 Not Found"));

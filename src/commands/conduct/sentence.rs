@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{conductor::log::Note, duration, output::Text};
 
 /// The columns that a reason keeps on a narrow terminal.
-const SHORTEST: usize = 20;
+const MIN_REASON: usize = 20;
 
 /// Sentences for events; a `!` marks bad news. The first one applies whose `{...}` are all known; a reason without a
 /// place follows it.
@@ -130,7 +130,7 @@ impl Sentence {
         let [head, reason, tail] = [self.head, self.reason, self.tail].map(Text::from);
         let others = head.width() + tail.width() + self.job.len();
         let most = room.map_or(usize::MAX, |room| room.saturating_sub(others));
-        let reason = reason.shortened(most.max(SHORTEST));
+        let reason = reason.shortened(most.max(MIN_REASON));
         (Text::from(format!("{head}{reason}{tail}")), self.job)
     }
 }

@@ -5,7 +5,7 @@ use clap_mangen::roff::{Inline, Roff, bold, roman};
 use unicode_width::UnicodeWidthStr;
 
 /// The widest term with its explanation on the same line; others have it below.
-const WIDEST: usize = 36;
+const MAX_WIDTH: usize = 36;
 
 enum Block {
     Heading {
@@ -63,7 +63,10 @@ pub(in crate::commands) fn on_terminal(text: &str, width: usize) -> StyledStr {
     for group in blocks.chunk_by(Block::continues) {
         shown.push('\n');
         let widths = group.iter().filter_map(Block::term).map(|it| it.width());
-        let column = widths.filter(|width| *width <= WIDEST).max().unwrap_or(2);
+        let column = widths
+            .filter(|width| *width <= MAX_WIDTH)
+            .max()
+            .unwrap_or(2);
         let indent = 2 + column + if column < 3 { 1 } else { 2 };
         for block in group {
             match block {

@@ -18,7 +18,7 @@ use crate::{
         filter::{FieldPath, compare_values},
     },
     context::Context,
-    job::{JobField, LONGEST_BRIEF, LONGEST_TEXT, brief},
+    job::{JobField, MAX_BRIEF, MAX_TEXT_BYTES, brief},
     output::{ABSENT, Cell, Column, Fit, Page, Report, Row, Tone},
     secret::covered_member,
 };
@@ -76,8 +76,8 @@ impl Row for GroupCount<'_> {
 /// Longer texts are grouped in brief form; in bytes.
 fn longest(field: &FieldPath) -> usize {
     match field.name() == JobField::Owner.name() {
-        true => LONGEST_BRIEF,
-        false => LONGEST_TEXT,
+        true => MAX_BRIEF,
+        false => MAX_TEXT_BYTES,
     }
 }
 

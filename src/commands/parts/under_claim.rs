@@ -34,11 +34,11 @@ const EXPIRY: (Duration, Duration) = (
 );
 
 /// A shorter lease leaves no time to renew.
-const SHORTEST_LEASE: Duration = Duration::from_secs(1);
+const MIN_LEASE: Duration = Duration::from_secs(1);
 
 pub(crate) fn lease(text: &str) -> Result<Duration, String> {
     match expiry(text)? {
-        lease if lease < SHORTEST_LEASE => Err("a lease must last at least 1s".to_owned()),
+        lease if lease < MIN_LEASE => Err("a lease must last at least 1s".to_owned()),
         lease => Ok(lease),
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 
 const MAX_LISTED: usize = 10;
 
-const LEAST: usize = 3;
+const MIN_ROWS: usize = 3;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Status {
@@ -234,8 +234,8 @@ fn shares(left: Option<usize>, names: usize, owners: usize) -> (usize, usize) {
     let (names, owners) = (names.min(MAX_LISTED), owners.min(MAX_LISTED));
     // Each table has an empty line, a title, and a line for the remaining rows.
     let left = left.unwrap_or(usize::MAX).saturating_sub(6);
-    let names = names.min(LEAST.max(left - owners.min(left / 2)));
-    (names, owners.min(LEAST.max(left.saturating_sub(names))))
+    let names = names.min(MIN_ROWS.max(left - owners.min(left / 2)));
+    (names, owners.min(MIN_ROWS.max(left.saturating_sub(names))))
 }
 
 fn more(page: &mut Page, count: usize, by: &str) {

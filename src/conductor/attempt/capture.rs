@@ -19,7 +19,7 @@ use crate::{
 const TAIL: usize = 2048;
 
 /// A longer line is shown in pieces.
-const LONGEST_LINE: usize = 16 * 1024;
+const MAX_LINE: usize = 16 * 1024;
 
 /// How much is still read after the command has ended: a little more than a pipe holds.
 const REMAINS: usize = 1 << 18;
@@ -192,7 +192,7 @@ impl Pipe {
                 _ => (part, false),
             };
             self.line.extend_from_slice(text);
-            if is_whole || self.line.len() >= LONGEST_LINE {
+            if is_whole || self.line.len() >= MAX_LINE {
                 let line = std::mem::take(&mut self.line);
                 sink.take_line(waiting, self.stream, line);
             }
@@ -244,7 +244,7 @@ mod tests {
         let mut sink = OutputSink::Lines(tag());
         for _ in 0..10 {
             pipe.split(&[b'x'; 8192], &mut sink, &mut waiting);
-            assert!(pipe.line.len() < LONGEST_LINE);
+            assert!(pipe.line.len() < MAX_LINE);
         }
         assert_eq!(lines(waiting).concat().len(), 10 * 8192);
     }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The most top candidates that a conductor skips when many compete.
-const WIDEST_SPREAD: usize = 256;
+const MAX_SPREAD: usize = 256;
 
 /// Maximum number of unanswered claims to remember.
 const MAX_UNANSWERED: usize = 10_000;
@@ -80,7 +80,7 @@ impl Picker<'_> {
         // The more claims other conductors win, the wider we spread.
         self.spread = match missed {
             0 => self.spread / 2,
-            missed => (self.spread * 2).max(missed * 4).min(WIDEST_SPREAD),
+            missed => (self.spread * 2).max(missed * 4).min(MAX_SPREAD),
         };
         batch
     }

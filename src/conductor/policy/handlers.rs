@@ -143,7 +143,7 @@ impl Directory {
 const MAX_FOLDERS: usize = 64;
 
 /// The time for a match grows with the length of the pattern times that of the path, in bytes.
-const LONGEST_PATH: usize = 1024;
+const MAX_PATH: usize = 1024;
 
 impl ExecutionPolicy {
     /// Allows all programs and variables, and assumes that every program exists.
@@ -154,7 +154,7 @@ impl ExecutionPolicy {
     /// The other machine's programs are unknown: an allowed program counts as present.
     pub(crate) fn of(takes: &PublishedPolicy) -> Self {
         let globs = |texts: &[String]| {
-            let usual = texts.iter().filter(|it| it.len() <= LONGEST_PATH);
+            let usual = texts.iter().filter(|it| it.len() <= MAX_PATH);
             usual.map(|it| Glob::from(&**it)).collect()
         };
         let handlers = takes.handlers.clone();
@@ -191,7 +191,7 @@ impl ExecutionPolicy {
         let Programs::Like(globs) = &self.programs else {
             return Ok(name.into());
         };
-        if name.len() > LONGEST_PATH {
+        if name.len() > MAX_PATH {
             return Err(Forbidden::NotAllowed(name.to_owned()));
         }
         let places: Vec<PathBuf> = match Path::new(name).is_absolute() {

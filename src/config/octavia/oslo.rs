@@ -25,7 +25,7 @@ const DEEPEST: usize = 16;
 const MAX_NAMES: u32 = 10_000;
 
 /// The largest size of all files together, and of an expanded value.
-const LARGEST: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 const DEFAULT: &str = "DEFAULT";
 
@@ -64,10 +64,10 @@ impl<'a> Oslo<'a> {
 
     pub(super) fn read(&mut self, path: &Path) -> anyhow::Result<()> {
         let trying = || format!("cannot read {}", path.display());
-        let bytes = file_or_pipe(path, LARGEST as u64, limit::OP_TIMEOUT).with_context(trying)?;
+        let bytes = file_or_pipe(path, MAX_BYTES as u64, limit::OP_TIMEOUT).with_context(trying)?;
         self.size += bytes.len();
         ensure!(
-            self.size <= LARGEST,
+            self.size <= MAX_BYTES,
             "{}: the configuration files together are too large",
             trying()
         );
@@ -174,7 +174,7 @@ impl<'a> Oslo<'a> {
                 Some(name) => whole.push_str(&self.referred(name.as_str(), group, depth)?),
                 None => whole.push('$'),
             }
-            ensure!(whole.len() <= LARGEST, "the value is too long");
+            ensure!(whole.len() <= MAX_BYTES, "the value is too long");
         }
         whole.push_str(&text[end..]);
         Ok(whole)

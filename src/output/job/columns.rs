@@ -8,7 +8,7 @@ use super::JobView;
 use crate::{
     duration,
     job::{
-        ClaimEnd, Departure, Entry, FieldValue, Job, JobField, LONGEST_TEXT, State, octavia,
+        ClaimEnd, Departure, Entry, FieldValue, Job, JobField, MAX_TEXT_BYTES, State, octavia,
         shortened,
     },
     output::{ABSENT, Cell, Column, Fit, Text, Tone},
@@ -136,7 +136,7 @@ fn outcome(view: JobView<'_>) -> Fact<'_> {
 }
 
 /// In columns.
-const WIDEST_CELL: usize = 200;
+const MAX_CELL: usize = 200;
 
 /// A value before it is formatted for people or programs.
 #[derive(Debug)]
@@ -183,14 +183,14 @@ impl<'a> Fact<'a> {
 
 /// One huge text must not widen its column in every row.
 fn narrow(text: Cow<'_, str>) -> Text {
-    match text.len() > WIDEST_CELL {
-        true => Text::from(text).shortened(WIDEST_CELL),
+    match text.len() > MAX_CELL {
+        true => Text::from(text).shortened(MAX_CELL),
         false => Text::from(text),
     }
 }
 
 fn short(text: Cow<'_, str>) -> Cow<'_, str> {
-    match text.len() > LONGEST_TEXT {
+    match text.len() > MAX_TEXT_BYTES {
         true => shortened(&text).into(),
         false => text,
     }

@@ -16,7 +16,7 @@ use crate::{
 /// The rows of the first page: few, since most readers want only the best.
 const FIRST_PAGE: i64 = 64;
 
-const LARGEST_PAGE: i64 = 2048;
+const MAX_PAGE: i64 = 2048;
 
 /// A page ends once its records take this many bytes.
 const PAGE_BYTES: u64 = 512 * 1024;
@@ -70,7 +70,7 @@ pub(crate) fn page(view: &BoardView<'_>, cursor: &mut PageCursor) -> rusqlite::R
     cursor.last = last;
     if bytes < PAGE_BYTES {
         cursor.is_at_end = (entries.len() as i64) < cursor.page;
-        cursor.page = (cursor.page * 4).min(LARGEST_PAGE);
+        cursor.page = (cursor.page * 4).min(MAX_PAGE);
     }
     Ok(entries)
 }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, ops::Deref};
 use rusqlite::{CachedStatement, InterruptHandle, OptionalExtension, Params, Row, Transaction};
 
 use super::{FileOptions, clock::BoardClock};
-use crate::{board::wire::posting::Limit, job::LONGEST_RECORD};
+use crate::{board::wire::posting::Limit, job::MAX_RECORD_BYTES};
 
 #[derive(Clone, Copy)]
 pub(crate) struct BoardView<'a> {
@@ -80,7 +80,7 @@ impl<'a> BoardView<'a> {
     pub(crate) fn bounded(&self, column: &'static str) -> Cow<'static, str> {
         match self.is_bounded {
             true => format!(
-                "CASE WHEN octet_length({column}) <= {LONGEST_RECORD} THEN {column}
+                "CASE WHEN octet_length({column}) <= {MAX_RECORD_BYTES} THEN {column}
                       ELSE octet_length({column}) END"
             )
             .into(),

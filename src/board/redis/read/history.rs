@@ -10,7 +10,7 @@ use crate::{
         redis::{Redis, link::bounded::size_unread},
         wire::{history, sidecar::Sidecar},
     },
-    job::{Entry, LONGEST_RECORD, from_json},
+    job::{Entry, MAX_RECORD_BYTES, from_json},
 };
 
 /// A stream entry: its id, then names and values alternately.
@@ -19,7 +19,7 @@ type StreamEntry = (String, Vec<Vec<u8>>);
 /// First page: few, since most readers want only the latest.
 const FIRST_PAGE: usize = 64;
 
-const LARGEST_PAGE: usize = 2048;
+const MAX_PAGE: usize = 2048;
 
 struct HistoryCursor {
     /// The id of the next entry, or a later one.
@@ -44,14 +44,14 @@ impl Redis {
             let mut count = cursor.page.min(cursor.left);
             let mut page = self.range(&cursor.from, count).await?;
             let had_no_room =
-                |part: &Vec<u8>| size_unread(part).is_some_and(|it| it <= LONGEST_RECORD);
+                |part: &Vec<u8>| size_unread(part).is_some_and(|it| it <= MAX_RECORD_BYTES);
             // A reply always has room for one readable entry.
             while count > 1 && page.iter().flat_map(|(_, parts)| parts).any(had_no_room) {
                 count = count.div_ceil(16);
                 page = self.range(&cursor.from, count).await?;
             }
             let sizes = page.iter().flat_map(|(_, parts)| parts).map(Vec::len);
-            let next_count = page_length(page.len(), sizes.sum(), LARGEST_PAGE);
+            let next_count = page_length(page.len(), sizes.sum(), MAX_PAGE);
             let last = page.last().filter(|_| page.len() == count);
             let next = last
                 .and_then(|(id, _)| id_before(id))

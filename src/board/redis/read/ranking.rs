@@ -8,7 +8,7 @@ use super::scan::{FIRST_PAGE, PAGES_READ_AHEAD, RawPosting, first_postings, page
 use crate::{
     board::{
         BoardError, Order, Result,
-        pages::LARGEST_KEPT,
+        pages::MAX_KEPT,
         redis::{
             Redis,
             keys::{field_of, key_of},
@@ -88,7 +88,7 @@ impl Ranking {
         });
         let (start, end) = (self.kept.len(), self.kept.len() + posting.len());
         let kept = match (u32::try_from(start), u32::try_from(end)) {
-            (Ok(start), Ok(last)) if end <= budget && posting.len() <= LARGEST_KEPT => {
+            (Ok(start), Ok(last)) if end <= budget && posting.len() <= MAX_KEPT => {
                 self.kept.extend_from_slice(posting);
                 start..last
             }

@@ -23,7 +23,7 @@ use crate::{
             },
         },
     },
-    job::{JobKey, LONGEST_TEXT, Location},
+    job::{JobKey, Location, MAX_TEXT_BYTES},
 };
 
 /// Pages requested together: each needs as many exchanges one after another.
@@ -31,7 +31,7 @@ pub(crate) const PAGES_READ_AHEAD: usize = 3;
 
 pub(crate) const FIRST_PAGE: usize = 128;
 
-const LARGEST_PAGE: usize = 1000;
+const MAX_PAGE: usize = 1000;
 
 /// Maximum restarts of a scan in a row without a new field.
 const RESTARTS: u32 = 3;
@@ -127,7 +127,7 @@ impl Scan {
         let mut page = Vec::with_capacity(flat.len() / 2);
         let mut parts = flat.into_iter();
         while let (Some(mut field), Some(posting)) = (parts.next(), parts.next()) {
-            if field.len() > LONGEST_TEXT {
+            if field.len() > MAX_TEXT_BYTES {
                 field = placeholder(field.len());
             }
             if self.returned.insert(key_of(&field)) {
@@ -167,7 +167,7 @@ pub(crate) fn parts(page: Vec<RawPosting>) -> impl Stream<Item = Result<Vec<RawP
 }
 
 pub(crate) fn page_after(count: usize, bytes: usize) -> usize {
-    page_length(count, bytes, LARGEST_PAGE)
+    page_length(count, bytes, MAX_PAGE)
 }
 
 fn scan_hash(hash: &str, cursor: u64, count: usize) -> Cmd {

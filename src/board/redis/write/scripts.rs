@@ -15,7 +15,7 @@ use crate::{
         },
         wire::sidecar::Sidecar,
     },
-    job::{Attempts, Entry, JobKey, LONGEST_RECORD, Location, Owner},
+    job::{Attempts, Entry, JobKey, Location, MAX_RECORD_BYTES, Owner},
 };
 
 const SIDECAR: &str = include_str!("scripts/sidecar.lua");
@@ -148,7 +148,7 @@ impl Call {
             "the header of {:?} lists its keys and arguments",
             self.script
         );
-        let (failures, side) = (Attempts::MAX_FAILURES, LONGEST_RECORD);
+        let (failures, side) = (Attempts::MAX_FAILURES, MAX_RECORD_BYTES);
         format!(
             "{keys}{args}local first, jobs = {shared} + 1, (#ARGV - {shared}) / {each}\n\
              local function turn_to(job)\n{key_turns}{arg_turns}end\n\

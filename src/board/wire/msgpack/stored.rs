@@ -135,7 +135,7 @@ fn moment(text: &str) -> Option<Vec<u8>> {
     }))
 }
 
-/// An extension value: rmp-serde recognizes this name.
+/// An extension value: rmp-serde recognises this name.
 #[derive(Serialize)]
 #[serde(rename = "_ExtStruct")]
 pub(super) struct Extension(pub(super) (i8, ByteBuf));

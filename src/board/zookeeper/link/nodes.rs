@@ -6,7 +6,7 @@ use zookeeper_client::{Error, MultiReadResult, Stat};
 use super::session::Session;
 use crate::{
     board::{Result, pages::page_length},
-    job::LONGEST_TEXT,
+    job::MAX_TEXT_BYTES,
 };
 
 pub(crate) const READING: &str = "read";
@@ -51,7 +51,7 @@ impl Node {
 
     /// Drops the data unless they are short, as those of a marker are.
     pub(crate) fn brief(mut self) -> Self {
-        if self.data.len() > LONGEST_TEXT {
+        if self.data.len() > MAX_TEXT_BYTES {
             self.data = Vec::new();
         }
         self
@@ -87,7 +87,7 @@ impl Default for ReadLimit {
 }
 
 /// Nodes read even if they exceed the limit, so that each page makes progress: a lock and the two records beside it.
-const LEAST_NODES: usize = 3;
+const MIN_NODES: usize = 3;
 
 impl Session {
     /// Missing nodes are `None`. The server reads in this order, and one denied node does not fail the others.
@@ -111,7 +111,7 @@ impl Session {
     ) -> Result<Vec<T>> {
         let mut read = Vec::with_capacity(paths.len());
         let mut left = room.bytes;
-        while read.len() < paths.len() && (left > 0 || read.len() < LEAST_NODES) {
+        while read.len() < paths.len() && (left > 0 || read.len() < MIN_NODES) {
             let rest = &paths[read.len()..];
             let some = &rest[..room.at_once.min(rest.len())];
             let exchanges = exchanges(some, self.depth()).into_iter();
@@ -120,7 +120,7 @@ impl Session {
             let bytes: usize = sizes.sum();
             let most = 8 * room.at_once.max(FIRST_NODES);
             room.at_once =
-                page_length(some.len(), bytes, MAX_NODES_PER_EXCHANGE).clamp(LEAST_NODES, most);
+                page_length(some.len(), bytes, MAX_NODES_PER_EXCHANGE).clamp(MIN_NODES, most);
             left = left.saturating_sub(bytes);
             let nodes = some.iter().zip(nodes.into_iter().flatten());
             read.extend(nodes.map(|(path, node)| of(path, node)));

@@ -12,7 +12,7 @@ use super::record::{self, JobNodes};
 use crate::{
     board::{
         BoardError, Detail, Order, Query, Result, Which,
-        pages::{KEPT_BYTES, LARGEST_KEPT, page_length},
+        pages::{KEPT_BYTES, MAX_KEPT, page_length},
         wire::json,
         zookeeper::{
             board_session::BoardSession,
@@ -208,7 +208,7 @@ async fn rank(board: &BoardSession<'_>, located: &mut LocationReader) -> Result<
     let mut read = |key: &JobKey, node: Node| {
         let posting = record::decode(key, &node, Detail::Brief).ok();
         let rank = posting.map(|posting| Rank::new(posting.priority, number_of(key)));
-        let is_small = node.data.len() <= LARGEST_KEPT;
+        let is_small = node.data.len() <= MAX_KEPT;
         let rest = budget.checked_sub(node.data.len() + size_of::<Node>());
         if let Some(rest) = rest.filter(|_| is_small) {
             budget = rest;

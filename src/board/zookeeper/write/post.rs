@@ -26,7 +26,7 @@ use crate::{
 const BATCH: (usize, usize) = (1000, 900_000);
 
 /// The largest posting that surely fits a transaction.
-pub(crate) const LARGEST: usize = BATCH.1 - 10 * OVERHEAD;
+pub(crate) const MAX_POSTING_BYTES: usize = BATCH.1 - 10 * OVERHEAD;
 
 /// Bytes of a job in a transaction beyond its posting, paths and owner.
 const OVERHEAD: usize = 400;

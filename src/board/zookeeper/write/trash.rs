@@ -4,7 +4,7 @@ use chrono::Utc;
 use futures_util::future::join_all;
 use zookeeper_client::Error;
 
-use super::{marker::uuid_of, post::LARGEST};
+use super::{marker::uuid_of, post::MAX_POSTING_BYTES};
 use crate::{
     board::{
         BoardError, Detail, Result, Settled,
@@ -163,7 +163,7 @@ impl BoardSession<'_> {
     fn edited(&self, record: &JobNodes, edit: &Edit) -> Result<Vec<u8>> {
         let edited = json::edited(&record.posting.data, edit, Limit::USUAL);
         let edited = edited.map_err(|problem| BoardError::malformed(&record.key, problem))?;
-        match edited.len() > LARGEST {
+        match edited.len() > MAX_POSTING_BYTES {
             true => Err(self.too_large(edited.len())),
             false => Ok(edited),
         }

@@ -16,7 +16,7 @@ use crate::{
     process::command::{CommandSpec, OutputTarget},
 };
 
-const LARGEST_FILE: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Destination {
@@ -75,12 +75,12 @@ impl OutputSink {
                 text,
             }),
             Self::File(file, length) => {
-                if *length > LARGEST_FILE {
+                if *length > MAX_FILE_BYTES {
                     return;
                 }
                 text.push(b'\n');
                 *length += text.len() as u64;
-                if *length > LARGEST_FILE {
+                if *length > MAX_FILE_BYTES {
                     text.extend_from_slice(
                         b"(the rest of the output exceeds the limit and is not kept)\n",
                     );
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(path, directory.path().join(".._a_b-0123456789.2.log"));
         let file = open(&path).unwrap();
         let file = Arc::new(Log::new(Some(&Arc::new(tag)), path, file));
-        let (mut sink, mut waiting) = (OutputSink::File(file, LARGEST_FILE - 1), VecDeque::new());
+        let (mut sink, mut waiting) = (OutputSink::File(file, MAX_FILE_BYTES - 1), VecDeque::new());
         for _ in 0..3 {
             sink.take_line(&mut waiting, OutputStream::Output, b"line".to_vec());
         }

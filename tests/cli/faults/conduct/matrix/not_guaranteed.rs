@@ -59,6 +59,11 @@ fn lost_with(arguments: &[&str]) -> Option<usize> {
     let crew = Crew::new(&env, &history, "job");
     let hand = Hand::new(&crew, "shell-ada", &other);
     (0..10).for_each(|_| hand.post(false));
+    // While the disk is slow to sync, `everysec` also delays the writes to the kernel.
+    wait_until("the server has written its log", || {
+        let state = server.run(&["INFO", "persistence"]);
+        !state.contains("aof_buffer_length:") || state.contains("aof_buffer_length:0")
+    });
     server.kill();
     server.start_again();
     for job in crew.jobs() {
