@@ -6,7 +6,7 @@ use crate::job::{Fence, JobKey};
 pub(crate) struct Posted {
     pub(crate) key: JobKey,
     pub(crate) sequence: i64,
-    /// The claim under which the job was posted, if any.
+    /// The fence of the claim that was posted with the job.
     pub(crate) fence: Option<Fence>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Health {
     pub(crate) trashed: u64,
     /// Number of other trashed jobs, from boards that share the trash.
     pub(crate) trashed_by_siblings: u64,
-    /// Whether a job was ever posted here, as far as the board knows.
+    /// Whether the board has a trace of any job, present or past.
     pub(crate) is_used: bool,
     pub(crate) warning: Option<String>,
 }

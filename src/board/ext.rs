@@ -34,11 +34,11 @@ impl Candidates {
             return;
         }
         let pause = pauses.of(&job.name, now);
-        let not_before = [job.attempts.not_before, pause.and_then(|pause| pause.until)];
+        let delays = [job.attempts.not_before, pause.and_then(|pause| pause.until)];
         let is_delayed = job.attempts.is_delayed(now);
         self.paused += u64::from(pause.is_some());
         self.delayed += u64::from(pause.is_none() && is_delayed);
-        let not_before = not_before
+        let not_before = delays
             .into_iter()
             .flatten()
             .max()

@@ -20,9 +20,9 @@ pub(crate) struct ClaimRules {
     pub(crate) is_attempt: bool,
     /// How many of the claimed jobs start immediately.
     ///
-    /// The others wait for their turn, and their claims become attempts once they have a result. A job whose claim
-    /// expired before that is not claimed ahead again, or its attempts might never be counted: it is delayed by
-    /// [`NOT_AHEAD`] for every claimant.
+    /// The others wait for their turn, and their claims become attempts once they have a result. If a claim expires
+    /// first, the job is not claimed ahead again, so that its attempts are counted: a claim that would wait
+    /// for its turn is refused, with a delay of [`NOT_AHEAD`].
     pub(crate) at_once: usize,
     /// Whether to skip delayed jobs. False when the job was requested by name.
     pub(crate) respects_delay: bool,

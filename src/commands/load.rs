@@ -222,7 +222,7 @@ impl<'a> DumpLines<'a> {
         }
         let record = record::read(line, self.conversion).map_err(CommandError::usage)?;
         let Some(mut record) = record else {
-            // A filter selects no record that cannot be read.
+            // A filter matches no unreadable record.
             self.left_out += u64::from(self.args.filter.is_empty());
             return Ok(None);
         };

@@ -56,7 +56,7 @@ impl Holder {
     ///
     /// Only conductors hold claims without expiry under the name of a process. On another machine such an owner is
     /// therefore dead unless it is a running conductor.
-    pub(crate) fn of(owner: &Owner, lease: ClaimEnd, runners: &[Runner]) -> Self {
+    pub(crate) fn of(owner: &Owner, end: ClaimEnd, runners: &[Runner]) -> Self {
         let known = runners.iter().enumerate();
         let known = known.filter(|(_, it)| it.conductor.owner.is(owner));
         if let Some((at, _)) = known.clone().find(|(_, it)| !it.is_silent) {
@@ -73,7 +73,7 @@ impl Holder {
                 since: conductors.map(|it| it.since).min(),
             };
         }
-        let (text, is_forever) = (owner.text(), lease == ClaimEnd::Never);
+        let (text, is_forever) = (owner.text(), end == ClaimEnd::Never);
         match process_of(&text).filter(|_| !owner.is_of_move()) {
             Some((host, pid)) if has_ended(host, pid, None).unwrap_or(is_forever) => Self::Dead {
                 host: host.to_owned(),

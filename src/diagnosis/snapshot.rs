@@ -220,10 +220,10 @@ impl Snapshot {
     pub(crate) fn holder(
         &self,
         owner: &Owner,
-        lease: ClaimEnd,
+        end: ClaimEnd,
         claimed_on: Option<DateTime<Utc>>,
     ) -> Holder {
-        let mut holder = self.holder_by_name(owner, lease);
+        let mut holder = self.holder_by_name(owner, end);
         if let Holder::Dead {
             death,
             since: Some(since),
@@ -237,13 +237,13 @@ impl Snapshot {
     }
 
     /// Looks at each owner's process once.
-    fn holder_by_name(&self, owner: &Owner, lease: ClaimEnd) -> Holder {
+    fn holder_by_name(&self, owner: &Owner, end: ClaimEnd) -> Holder {
         let owner = &*owner.brief();
-        let known = &mut self.holders.lock()[usize::from(lease == ClaimEnd::Never)];
+        let known = &mut self.holders.lock()[usize::from(end == ClaimEnd::Never)];
         if let Some(holder) = known.get(owner) {
             return holder.clone();
         }
-        let mut holder = Holder::of(owner, lease, &self.runners);
+        let mut holder = Holder::of(owner, end, &self.runners);
         // An unreadable registry proves nothing.
         if let Holder::Dead { death, .. } = &mut holder
             && !self.sees_conductors

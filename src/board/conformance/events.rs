@@ -15,7 +15,7 @@ use crate::{
     job::{AuditEntry, Claim, Departure, ExpectedState, Identity, Settlement},
 };
 
-/// Whether each change notifies the subscribers itself. On ZooKeeper they compare what they read, and may miss how a
+/// Whether every change publishes its own event. Subscribers of ZooKeeper compare successive reads, and may miss how a
 /// short-lived job ended.
 fn has_exact_events(board: &Subject) -> bool {
     board.capabilities().has_expiring_claims

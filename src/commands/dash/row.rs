@@ -41,7 +41,7 @@ pub(super) struct DashRow {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RowClaim {
     pub(super) owner: Option<Arc<Owner>>,
-    lease: ClaimEnd,
+    end: ClaimEnd,
     fence: Option<Fence>,
     pub(super) since: Option<DateTime<Utc>>,
     pub(super) lapses_on: Option<DateTime<Utc>>,
@@ -105,7 +105,7 @@ impl DashRow {
             Box::new(RowClaim {
                 owner: (holding.owner.as_ref())
                     .map(|it| interned(&mut interner.owners, &it.brief())),
-                lease: holding.end,
+                end: holding.end,
                 fence: holding.fence.clone(),
                 since: match entry.job() {
                     Some(job) => job.held_since(),
@@ -217,7 +217,7 @@ impl RowClaim {
         let left = self.lapses_on.map(|on| (on - now).to_std());
         Holding {
             owner: self.owner.as_deref().cloned(),
-            end: self.lease,
+            end: self.end,
             expires_in: left.map(Result::unwrap_or_default),
             outlives: None,
             claimed_on: self.since,

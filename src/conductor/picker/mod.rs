@@ -121,12 +121,12 @@ struct Picker<'a> {
     unanswered: BTreeSet<JobKey>,
     /// Until then, no event causes another count of the remaining jobs.
     next_count: Instant,
-    /// The number of consecutive counts that found candidates, none of which was won.
+    /// How many counts in a row found candidates and won none.
     fruitless: u32,
     has_looked: bool,
     /// Whether the remaining jobs may have changed since the last count.
     has_news: bool,
-    /// Drain events that were logged: each is logged once.
+    /// The drain events logged so far; each is logged once.
     reported: BTreeSet<&'static str>,
 }
 

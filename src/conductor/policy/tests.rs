@@ -30,7 +30,7 @@ fn policy(programs: Programs, variables: Variables) -> ExecutionPolicy {
     }
 }
 
-fn like(path: &str) -> Programs {
+fn programs_like(path: &str) -> Programs {
     Programs::Like(vec![Glob::of_path(path).unwrap()])
 }
 
@@ -109,7 +109,7 @@ fn postings_cannot_set_variables_that_choose_programs() {
 
 #[test]
 fn allowed_programs_match_by_their_resolved_path() {
-    let of = |text: &str| policy(like(text), Variables::Any);
+    let of = |text: &str| policy(programs_like(text), Variables::Any);
     let env = || json!({"command": ["env"]});
     let found = path_of(&open(), env());
     path_of(&of(found.to_str().unwrap()), env());
@@ -304,11 +304,11 @@ fn published_policy_decides_like_the_policy() {
     let policies = [
         open(),
         policy(Programs::None, Variables::Any),
-        policy(like("/usr/*/*"), none),
-        policy(like("/usr/bin/*"), some.clone()),
-        policy(like("/opt/env"), some),
+        policy(programs_like("/usr/*/*"), none),
+        policy(programs_like("/usr/bin/*"), some.clone()),
+        policy(programs_like("/opt/env"), some),
         ExecutionPolicy {
-            programs: like("/opt/*"),
+            programs: programs_like("/opt/*"),
             ..handled.clone()
         },
         handled,

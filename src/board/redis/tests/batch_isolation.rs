@@ -10,7 +10,7 @@ use crate::{
     job::{Claimed, JobChange, MAX_RECORDS, Revision},
 };
 
-/// Sidecars that are refused whatever their members are.
+/// Unreadable sidecars.
 const REFUSED: [&str; 11] = [
     "",
     "x",
@@ -25,7 +25,7 @@ const REFUSED: [&str; 11] = [
     r#"{"v":1,"not_before":"2020-02-29 23:59:59Z"}"#,
 ];
 
-/// Sidecars with members that are unknown or null.
+/// Readable sidecars with few, unknown or null members.
 const READ: [&str; 4] = [
     r#"{"v":1}"#,
     r#"{"v":1,"of_others":[1e999,{"a":-1e999}]}"#,

@@ -4,7 +4,7 @@
 --   first, jobs     the place in ARGV of the first job's arguments; the number of jobs
 --   MAX_FAILURES    how many failures a sidecar keeps
 --   MAX_SIDE        the most bytes of a readable sidecar
---   sidecar.lua     with SIDE_LIFE, how long it outlives a job, in ms
+--   sidecar.lua     with SIDE_LIFE, how long a sidecar lasts after its last change, in ms
 -- In the scripts that post with a claim, posting.lua follows.
 --
 -- Names that several scripts have, with the same meaning. A flag is "1" or "0", and "" stands for none:
