@@ -64,7 +64,7 @@ impl Numbers {
 #[derive(Debug, Default)]
 pub(super) struct AnnouncedNumbers {
     /// Numbers up to this one are settled.
-    pub(super) settled: i64,
+    settled: i64,
     announced: BTreeSet<i64>,
     /// Since when numbers lack a post.
     lacking_since: Option<Instant>,
@@ -84,6 +84,13 @@ impl AnnouncedNumbers {
         if sequence > self.settled {
             self.announced.insert(sequence);
         }
+    }
+
+    /// The highest known number: the counter never goes below it, unless the board was deleted or the server lost data.
+    pub(super) fn highest(&self) -> i64 {
+        self.announced
+            .last()
+            .map_or(self.settled, |last| self.settled.max(*last))
     }
 
     pub(super) fn lacks_some(&self, sequence: i64) -> bool {
@@ -135,6 +142,16 @@ mod tests {
         numbers.note();
         numbers.touch();
         assert!(numbers.are_of_peers);
+    }
+
+    #[test]
+    fn announced_number_is_known_before_it_is_settled() {
+        let mut account = AnnouncedNumbers::at(5);
+        assert_eq!(account.highest(), 5);
+        account.note(3);
+        assert_eq!(account.highest(), 5);
+        account.note(7);
+        assert_eq!(account.highest(), 7);
     }
 
     #[test]

@@ -42,6 +42,17 @@ async fn flush_during_a_read_is_no_consumption() {
 }
 
 #[tokio::test]
+async fn board_deleted_just_after_a_post_is_no_consumption() {
+    need!((board, server) = open(&[]));
+    let mut events = events(&board).await.unwrap();
+    mark(&board).await;
+    server.run::<()>(&["DEL", "taskflow:listings", "taskflow:sequence"]);
+    let marked = (EventKind::Posted, "marker".to_owned());
+    let lost = (EventKind::Resync, String::new());
+    assert_eq!(until(&mut events, EventKind::Resync).await, [marked, lost]);
+}
+
+#[tokio::test]
 async fn loss_during_a_read_is_a_resync() {
     need!((board, server) = open(&[]));
     fill(&board, JOBS).await;

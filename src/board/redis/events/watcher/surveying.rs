@@ -39,6 +39,7 @@ impl RedisWatcher<'_> {
         // The server reports every change from here on.
         self.stale_since = None;
         self.account.ask();
+        let highest = self.account.highest();
         let (counts, names) = match std::mem::take(&mut self.numbers.are_of_peers) {
             true => self.counts_and_names().await?,
             false => (self.counts().await?, None),
@@ -46,8 +47,7 @@ impl RedisWatcher<'_> {
         let before = self.lengths();
         let announced = self.drain()?;
         let after = self.lengths();
-        // Numbers never go back, unless the board was deleted or the server lost data.
-        self.has_lost |= self.account.settled > counts.sequence;
+        self.has_lost |= counts.sequence < highest;
         if self.has_lost {
             return Ok(());
         }
