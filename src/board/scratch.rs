@@ -6,18 +6,19 @@ use uuid::Uuid;
 
 use super::{Board, Result, error::Unsupported};
 
-pub(super) const MARK: &str = "selftest-";
+/// The beginning of the names of scratch boards.
+pub(super) const SCRATCH_PREFIX: &str = "selftest-";
 
 /// The time in a scratch name, to the second and without characters that a URL escapes.
 const TIME: &str = "%Y%m%dT%H%M%SZ";
 
 pub(crate) fn new_name(now: DateTime<Utc>) -> String {
     let random = Uuid::new_v4().simple().to_string();
-    format!("{MARK}{}-{}", now.format(TIME), &random[..8])
+    format!("{SCRATCH_PREFIX}{}-{}", now.format(TIME), &random[..8])
 }
 
 pub(crate) fn made_on(name: &str) -> Option<DateTime<Utc>> {
-    let (time, random) = name.strip_prefix(MARK)?.rsplit_once('-')?;
+    let (time, random) = name.strip_prefix(SCRATCH_PREFIX)?.rsplit_once('-')?;
     let is_random = random.len() == 8 && random.bytes().all(|byte| byte.is_ascii_hexdigit());
     let time = NaiveDateTime::parse_from_str(time, TIME).ok()?;
     is_random.then(|| time.and_utc())

@@ -182,6 +182,15 @@ pub(crate) enum Term {
     Lease(Duration),
 }
 
+impl Term {
+    pub(crate) fn duration(self) -> Option<Duration> {
+        match self {
+            Self::Indefinite => None,
+            Self::For(term) | Self::Lease(term) => Some(term),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Claimant {
     pub(crate) owner: Owner,

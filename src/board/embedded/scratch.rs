@@ -19,7 +19,7 @@ use super::{
 };
 use crate::board::{
     BoardError, Result,
-    scratch::{Loss, MARK, Testable, made_on, require_scratch},
+    scratch::{Loss, SCRATCH_PREFIX, Testable, made_on, require_scratch},
 };
 
 impl Embedded {
@@ -102,10 +102,12 @@ impl Testable for Embedded {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             files => files.map_err(|error| self.failed("list the directory of", error))?,
         };
-        let prefix = format!("{name}.{MARK}");
+        let prefix = format!("{name}.{SCRATCH_PREFIX}");
         let marked = |file: fs::DirEntry| {
             let file = file.file_name().into_string().ok()?;
-            let name = file.strip_prefix(&prefix).map(|it| format!("{MARK}{it}"))?;
+            let name = file
+                .strip_prefix(&prefix)
+                .map(|it| format!("{SCRATCH_PREFIX}{it}"))?;
             made_on(&name).filter(|_| directories_of(&directory.join(&file)).is_some())?;
             Some(name)
         };

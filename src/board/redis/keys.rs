@@ -7,7 +7,7 @@ use redis::Cmd;
 
 use super::link::bounded::placeholder;
 use crate::{
-    board::scratch::MARK,
+    board::scratch::SCRATCH_PREFIX,
     job::{JobKey, Location, MAX_TEXT_BYTES, standard_uuid},
 };
 
@@ -121,7 +121,7 @@ impl Keys {
     }
 
     pub(super) fn scratches(&self) -> String {
-        self.named(&format!("{MARK}boards"))
+        self.named(&format!("{SCRATCH_PREFIX}boards"))
     }
 
     /// Returns the name of this board, and the keys of the board that it is beside.

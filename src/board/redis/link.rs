@@ -43,27 +43,9 @@ pub(super) mod sentinel;
 #[cfg(test)]
 mod tests;
 
-/// The operation of a request, as error messages name it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct RequestKind {
-    pub(super) text: &'static str,
-    /// Whether the request is resent if its reply is lost.
-    is_resent: bool,
-}
-
-impl RequestKind {
-    pub(super) const fn once(text: &'static str) -> Self {
-        let is_resent = false;
-        Self { text, is_resent }
-    }
-}
-
-pub(super) const READ: RequestKind = RequestKind {
-    text: "read",
-    is_resent: true,
-};
-
-pub(super) const WRITE: RequestKind = RequestKind::once("write to");
+/// The operation of a request, as error messages name it. Only these requests are resent if their reply is lost.
+pub(super) const READ: &str = "read";
+pub(super) const WRITE: &str = "write to";
 
 pub(super) type CommandReply = Result<Value, ServerError>;
 
@@ -106,7 +88,7 @@ impl RedisClient {
 
     pub(super) async fn ask<T: FromRedisValue>(
         &self,
-        doing: RequestKind,
+        doing: &'static str,
         command: &Cmd,
     ) -> Result<T, BoardError> {
         Ok(self.ask_on(doing, command).await?.0)
@@ -118,7 +100,7 @@ impl RedisClient {
 
     pub(super) async fn ask_on<T: FromRedisValue>(
         &self,
-        doing: RequestKind,
+        doing: &'static str,
         command: &Cmd,
     ) -> Result<(T, Arc<Connection>), BoardError> {
         let (mut answers, connection) = self.exchange_on(doing, &single(command)).await?;
@@ -126,7 +108,7 @@ impl RedisClient {
             Ok(answer) => Ok((answer, connection)),
             Err(problem) => {
                 let problem = problem.under(&key_of(command));
-                Err(problem.into_error(doing.text, &self.name))
+                Err(problem.into_error(doing, &self.name))
             }
         }
     }
@@ -134,7 +116,7 @@ impl RedisClient {
     /// Uses no transaction: one refused command does not disturb the others. [`refusal`](Self::refusal) explains it.
     pub(super) async fn exchange(
         &self,
-        doing: RequestKind,
+        doing: &'static str,
         commands: &Pipeline,
     ) -> Result<Vec<CommandReply>, RequestFailure> {
         if commands.is_empty() {
@@ -146,13 +128,13 @@ impl RedisClient {
     /// Resends read-only commands once if the connection breaks before the reply.
     async fn exchange_on(
         &self,
-        doing: RequestKind,
+        doing: &'static str,
         commands: &Pipeline,
     ) -> Result<(Vec<CommandReply>, Arc<Connection>), RequestFailure> {
         let mut connection = self.connection(doing).await?;
         let mut answers = connection.exchange(commands).await;
         if let Err(problem) = &answers
-            && doing.is_resent
+            && doing == READ
             && *problem.cause() == ServerCause::ConnectionLost
         {
             connection = self.connection(doing).await?;
@@ -160,25 +142,23 @@ impl RedisClient {
         }
         match answers {
             Ok(answers) => Ok((answers, connection)),
-            Err(problem) => Err(RequestFailure::Lost(
-                problem.into_error(doing.text, &self.name),
-            )),
+            Err(problem) => Err(RequestFailure::Lost(problem.into_error(doing, &self.name))),
         }
     }
 
     pub(super) async fn at_once(
         &self,
-        doing: RequestKind,
+        doing: &'static str,
         commands: &Pipeline,
     ) -> Result<Vec<Value>, BoardError> {
         let (answers, connection) = self.exchange_on(doing, &transaction(commands)).await?;
         let answers = connection.executed(answers);
-        answers.map_err(|problem| problem.into_error(doing.text, &self.name))
+        answers.map_err(|problem| problem.into_error(doing, &self.name))
     }
 
     pub(super) fn refusal(
         &self,
-        doing: RequestKind,
+        doing: &'static str,
         error: &ServerError,
         key: Option<&str>,
     ) -> BoardError {
@@ -190,8 +170,8 @@ impl RedisClient {
         self.error(WRITE, meaning_in_script(text, self.url.user.as_deref()))
     }
 
-    pub(super) fn error(&self, doing: RequestKind, cause: ServerCause) -> BoardError {
-        ServerProblem::new(self.place(), cause).into_error(doing.text, &self.name)
+    pub(super) fn error(&self, doing: &'static str, cause: ServerCause) -> BoardError {
+        ServerProblem::new(self.place(), cause).into_error(doing, &self.name)
     }
 
     pub(super) async fn software(&self) -> Result<String, BoardError> {
@@ -199,10 +179,15 @@ impl RedisClient {
     }
 
     /// Servers older than 6 cannot push, which is `Unsupported`.
-    pub(super) async fn listen(&self, doing: RequestKind) -> Result<PushListener, RequestFailure> {
+    pub(super) async fn listen(&self, doing: &'static str) -> Result<PushListener, RequestFailure> {
         let (pusher, pushes) = pushes();
         let connection = self.in_time(doing, |deadline| self.open(Some(pusher), deadline));
-        Ok(PushListener::new(&self.name, connection.await?, pushes))
+        Ok(PushListener {
+            name: self.name.clone(),
+            doing,
+            connection: connection.await?,
+            pushed: pushes,
+        })
     }
 
     /// Drops the connection: exchanges in progress get no reply, and the next exchange reconnects.
@@ -216,7 +201,7 @@ impl RedisClient {
         self.connection.lock().await.take();
     }
 
-    async fn connection(&self, doing: RequestKind) -> Result<Arc<Connection>, RequestFailure> {
+    async fn connection(&self, doing: &'static str) -> Result<Arc<Connection>, RequestFailure> {
         // A command on a broken connection is lost, with an unknown outcome.
         turns(TURNS_TO_LOOK).await;
         self.in_time(doing, async |deadline| {
@@ -273,7 +258,7 @@ impl RedisClient {
     /// Bounds the time to get a connection, including the wait for other users.
     async fn in_time<T, F: Future<Output = Result<T, ServerProblem>>>(
         &self,
-        doing: RequestKind,
+        doing: &'static str,
         attempt: impl FnOnce(Deadline) -> F,
     ) -> Result<T, RequestFailure> {
         let limit = match &self.url.address {
@@ -283,7 +268,7 @@ impl RedisClient {
         let deadline = Deadline::after(limit);
         let late = |limit| ServerProblem::new(self.place(), ServerCause::Silent(limit));
         let done = deadline.bound(late, attempt(deadline)).await;
-        done.map_err(|problem| RequestFailure::NotSent(problem.into_error(doing.text, &self.name)))
+        done.map_err(|problem| RequestFailure::NotSent(problem.into_error(doing, &self.name)))
     }
 
     pub(super) fn connect_timeout(&self) -> Duration {

@@ -16,7 +16,7 @@ use super::{
     Redis,
     events::message::announcement,
     keys::Keys,
-    link::{READ, RedisClient, RequestKind},
+    link::{READ, RedisClient},
     write::scripts::{Call, Script},
 };
 use crate::{
@@ -29,7 +29,7 @@ use crate::{
     job::{Conductor, ConductorReport, Owner, from_json, shortened},
 };
 
-const DOING: RequestKind = RequestKind::once("register with");
+const DOING: &str = "register with";
 
 const ENTRIES_PER_REQUEST: usize = 100;
 

@@ -10,11 +10,7 @@ use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use redis::{Cmd, cmd};
 
-use super::{
-    Redis,
-    link::{RequestKind, WRITE},
-    read::scan::Scan,
-};
+use super::{Redis, link::WRITE, read::scan::Scan};
 use crate::{
     board::{
         BoardError, Result,
@@ -23,7 +19,7 @@ use crate::{
     job::Location,
 };
 
-const REMOVING: RequestKind = RequestKind::once("remove the remains of");
+const REMOVING: &str = "remove the remains of";
 
 /// Time limit for a scan of all keys of a server.
 const WALK: Duration = Duration::from_secs(3);

@@ -16,7 +16,7 @@ use crate::board::{
 };
 
 /// The data of nodes created for a test.
-const MARK: &[u8] = b"made by jobboard selftest";
+const SCRATCH_DATA: &[u8] = b"made by jobboard selftest";
 
 impl ZooKeeper {
     fn scratch(&self) -> Result<&str> {
@@ -37,7 +37,7 @@ impl BoardSession<'_> {
         for path in above(&path).rev().chain([&*path]) {
             let found = session.get(READING, client.check_stat(path)).await?;
             if found.is_none() {
-                let added = writer.add_create(path, MARK, &options);
+                let added = writer.add_create(path, SCRATCH_DATA, &options);
                 added.map_err(|error| refusal(&error))?;
             }
         }
@@ -59,7 +59,7 @@ impl BoardSession<'_> {
         for path in above(&path) {
             let found = session.ask(READING, client.get_data(path)).await;
             let version = match found.map_err(BoardError::from) {
-                Ok(Ok((data, stat))) if data == MARK => stat.version,
+                Ok(Ok((data, stat))) if data == SCRATCH_DATA => stat.version,
                 Ok(_) | Err(BoardError::Denied { .. }) => return Ok(()),
                 Err(error) => return Err(error),
             };
@@ -103,7 +103,8 @@ impl Testable for ZooKeeper {
         let paths: Vec<_> = names.iter().map(|it| format!("{parent}/.{it}")).collect();
         let marks = session.read(&paths).await?;
         let marked = names.iter().zip(marks);
-        let marked = marked.filter(|(_, mark)| mark.as_ref().is_some_and(|it| it.data == MARK));
+        let marked =
+            marked.filter(|(_, mark)| mark.as_ref().is_some_and(|it| it.data == SCRATCH_DATA));
         Ok(marked.map(|(name, _)| (*name).to_owned()).collect())
     }
 

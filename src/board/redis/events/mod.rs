@@ -19,13 +19,10 @@ use futures_util::{StreamExt, stream};
 use redis::{Cmd, Value, cmd};
 
 use self::watcher::RedisWatcher;
-use super::{
-    Redis,
-    link::{PushListener, RequestKind},
-};
+use super::{Redis, link::PushListener};
 use crate::board::{BoardError, Events, InitialListing, Result};
 
-const DOING: RequestKind = RequestKind::once("subscribe to");
+const DOING: &str = "subscribe to";
 
 struct Subscription {
     /// `None` if the server pushes nothing.
@@ -100,7 +97,7 @@ fn lacking(what: &str, error: impl std::fmt::Display) -> String {
 }
 
 async fn asked(listener: &PushListener, command: &Cmd) -> Result<Option<String>> {
-    match listener.ask::<Value>(DOING, command).await {
+    match listener.ask::<Value>(command).await {
         Ok(_) => Ok(None),
         Err(error) => refused(error).map(Some),
     }

@@ -47,14 +47,13 @@ impl ReadPace {
         self.rested.checked_sub(IDLE_CREDIT).unwrap_or(self.rested)
     }
 
-    pub(super) fn spent(&mut self, began: Instant) {
-        let cost = self.whole.add(began.elapsed());
-        self.schedule(began, cost);
-    }
-
-    /// Records a partial read, which does not show the cost of a whole one.
-    pub(super) fn spared(&mut self, began: Instant) {
-        let cost = self.parts.add(began.elapsed());
+    /// Records a read. A partial one does not show the cost of a whole one.
+    pub(super) fn spent(&mut self, began: Instant, is_whole: bool) {
+        let costs = match is_whole {
+            true => &mut self.whole,
+            false => &mut self.parts,
+        };
+        let cost = costs.add(began.elapsed());
         self.schedule(began, cost);
     }
 
@@ -100,7 +99,7 @@ mod tests {
     fn expensive_check_is_followed_by_a_long_pause() {
         let mut pace = ReadPace::new();
         let began = Instant::now() - Duration::from_millis(50);
-        pace.spent(began);
+        pace.spent(began, true);
         assert!(pace.next() >= began + 20 * Duration::from_millis(50));
     }
 

@@ -146,39 +146,39 @@ mod tests {
 
     #[test]
     fn announced_number_is_known_before_it_is_settled() {
-        let mut account = AnnouncedNumbers::at(5);
-        assert_eq!(account.highest(), 5);
-        account.note(3);
-        assert_eq!(account.highest(), 5);
-        account.note(7);
-        assert_eq!(account.highest(), 7);
+        let mut numbers = AnnouncedNumbers::at(5);
+        assert_eq!(numbers.highest(), 5);
+        numbers.note(3);
+        assert_eq!(numbers.highest(), 5);
+        numbers.note(7);
+        assert_eq!(numbers.highest(), 7);
     }
 
     #[test]
     fn unused_number_is_no_job() {
-        let (mut account, now) = (AnnouncedNumbers::at(5), Instant::now());
-        account.note(6);
-        assert!(!account.lacks_some(6));
-        assert!(account.lacks_some(7));
-        assert!(!account.settle(7, now));
-        assert!(account.lacks_some(7));
-        assert!(!account.settle(7, now + LATE));
-        assert!(!account.lacks_some(7));
+        let (mut numbers, now) = (AnnouncedNumbers::at(5), Instant::now());
+        numbers.note(6);
+        assert!(!numbers.lacks_some(6));
+        assert!(numbers.lacks_some(7));
+        assert!(!numbers.settle(7, now));
+        assert!(numbers.lacks_some(7));
+        assert!(!numbers.settle(7, now + LATE));
+        assert!(!numbers.lacks_some(7));
     }
 
     #[test]
     fn unmatched_number_and_claim_mean_a_short_lived_job() {
-        let (mut account, now) = (AnnouncedNumbers::at(5), Instant::now());
+        let (mut numbers, now) = (AnnouncedNumbers::at(5), Instant::now());
         // The number comes first and the job follows.
-        assert!(!account.settle(6, now));
-        account.suspect();
-        assert!(account.settle(6, now));
-        assert!(!account.settle(6, now));
-        account.ask();
-        account.suspect();
-        assert!(!account.settle(6, now));
+        assert!(!numbers.settle(6, now));
+        numbers.suspect();
+        assert!(numbers.settle(6, now));
+        assert!(!numbers.settle(6, now));
+        numbers.ask();
+        numbers.suspect();
+        assert!(!numbers.settle(6, now));
         // It belonged to a later job.
-        account.ask();
-        assert!(account.settle(7, now));
+        numbers.ask();
+        assert!(numbers.settle(7, now));
     }
 }

@@ -8,8 +8,8 @@ use std::{io, str::FromStr};
 use redis::{PushKind, Value, from_redis_value, parse_redis_value};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadHalf};
 
-/// Begins neither text nor JSON nor msgpack.
-const MARK: u8 = 0xc1;
+/// The first byte of a placeholder: it begins neither text nor JSON nor msgpack.
+const PLACEHOLDER: u8 = 0xc1;
 
 const MAX_VALUES: usize = 1 << 17;
 
@@ -22,11 +22,11 @@ const CHUNK: usize = 64 * 1024;
 const LEFT_OUT: u8 = 0;
 
 pub(crate) fn placeholder(size: usize) -> Vec<u8> {
-    [&[MARK], size.to_string().as_bytes()].concat()
+    [&[PLACEHOLDER], size.to_string().as_bytes()].concat()
 }
 
 pub(crate) fn size_unread(value: &[u8]) -> Option<usize> {
-    let size = value.strip_prefix(&[MARK])?;
+    let size = value.strip_prefix(&[PLACEHOLDER])?;
     std::str::from_utf8(size).ok()?.parse().ok()
 }
 

@@ -1,6 +1,6 @@
 //! Changes of jobs: converts requests to script calls, and replies to results.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
@@ -25,6 +25,9 @@ use crate::{
         Fence, JobChange, JobKey, Location, MoveRecord, Owner, Purge, Revision, Settlement, Term,
     },
 };
+
+/// A posting before and after an edit.
+type Edited = (Vec<u8>, Vec<u8>);
 
 impl Redis {
     pub(super) fn call(&self, script: Script) -> Call {
@@ -124,10 +127,7 @@ impl Redis {
         let fence = Fence(reply.text(0));
         let companions = CompanionValues {
             owner: Some(by.owner.as_bytes().to_vec()),
-            left: match by.term {
-                Term::Indefinite => None,
-                Term::For(term) | Term::Lease(term) => Some(term),
-            },
+            left: by.term.duration(),
             last_modified: Some(msgpack::time(now)),
             side: Some(reply.fact(2).to_vec()).filter(|side| !side.is_empty()),
         };
@@ -242,59 +242,42 @@ impl Redis {
         Ok(answers.collect())
     }
 
-    /// Returns each job's posting before and after an edit; both empty for a restart, unless that is refused.
-    async fn edits(&self, jobs: &[Revision]) -> Result<Vec<Result<(Vec<u8>, Vec<u8>)>>> {
-        let mut found = HashMap::new();
+    /// Returns each job's posting before and after an edit; both empty for a restart.
+    async fn edits(&self, jobs: &[Revision]) -> Result<Vec<Result<Edited>>> {
+        let mut edits: Vec<_> = jobs.iter().map(|_| Ok(Edited::default())).collect();
         for location in Location::LIVE {
-            let edited = jobs
-                .iter()
-                .filter(|job| matches!(job.change, JobChange::Edit(_)) && job.location == location);
-            let fields: Vec<_> = edited.map(|job| field_of(&job.key)).collect();
-            let postings = self.postings(location, &fields).await?;
-            let places = fields.into_iter().map(|field| (location, field));
-            found.extend(places.zip(postings));
-        }
-        let mut malformed = self.malformed(jobs).await?;
-        let edits = jobs.iter().map(|job| {
-            let place = (job.location, field_of(&job.key));
-            let JobChange::Edit(edit) = &job.change else {
-                let refused = malformed.remove(&place);
-                return refused.map_or(Ok((Vec::new(), Vec::new())), Err);
+            // A restart from the trash needs no posting.
+            let is_read = |job: &Revision| {
+                let is_edit = matches!(job.change, JobChange::Edit(_));
+                job.location == location && (is_edit || location == Location::Board)
             };
-            let seen = found.remove(&place).flatten();
-            let seen = seen.ok_or(BoardError::NoSuchJob)?;
-            let edited = msgpack::edited(&seen, edit, self.client.limit);
-            let edited = edited.map_err(|problem| BoardError::malformed(&job.key, problem))?;
-            Ok((seen, edited))
-        });
-        Ok(edits.collect())
+            let read: Vec<_> = (0..jobs.len()).filter(|at| is_read(&jobs[*at])).collect();
+            let fields: Vec<_> = read.iter().map(|at| field_of(&jobs[*at].key)).collect();
+            let (hash, mut done) = (self.keys.hash(location), 0);
+            while done < fields.len() {
+                let postings = first_postings(&self.client, &hash, &fields[done..]).await?;
+                for (at, posting) in read[done..].iter().zip(&postings) {
+                    edits[*at] = self.edited(&jobs[*at], posting.as_deref());
+                }
+                done += postings.len();
+            }
+        }
+        Ok(edits)
     }
 
-    /// Returns why jobs cannot be restarted on the board: the script does not decode postings.
-    async fn malformed(
-        &self,
-        jobs: &[Revision],
-    ) -> Result<HashMap<(Location, Vec<u8>), BoardError>> {
-        let (hash, mut malformed) = (self.keys.listings(), HashMap::new());
-        let restarted = jobs.iter().filter(|job| {
-            job.location == Location::Board && !matches!(job.change, JobChange::Edit(_))
-        });
-        let fields: Vec<_> = restarted.map(|job| field_of(&job.key)).collect();
-        let mut left = fields.as_slice();
-        let reading = self.reading(Query::all(Location::Board, Detail::Brief));
-        while !left.is_empty() {
-            let postings = first_postings(&self.client, &hash, left).await?;
-            let (read, rest) = left.split_at(postings.len());
-            for (field, posting) in read.iter().zip(postings) {
-                let entry = posting.map(|posting| posted(reading, field, &posting));
-                if let Some(Entry::Malformed(record)) = entry {
-                    let place = (Location::Board, field.clone());
-                    malformed.insert(place, BoardError::from(&record));
-                }
-            }
-            left = rest;
-        }
-        Ok(malformed)
+    /// Refuses to restart a malformed record: the script does not decode postings.
+    fn edited(&self, job: &Revision, posting: Option<&[u8]>) -> Result<Edited> {
+        let JobChange::Edit(edit) = &job.change else {
+            let reading = self.reading(Query::all(job.location, Detail::Brief));
+            return match posting.map(|posting| posted(reading, &field_of(&job.key), posting)) {
+                Some(Entry::Malformed(record)) => Err(BoardError::from(&record)),
+                Some(Entry::Job(_)) | None => Ok(Edited::default()),
+            };
+        };
+        let seen = posting.ok_or(BoardError::NoSuchJob)?;
+        let edited = msgpack::edited(seen, edit, self.client.limit);
+        let edited = edited.map_err(|problem| BoardError::malformed(&job.key, problem))?;
+        Ok((seen.to_vec(), edited))
     }
 
     pub(crate) async fn purge_jobs(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
@@ -374,10 +357,7 @@ fn audit_text(audit: Option<&AuditEntry>) -> String {
 }
 
 pub(crate) fn life(term: Term) -> String {
-    match term {
-        Term::Indefinite => String::new(),
-        Term::For(term) | Term::Lease(term) => millis(term),
-    }
+    term.duration().map(millis).unwrap_or_default()
 }
 
 fn millis(term: Duration) -> String {

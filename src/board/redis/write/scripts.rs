@@ -10,7 +10,7 @@ use crate::{
         net::cause::ServerCause,
         redis::{
             keys::field_of,
-            link::{CommandReply, RedisClient, RequestFailure, RequestKind, WRITE},
+            link::{CommandReply, RedisClient, RequestFailure, WRITE},
             read::record::{Reading, posted},
         },
         wire::sidecar::Sidecar,
@@ -89,6 +89,7 @@ struct NamedValues {
 }
 
 impl NamedValues {
+    /// The first job defines the names; the later jobs add their values in the same order.
     fn add(&mut self, name: &'static str, value: Vec<u8>, jobs: usize) {
         if jobs > 1 {
             let each = self.names.len() - self.shared;
@@ -187,7 +188,7 @@ impl Call {
     pub(crate) async fn answer(
         &self,
         client: &RedisClient,
-        doing: RequestKind,
+        doing: &'static str,
     ) -> Result<Value, RequestFailure> {
         let mut answer = self.send(client, doing, "EVALSHA", self.hash()).await?;
         if matches!(&answer, Err(error) if error.code() == "NOSCRIPT") {
@@ -207,7 +208,7 @@ impl Call {
     async fn send(
         &self,
         client: &RedisClient,
-        doing: RequestKind,
+        doing: &'static str,
         how: &str,
         script: &str,
     ) -> Result<CommandReply, RequestFailure> {

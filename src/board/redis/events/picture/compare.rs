@@ -39,7 +39,7 @@ pub(super) fn compare(
     traces: Traces,
     at: Instant,
 ) -> Vec<Event> {
-    let mut story = ObservedChange {
+    let mut change = ObservedChange {
         key,
         traces,
         at,
@@ -55,21 +55,21 @@ pub(super) fn compare(
     let was_restored =
         is_same(&before.trash, &after.board) && !is_same(&before.trash, &after.trash);
     match (&before.board, &after.board) {
-        (Some(known), Some(seen)) if known.is_same_job(seen) => story.compare_claims(known, seen),
+        (Some(known), Some(seen)) if known.is_same_job(seen) => change.compare_claims(known, seen),
         (known, seen) => {
             if let Some(known) = known {
                 let end = match was_trashed {
                     true => EventKind::Trashed,
                     false => EventKind::Consumed,
                 };
-                story.end(known, end);
+                change.end(known, end);
             }
             if let Some(seen) = seen {
                 let beginning = match was_restored {
                     true => EventKind::Restored,
                     false => EventKind::Posted,
                 };
-                story.begin(seen, beginning);
+                change.begin(seen, beginning);
             }
         }
     }
@@ -79,17 +79,17 @@ pub(super) fn compare(
         // A trashed namesake replaces it, which is no purge.
         && after.trash.is_none()
     {
-        story.step(EventKind::Purged, known, None);
+        change.step(EventKind::Purged, known, None);
     }
     if let Some(seen) = &after.trash
         && !is_same(&before.trash, &after.trash)
         && !was_trashed
     {
-        story.came_and_went(seen);
+        change.came_and_went(seen);
     }
-    let more = story.is_more.then(Event::resync);
-    story.events.extend(more);
-    story.events
+    let more = change.is_more.then(Event::resync);
+    change.events.extend(more);
+    change.events
 }
 
 struct ObservedChange<'a> {

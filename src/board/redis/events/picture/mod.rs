@@ -1,7 +1,7 @@
 //! A cached picture of a board, which the event watcher compares with the board.
 //!
 //! It begins with one full read, follows the messages, and is compared with later reads. The differences become
-//! events. `compare` derives them; `board/known` defines a cached job.
+//! events. `compare` derives them; `board/cached_job` defines a cached job.
 
 mod compare;
 

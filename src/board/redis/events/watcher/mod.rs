@@ -10,7 +10,7 @@ use redis::{PushInfo, PushKind};
 use tokio::time::{self, Duration, Instant};
 
 use super::{
-    DOING, Subscription,
+    Subscription,
     conductors::ConductorPresences,
     message,
     pace::{PollPace, ReadPace},
@@ -33,7 +33,7 @@ const PENDING: usize = 100_000;
 /// How long a survey waits for the pending job reads.
 const COURTESY: Duration = Duration::from_secs(1);
 
-/// `starting` begins it, `looking` reads records, and `surveying` compares whole hashes.
+/// `starting` begins it, `reading` reads records, and `surveying` compares whole hashes.
 pub(super) struct RedisWatcher<'a> {
     board: &'a Redis,
     listener: Option<PushListener>,
@@ -41,15 +41,15 @@ pub(super) struct RedisWatcher<'a> {
     recheck: RecheckQueue,
     conductors: ConductorPresences,
     /// Since when the hashes may have changed.
-    stale_since: Option<Instant>,
+    hashes_stale_since: Option<Instant>,
     numbers: Numbers,
-    account: AnnouncedNumbers,
+    announced_numbers: AnnouncedNumbers,
     /// The last assigned number at the last comparison, and its time, until settled.
-    to_settle: Option<(i64, Instant)>,
-    looks: ReadPace,
-    surveys: ReadPace,
+    unsettled_number: Option<(i64, Instant)>,
+    read_pace: ReadPace,
+    survey_pace: ReadPace,
     /// Set for a server that does not report other clients' changes.
-    rounds: Option<PollPace>,
+    poll_pace: Option<PollPace>,
     has_lost: bool,
     pending: VecDeque<Event>,
 }
@@ -62,13 +62,13 @@ impl<'a> RedisWatcher<'a> {
             picture: BoardPicture::default(),
             recheck: RecheckQueue::default(),
             conductors: ConductorPresences::default(),
-            stale_since: None,
+            hashes_stale_since: None,
             numbers: Numbers::default(),
-            account: AnnouncedNumbers::default(),
-            to_settle: None,
-            looks: ReadPace::new(),
-            surveys: ReadPace::new(),
-            rounds: (!subscription.is_tracking).then(PollPace::new),
+            announced_numbers: AnnouncedNumbers::default(),
+            unsettled_number: None,
+            read_pace: ReadPace::new(),
+            survey_pace: ReadPace::new(),
+            poll_pace: (!subscription.is_tracking).then(PollPace::new),
             has_lost: false,
             pending: VecDeque::new(),
         }
@@ -98,8 +98,8 @@ impl<'a> RedisWatcher<'a> {
     }
 
     fn work_at(&self) -> Option<Instant> {
-        let look = self.has_touched().then(|| self.looks.next());
-        let round = self.rounds.map(PollPace::next);
+        let look = self.has_touched().then(|| self.read_pace.next());
+        let round = self.poll_pace.map(PollPace::next);
         [look, self.survey_at(), round, self.picture.next_deadline()]
             .into_iter()
             .flatten()
@@ -109,9 +109,12 @@ impl<'a> RedisWatcher<'a> {
     /// Reading jobs first gives more events at less cost. On a busy board that never ends, and it never finds a
     /// peer's new job.
     fn survey_at(&self) -> Option<Instant> {
-        let settle_since = self.to_settle.map(|(_, since)| since);
-        let since = [self.stale_since, settle_since].into_iter().flatten().min();
-        let at = since?.max(self.surveys.next());
+        let settle_since = self.unsettled_number.map(|(_, since)| since);
+        let since = [self.hashes_stale_since, settle_since]
+            .into_iter()
+            .flatten()
+            .min();
+        let at = since?.max(self.survey_pace.next());
         Some(match self.has_touched() && !self.numbers.are_of_peers {
             true => at + COURTESY,
             false => at,
@@ -137,21 +140,21 @@ impl<'a> RedisWatcher<'a> {
     }
 
     async fn work(&mut self, now: Instant) -> Result<()> {
-        if self.rounds.is_some_and(|rounds| rounds.next() <= now) {
+        if self.poll_pace.is_some_and(|pace| pace.next() <= now) {
             return self.survey_all().await;
         }
         if self.survey_at().is_some_and(|at| at <= now) {
-            if let Some((sequence, _)) = self.to_settle.take()
-                && self.account.settle(sequence, now)
+            if let Some((sequence, _)) = self.unsettled_number.take()
+                && self.announced_numbers.settle(sequence, now)
             {
                 self.report(vec![Event::resync()]);
             }
-            if self.stale_since.is_some() {
+            if self.hashes_stale_since.is_some() {
                 self.survey().await?;
             }
             return Ok(());
         }
-        if self.has_touched() && self.looks.next() <= now {
+        if self.has_touched() && self.read_pace.next() <= now {
             self.look_at_conductors().await?;
             self.read_changed().await?;
         }
@@ -193,7 +196,7 @@ impl<'a> RedisWatcher<'a> {
 
     fn receive(&mut self, push: Option<PushInfo>) -> Result<()> {
         let Some(push) = push.filter(|push| push.kind != PushKind::Disconnection) else {
-            let broken = |listener: &PushListener| Err(listener.broken(DOING));
+            let broken = |listener: &PushListener| Err(listener.broken());
             return self.listener.as_ref().map_or(Ok(()), broken);
         };
         match push.kind {
@@ -240,7 +243,7 @@ impl<'a> RedisWatcher<'a> {
         };
         match part {
             KeyPart::Postings | KeyPart::Trash => {
-                self.stale_since.get_or_insert_with(Instant::now);
+                self.hashes_stale_since.get_or_insert_with(Instant::now);
             }
             KeyPart::Sequence => self.numbers.touch(),
             KeyPart::Conductor(name) => _ = self.conductors.touched.insert(name),
@@ -254,7 +257,7 @@ impl<'a> RedisWatcher<'a> {
         for event in events {
             // A job's post is announced before its other events, perhaps without its number.
             if let Some(sequence) = event.subject.as_ref().and_then(|it| it.sequence) {
-                self.account.note(sequence);
+                self.announced_numbers.note(sequence);
             }
             let is_resync = |last: &Event| last.kind == EventKind::Resync;
             if event.kind != EventKind::Resync || !self.pending.back().is_some_and(is_resync) {

@@ -41,7 +41,7 @@ impl RedisWatcher<'_> {
         let (places, leaves_time): (Vec<_>, Vec<_>) = places.into_iter().unzip();
         // Messages received with the reply may precede or follow it.
         let announced = self.drain()?;
-        self.looks.spent(asked);
+        self.read_pace.spent(asked, true);
         // A client deletes the time of a job with the job; a server that evicts keys does not.
         let mut left = some.iter().zip(leaves_time);
         self.has_lost |= left.any(|(key, it)| it && self.picture.has(Location::Board, key));
@@ -79,12 +79,12 @@ impl RedisWatcher<'_> {
             .any(|location| self.picture.has(location, key));
         if !is_known && place.board.is_none() && place.trash.is_none() {
             if traces.claim {
-                self.account.suspect();
-                self.stale_since.get_or_insert_with(Instant::now);
+                self.announced_numbers.suspect();
+                self.hashes_stale_since.get_or_insert_with(Instant::now);
             }
             return None;
         }
-        if self.rounds.is_some() {
+        if self.poll_pace.is_some() {
             // The client is unknown, but only our own clients prolong our claims.
             let claim = place.board.as_ref().and_then(CachedJob::claim);
             traces.is_ours = claim.is_some_and(|(_, fence)| fence.is_some());
@@ -129,8 +129,8 @@ impl RedisWatcher<'_> {
             self.read_changed().await?;
         }
         let found = self.pending.len().saturating_sub(before);
-        if let Some(rounds) = &mut self.rounds {
-            rounds.done(began, found);
+        if let Some(pace) = &mut self.poll_pace {
+            pace.done(began, found);
         }
         Ok(())
     }
@@ -138,7 +138,7 @@ impl RedisWatcher<'_> {
     /// Uses the subscribed connection, if any, so that the order of pushes and reply is known.
     pub(super) async fn ask(&self, commands: &Pipeline) -> Result<Vec<Value>> {
         match &self.listener {
-            Some(listener) => listener.at_once(DOING, commands).await,
+            Some(listener) => listener.at_once(commands).await,
             None => self.board.client.at_once(DOING, commands).await,
         }
     }
@@ -151,7 +151,7 @@ impl RedisWatcher<'_> {
 
     pub(super) fn unexpected_reply(&self) -> BoardError {
         let source = "the server sent an unexpected reply";
-        BoardError::failed(DOING.text, self.board.name(), source)
+        BoardError::failed(DOING, self.board.name(), source)
     }
 }
 

@@ -38,7 +38,7 @@ impl RedisWatcher<'_> {
         // Numbers never go back unless the board was deleted, which some servers do not report.
         self.has_lost |= sequence < before;
         self.picture = picture;
-        self.account = AnnouncedNumbers::at(sequence);
+        self.announced_numbers = AnnouncedNumbers::at(sequence);
         Ok(())
     }
 
@@ -50,7 +50,7 @@ impl RedisWatcher<'_> {
         }
         self.picture = BoardPicture::default();
         (self.recheck, self.conductors) = (RecheckQueue::default(), ConductorPresences::default());
-        (self.stale_since, self.to_settle) = (Some(Instant::now()), None);
+        (self.hashes_stale_since, self.unsettled_number) = (Some(Instant::now()), None);
         self.numbers = Numbers::default();
         self.pending.clear();
         self.has_lost = false;

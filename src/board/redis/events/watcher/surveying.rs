@@ -37,9 +37,9 @@ impl RedisWatcher<'_> {
     pub(super) async fn survey(&mut self) -> Result<()> {
         let began = Instant::now();
         // The server reports every change from here on.
-        self.stale_since = None;
-        self.account.ask();
-        let highest = self.account.highest();
+        self.hashes_stale_since = None;
+        self.announced_numbers.ask();
+        let highest = self.announced_numbers.highest();
         let (counts, names) = match std::mem::take(&mut self.numbers.are_of_peers) {
             true => self.counts_and_names().await?,
             false => (self.counts().await?, None),
@@ -51,7 +51,7 @@ impl RedisWatcher<'_> {
         if self.has_lost {
             return Ok(());
         }
-        let is_missing = self.account.lacks_some(counts.sequence);
+        let is_missing = self.announced_numbers.lacks_some(counts.sequence);
         // Messages received with the reply may precede or follow it.
         let differs = |count: usize, (one, other): (usize, usize)| {
             count < one.min(other) || count > one.max(other)
@@ -62,7 +62,7 @@ impl RedisWatcher<'_> {
         ];
         if before != after {
             // Compare again once fewer messages arrive.
-            self.stale_since.get_or_insert_with(Instant::now);
+            self.hashes_stale_since.get_or_insert_with(Instant::now);
         }
         let is_whole = names.is_some() || differ.contains(&true);
         if differ[0] {
@@ -72,11 +72,8 @@ impl RedisWatcher<'_> {
         if differ[1] {
             self.compare(Location::Trash, counts.trashed, None).await?;
         }
-        self.to_settle = Some((counts.sequence, Instant::now()));
-        match is_whole {
-            true => self.surveys.spent(began),
-            false => self.surveys.spared(began),
-        }
+        self.unsettled_number = Some((counts.sequence, Instant::now()));
+        self.survey_pace.spent(began, is_whole);
         Ok(())
     }
 

@@ -142,7 +142,7 @@ async fn concurrent_requests_share_the_connection() {
 async fn listener_receives_messages_until_the_server_stops() {
     need!(mut server = Server::start(&[]));
     let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
-    let mut listener = client.listen(RequestKind::once("watch")).await.unwrap();
+    let mut listener = client.listen("watch").await.unwrap();
     let mut track = cmd("CLIENT");
     track
         .arg("TRACKING")
@@ -150,10 +150,7 @@ async fn listener_receives_messages_until_the_server_stops() {
         .arg("BCAST")
         .arg("PREFIX")
         .arg("a");
-    listener
-        .ask::<()>(RequestKind::once("watch"), &track)
-        .await
-        .unwrap();
+    listener.ask::<()>(&track).await.unwrap();
     client
         .ask::<()>(WRITE, cmd("SET").arg("ab").arg(1))
         .await
@@ -161,7 +158,7 @@ async fn listener_receives_messages_until_the_server_stops() {
     let pushed = listener.pushed.recv().await.unwrap();
     assert_eq!(pushed.kind, redis::PushKind::Invalidate);
     listener
-        .ask::<Value>(RequestKind::once("watch"), cmd("SUBSCRIBE").arg("channel"))
+        .ask::<Value>(cmd("SUBSCRIBE").arg("channel"))
         .await
         .unwrap();
     let subscribed = listener.pushed.recv().await.unwrap();
@@ -180,8 +177,7 @@ async fn refused_listener_is_an_error() {
     need!(server = Server::start(&["--rename-command", "HELLO", ""]));
     let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
     ping(&client).await;
-    let Err(RequestFailure::NotSent(error)) = client.listen(RequestKind::once("watch")).await
-    else {
+    let Err(RequestFailure::NotSent(error)) = client.listen("watch").await else {
         panic!("it listens");
     };
     assert_eq!(
