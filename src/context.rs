@@ -113,7 +113,8 @@ impl Context {
     fn introduce(&mut self, board: Arc<dyn Board>) -> Arc<dyn Board> {
         let (chosen, who) = (&self.config.board.source, &self.config.who.value);
         let name = board.name();
-        let is_new = self.config.board.value.url.is_missing_file();
+        let file = self.config.board.value.url.file();
+        let is_new = file.is_some_and(|path| !path.exists());
         if is_new && !self.config.is_board_chosen {
             self.out.note_at_terminal(format!("using the board {name}"));
         } else {

@@ -72,10 +72,11 @@ pub(crate) enum BoardError {
     Unsupported(#[from] Unsupported),
     #[error("cannot create the board {board}: the directory {} does not exist", directory.display())]
     NoDirectory { board: String, directory: PathBuf },
-    #[error("the board {board} cannot be opened{manner}")]
+    #[error("the board {board} cannot be opened{qualifier}")]
     NotOpened {
         board: String,
-        manner: &'static str,
+        /// Empty, or a phrase that begins with a space.
+        qualifier: &'static str,
         source: ErrorSource,
         hint: Box<Hint>,
     },

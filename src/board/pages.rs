@@ -1,7 +1,7 @@
 //! A paged listing as one stream.
 
 use futures_util::{
-    Stream, StreamExt,
+    Stream, StreamExt, TryStreamExt,
     stream::{self, BoxStream},
 };
 
@@ -26,13 +26,7 @@ pub(super) fn flatten<'a>(
     pages: impl Stream<Item = Result<Vec<Entry>>> + Send + 'a,
 ) -> BoxStream<'a, Result<Entry>> {
     pages
-        .map(|page| {
-            let (entries, error) = match page {
-                Ok(entries) => (entries, None),
-                Err(error) => (Vec::new(), Some(Err(error))),
-            };
-            stream::iter(entries.into_iter().map(Ok).chain(error))
-        })
-        .flatten()
+        .map_ok(|page| stream::iter(page.into_iter().map(Ok)))
+        .try_flatten()
         .boxed()
 }

@@ -66,7 +66,7 @@ impl<'a> ClaimRequest<'a> {
         self.rules.is_attempt && !self.is_ahead
     }
 
-    /// Whether the job lacks what this claim needs if its sidecar is unreadable.
+    /// Whether this claim is refused if the job's sidecar is unreadable.
     pub(super) fn needs_sidecar(self) -> bool {
         self.rules.needs_sidecar(self.by.term)
     }
@@ -132,7 +132,8 @@ impl Sidecar {
         }
         let counts = decision.counts();
         if !counts.attempt {
-            self.uncount();
+            self.count_ahead();
+            self.attempts = self.attempts.saturating_sub(1);
         }
         let postponed = u32::from(counts.postponement);
         self.postponed = self.postponed.saturating_add(postponed);
@@ -179,11 +180,6 @@ impl Sidecar {
     pub(super) fn add_failure(&mut self, failure: &Failure) {
         self.count_ahead();
         failure.clone().add_to(&mut self.failures);
-    }
-
-    fn uncount(&mut self) {
-        self.count_ahead();
-        self.attempts = self.attempts.saturating_sub(1);
     }
 }
 

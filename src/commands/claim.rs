@@ -252,10 +252,7 @@ fn yours(ctx: &Context, board: &dyn Board, by: &Claimant, error: anyhow::Error) 
 }
 
 fn report(claimed: &Claimed, by: &Claimant) -> Done {
-    let expires_in = match by.term {
-        Term::Indefinite => None,
-        Term::For(term) | Term::Lease(term) => Some(term.as_secs_f64()),
-    };
+    let expires_in = by.term.duration().map(|term| term.as_secs_f64());
     Done::of_job("claimed", &claimed.job)
         .with("owner", by.owner.text())
         .with("fence", claimed.fence.0.as_str())

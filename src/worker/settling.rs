@@ -27,8 +27,9 @@ impl Earlier {
         decision: &Decision,
         lease: Option<&mut KeptLease>,
     ) -> Self {
-        // A settled job is no longer there. If it is, another client presumably took the claim. A job posted again or
-        // restored meanwhile looks the same.
+        // Consuming or trashing removes the job from the board. If the board still has the job, the claim most likely
+        // expired and another client claimed the job. A job that was settled, then posted again or restored, gives the
+        // same refusal.
         let may_be_settled = match decision {
             Decision::Abandon(_) => refusal.is_about_the_claim(),
             _ => matches!(refusal, BoardError::NoSuchJob),

@@ -39,7 +39,7 @@ impl Change<'_> {
                 "UPDATE job
                  SET expires_boot = ?1 + min(max(0, expires_wall - ?2), 1000000000000000)
                  WHERE expires_boot IS NOT NULL",
-                params![self.now.boot, self.now.wall / 1000],
+                params![self.now.boot, self.now.wall_millis()],
             )?;
             self.run("UPDATE conductor SET alive_boot = 0", [])?;
             self.convert_departed()?;

@@ -183,7 +183,7 @@ impl Change<'_> {
         self.make_table(DEPARTED)?;
         let expired = "DELETE FROM conductor_seen WHERE kept_boot <= ?1";
         self.run(expired, [now.boot])?;
-        let until_wall = (now.wall / 1000).saturating_add(until - now.boot);
+        let until_wall = now.wall_millis().saturating_add(until - now.boot);
         self.run(
             "INSERT OR REPLACE INTO conductor_seen
              SELECT name, host, pid, since, owner, token, unsettled, ?2, ?3 FROM conductor
@@ -207,7 +207,7 @@ impl Change<'_> {
             self.run(
                 "UPDATE conductor_seen
                  SET kept_boot = ?1 + min(max(0, kept_wall - ?2), 1000000000000000)",
-                [self.now.boot, self.now.wall / 1000],
+                [self.now.boot, self.now.wall_millis()],
             )?;
         }
         Ok(())
@@ -219,5 +219,5 @@ fn departed(view: &BoardView<'_>) -> rusqlite::Result<Vec<Conductor>> {
         return Ok(Vec::new());
     }
     let until = view.boot_time().map_or("kept_wall", |_| "kept_boot");
-    rows(view, "conductor_seen", until, view.deadline(), kept)
+    rows(view, "conductor_seen", until, view.expired_until(), kept)
 }

@@ -79,10 +79,10 @@ impl Store {
             refuse_left_log(path)?;
             return Ok(None);
         }
-        let open = |manner| {
+        let open = |mode| {
             refuse_foreign_log(path)?;
             name::adopt(path)?;
-            let mut store = Self::connect(options, manner)?;
+            let mut store = Self::connect(options, mode)?;
             Ok(store.has_schema()?.then_some(store))
         };
         match open(OpenMode::Shared) {
@@ -133,11 +133,11 @@ impl Store {
         Ok(store)
     }
 
-    fn connect(options: &FileOptions, manner: OpenMode) -> Result<Self, OpenError> {
+    fn connect(options: &FileOptions, mode: OpenMode) -> Result<Self, OpenError> {
         let path = &options.path;
         let identity = FileIdentity::of(path)?;
         refuse_network_file_system(path)?;
-        let connection = open_file(path, manner)?;
+        let connection = open_file(path, mode)?;
         if !FileIdentity::of(path)?.is_same_file(&identity) {
             // Another file has just taken its place.
             return Err(OpenError::Replaced);
@@ -158,8 +158,8 @@ impl Store {
         // Keeps savepoint journals out of files; bulk changes write one for each job.
         connection.pragma_update(None, "temp_store", "memory")?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        let mode = if options.sync_full { "full" } else { "normal" };
-        connection.pragma_update(None, "synchronous", mode)?;
+        let synchronous = if options.sync_full { "full" } else { "normal" };
+        connection.pragma_update(None, "synchronous", synchronous)?;
         Ok(Self {
             connection,
             options: options.clone(),

@@ -73,10 +73,6 @@ impl BoardUrl {
         }
     }
 
-    pub(crate) fn is_missing_file(&self) -> bool {
-        self.file().is_some_and(|path| !path.exists())
-    }
-
     /// Allows the first post to create the directory of a board file.
     pub(crate) fn allow_directory(&mut self) {
         if let Self::Embedded(url) = self {
@@ -179,11 +175,8 @@ impl BoardUrl {
 
     /// Whether it holds a password, or names the file of one.
     pub(crate) fn has_secret(&self) -> bool {
-        let sentinel = match self {
-            Self::Redis(url) => url.sentinel(),
-            Self::Embedded(_) | Self::ZooKeeper(_) => None,
-        };
-        self.has_password() || sentinel.is_some_and(|it| it.password_file.is_some())
+        let has_password_file = |address: &Address| matches!(address, Address::Sentinel(it) if it.password_file.is_some());
+        self.has_password() || matches!(self, Self::Redis(url) if has_password_file(&url.address))
     }
 
     /// Whether connecting reads a file that the URL names, such as a key.

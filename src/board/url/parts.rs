@@ -2,6 +2,8 @@
 
 use std::net::Ipv6Addr;
 
+use percent_encoding::percent_decode_str;
+
 use super::{Server, error::InvalidUrl};
 use crate::secret::Secret;
 
@@ -114,21 +116,14 @@ pub(super) fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
 
 /// Decodes escapes such as `%41`; `part` names the place in error messages.
 pub(super) fn decode(text: &str, part: &'static str) -> Result<String, InvalidUrl> {
-    let wrong = || InvalidUrl::Escape { part };
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => hex(rest.next(), rest.next()).ok_or_else(wrong)?,
-            byte => byte,
-        });
+    let is_escape = |rest: &str| {
+        let digits = rest.as_bytes().get(..2);
+        digits.is_some_and(|it| it.iter().all(u8::is_ascii_hexdigit))
+    };
+    match percent_decode_str(text).decode_utf8() {
+        Ok(decoded) if text.split('%').skip(1).all(is_escape) => Ok(decoded.into_owned()),
+        _ => Err(InvalidUrl::Escape { part }),
     }
-    String::from_utf8(bytes).map_err(|_| wrong())
-}
-
-fn hex(high: Option<u8>, low: Option<u8>) -> Option<u8> {
-    let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
 }
 
 /// Escapes characters that would end a part of a URL, and those in `also`.

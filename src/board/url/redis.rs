@@ -53,13 +53,6 @@ pub(crate) struct Sentinel {
 }
 
 impl RedisUrl {
-    pub(super) fn sentinel(&self) -> Option<&Sentinel> {
-        match &self.address {
-            Address::Sentinel(sentinel) => Some(sentinel),
-            Address::Tcp(_) | Address::Unix(_) => None,
-        }
-    }
-
     pub(super) fn files_mut(&mut self) -> Vec<&mut PathBuf> {
         let mut files: Vec<_> = self.tls.iter_mut().flat_map(TlsFiles::files_mut).collect();
         if let Address::Sentinel(sentinel) = &mut self.address {
@@ -130,12 +123,15 @@ pub(super) fn parse_sentinel(scheme: &'static str, rest: &str) -> Result<BoardUr
     let files = query.tls_files(TLS_KEYS)?;
     let own = query.tls_files(SENTINEL_TLS_KEYS)?;
     let none = TlsFiles::default();
-    refuse_unless(
-        has_tls || has_sentinel_tls || files == none,
-        &files,
-        TLS_KEYS,
-    )?;
-    refuse_unless(has_sentinel_tls || own == none, &own, SENTINEL_TLS_KEYS)?;
+    for (is_used, files, [ca, cert, _]) in [
+        (has_tls || has_sentinel_tls, &files, TLS_KEYS),
+        (has_sentinel_tls, &own, SENTINEL_TLS_KEYS),
+    ] {
+        if !is_used && *files != none {
+            let key = if files.ca.is_some() { ca } else { cert };
+            return Err(InvalidUrl::NoTls(key.to_owned()));
+        }
+    }
     let sentinel_files = if own == none { files.clone() } else { own };
     let sentinel = Sentinel {
         servers,
@@ -147,15 +143,6 @@ pub(super) fn parse_sentinel(scheme: &'static str, rest: &str) -> Result<BoardUr
     };
     let tls = has_tls.then_some(files);
     finish(Address::Sentinel(sentinel), tls, db, parts, query)
-}
-
-fn refuse_unless(fits: bool, files: &TlsFiles, keys: [&str; 3]) -> Result<(), InvalidUrl> {
-    let [ca, cert, _] = keys;
-    match fits {
-        true => Ok(()),
-        false if files.ca.is_some() => Err(InvalidUrl::NoTls(ca.to_owned())),
-        false => Err(InvalidUrl::NoTls(cert.to_owned())),
-    }
 }
 
 fn finish(

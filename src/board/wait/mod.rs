@@ -35,7 +35,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Maximum delay of the event after a job ends.
 const LATEST_WORD: Duration = Duration::from_secs(30);
 
-const MAX_PENDING_REFERENCES: usize = 1000;
+const MAX_PENDING_EVENTS: usize = 1000;
 
 pub(crate) struct Waiter<'a> {
     board: &'a dyn Board,
@@ -246,7 +246,7 @@ impl<'a> Waiter<'a> {
         self.note(&News::Lost(error));
         let end = Instant::now() + pause;
         // The board keeps later events as long as it can.
-        while self.pending.len() < MAX_PENDING_REFERENCES {
+        while self.pending.len() < MAX_PENDING_EVENTS {
             match time::timeout_at(end, self.news()).await {
                 Err(_) => return Ok(()),
                 Ok(news) => match news? {
@@ -272,7 +272,7 @@ impl<'a> Waiter<'a> {
     }
 
     fn arrived(&mut self) -> Result<Vec<Event>> {
-        while self.pending.len() < MAX_PENDING_REFERENCES
+        while self.pending.len() < MAX_PENDING_EVENTS
             && let Some(news) = self.news().now_or_never()
         {
             self.pending.extend(event_of(news?));

@@ -38,11 +38,7 @@ impl Trial<'_> {
     }
 
     pub(super) fn claim_of(&self, claimed: &Claimed, by: &Claimant) -> Claim {
-        let term = match by.term {
-            Term::Lease(term) | Term::For(term) => term,
-            Term::Indefinite => AMPLE,
-        };
-        claimed.claim(&by.owner, term)
+        claimed.claim(&by.owner, by.term.duration().unwrap_or(AMPLE))
     }
 
     pub(super) async fn win(

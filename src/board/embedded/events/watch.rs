@@ -151,7 +151,7 @@ fn expired_claims(
 ) -> rusqlite::Result<Vec<Event>> {
     let (columns, expires) = (RowJob::columns(view), view.expires_column());
     let sql = format!("SELECT {columns} FROM job WHERE {expires} <= ?1 ORDER BY {expires}");
-    let rows: Vec<_> = view.all(&sql, [view.deadline()], RowJob::read)?;
+    let rows: Vec<_> = view.all(&sql, [view.expired_until()], RowJob::read)?;
     let news = rows.into_iter();
     let news = news.filter(|job| announced.insert((job.sequence, job.fence)));
     Ok(news.map(expired).collect())

@@ -101,12 +101,12 @@ fn source(view: &BoardView<'_>, query: Query) -> rusqlite::Result<String> {
     if query.which == Which::All || query.location == Location::Trash {
         return Ok(whole);
     }
-    let (expires, deadline) = (view.expires_column(), view.deadline());
+    let (expires, until) = (view.expires_column(), view.expired_until());
     let sql = format!("SELECT EXISTS (SELECT 1 FROM job WHERE {expires} <= ?1)");
-    let is_any_expired: bool = view.one(&sql, [deadline], |row| row.get(0))?;
+    let is_any_expired: bool = view.one(&sql, [until], |row| row.get(0))?;
     Ok(match (is_any_expired, query.order) {
         // The index knows released claims, but not those that expired since.
-        (true, _) => format!("{whole} AND (owner IS NULL OR {expires} <= {deadline})"),
+        (true, _) => format!("{whole} AND (owner IS NULL OR {expires} <= {until})"),
         (false, Order::Rank) => {
             "INDEXED BY job_unclaimed WHERE shelf = 0 AND owner IS NULL".to_owned()
         }

@@ -320,7 +320,7 @@ fn holding(row: &Row<'_>, view: &BoardView<'_>) -> rusqlite::Result<Option<Holdi
     let owner = owner.filter(|owner| (1..=Owner::MAX_BYTES).contains(&owner.len()));
     let left = row
         .get::<_, Option<i64>>(StoredColumn::Expires.at())?
-        .map(|deadline| deadline.saturating_sub(view.deadline()));
+        .map(|deadline| deadline.saturating_sub(view.expired_until()));
     if left.is_some_and(|left| left <= 0) {
         return Ok(None);
     }

@@ -10,7 +10,9 @@ use rustix::time::{ClockId, clock_gettime};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BoardClock {
+    /// In milliseconds.
     pub(crate) boot: i64,
+    /// In microseconds.
     pub(crate) wall: i64,
 }
 
@@ -27,12 +29,16 @@ impl BoardClock {
         from_micros(self.wall)
     }
 
+    pub(crate) fn wall_millis(self) -> i64 {
+        self.wall / 1000
+    }
+
     /// Returns this deadline on the boot clock and on the wall clock.
     pub(crate) fn after(self, term: Duration) -> (i64, i64) {
         let ahead = i64::try_from(term.as_millis()).unwrap_or(i64::MAX / 4);
         (
             self.boot.saturating_add(ahead),
-            (self.wall / 1000).saturating_add(ahead),
+            self.wall_millis().saturating_add(ahead),
         )
     }
 }

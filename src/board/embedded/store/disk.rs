@@ -10,10 +10,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::StatVfsMountFlags;
 
 use super::error::OpenError;
+
+const URI_ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.');
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileIdentity {
@@ -58,10 +61,10 @@ pub(crate) enum OpenMode {
     Alone,
 }
 
-pub(crate) fn open_file(path: &Path, manner: OpenMode) -> rusqlite::Result<Connection> {
+pub(crate) fn open_file(path: &Path, mode: OpenMode) -> rusqlite::Result<Connection> {
     // SQLite reads a name that begins with `file:` as a URI, with other files and options.
     let path = &Path::new(".").join(path);
-    match manner {
+    match mode {
         OpenMode::Shared => Connection::open_with_flags(
             path,
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
@@ -72,13 +75,7 @@ pub(crate) fn open_file(path: &Path, manner: OpenMode) -> rusqlite::Result<Conne
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX
                 | OpenFlags::SQLITE_OPEN_URI;
-            let escaped = path.as_os_str().as_bytes().iter().map(|byte| match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' => {
-                    char::from(*byte).to_string()
-                }
-                _ => format!("%{byte:02x}"),
-            });
-            let escaped: String = escaped.collect();
+            let escaped = percent_encode(path.as_os_str().as_bytes(), URI_ESCAPED);
             Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)
         }
         OpenMode::Alone => {

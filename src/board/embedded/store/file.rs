@@ -14,14 +14,19 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     Begin, FileOptions, OpenError, Store,
-    clock::BoardClock,
     disk::{FileIdentity, make_file, require_directory, sibling_file, with_suffix},
     error::limit_behind,
     is_busy, is_denied,
     transaction::{BoardView, Change},
 };
-use crate::board::{BoardError, Result, error::OPEN, net::cause::BoardErrorKind};
-use crate::suggest::Hint;
+use crate::{
+    backoff::jittered,
+    board::{BoardError, Result, error::OPEN, net::cause::BoardErrorKind},
+    suggest::Hint,
+};
+
+/// How long to leave the file to other processes: at most this, at least a tenth of it.
+const LONGEST_RETRY_DELAY: Duration = Duration::from_millis(2);
 
 /// Opened on the first use, and created by the first post.
 pub(crate) struct BoardFile {
@@ -56,40 +61,50 @@ impl BoardFile {
         self.replacements.load(Ordering::Relaxed)
     }
 
-    /// A replaced file is one error, so that callers do not take it for the same board. A file that other users can
-    /// write is not opened: the conductor excluded those at its start.
-    fn opened(
-        &self,
-        open: impl FnOnce(&FileOptions) -> Result<Option<Store>, OpenError>,
-    ) -> Result<MutexGuard<'_, Option<Store>>, OpenError> {
+    /// After its file was replaced, one request fails, so that callers notice the other board.
+    fn locked(&self) -> Result<MutexGuard<'_, Option<Store>>, OpenError> {
         let mut store = self.store.lock();
         if store.as_ref().is_some_and(|store| !store.is_current()) {
             *store = None;
             self.replacements.fetch_add(1, Ordering::Relaxed);
             return Err(OpenError::Replaced);
         }
+        Ok(store)
+    }
+
+    /// Opens the board; `None` if it does not exist yet.
+    fn opened(&self) -> Result<MutexGuard<'_, Option<Store>>, OpenError> {
+        let mut store = self.locked()?;
         if store.is_some() {
             return Ok(store);
         }
-        let opened = match open(&self.options) {
-            // A file that was open before may return.
-            Err(OpenError::LeftLog(_)) if self.first.get().is_some() => None,
-            opened => opened?,
-        };
-        match opened {
-            Some(opened) => {
-                let identity = opened.identity;
-                if identity.is_looser_than(self.first.get_or_init(|| identity)) {
-                    return Err(OpenError::Loosened);
-                }
-                *store = Some(opened);
-            }
-            // A missing board file does not mean an empty board.
-            None if self.first.get().is_some() => return Err(OpenError::Replaced),
-            None if self.options.makes_directory => {}
-            None => require_directory(&self.options.path, OpenError::Nowhere)?,
+        let was_open = self.first.get().is_some();
+        match Store::open(&self.options) {
+            Ok(Some(opened)) => *store = Some(self.checked(opened)?),
+            // A missing file does not mean an empty board, and may return.
+            Ok(None) | Err(OpenError::LeftLog(_)) if was_open => return Err(OpenError::Replaced),
+            Ok(None) if self.options.makes_directory => {}
+            Ok(None) => require_directory(&self.options.path, OpenError::Nowhere)?,
+            Err(error) => return Err(error),
         }
         Ok(store)
+    }
+
+    fn create(&self) -> Result<Store, OpenError> {
+        let made = make_file(&self.options.path, self.options.makes_directory);
+        match made.and_then(|()| Store::create(&self.options)) {
+            Err(OpenError::LeftLog(_)) if self.first.get().is_some() => Err(OpenError::Replaced),
+            created => self.checked(created?),
+        }
+    }
+
+    /// Refuses a file that other users can write: the conductor excluded those at its start.
+    fn checked(&self, store: Store) -> Result<Store, OpenError> {
+        let identity = store.identity;
+        match identity.is_looser_than(self.first.get_or_init(|| identity)) {
+            true => Err(OpenError::Loosened),
+            false => Ok(store),
+        }
     }
 
     /// `None` if the board does not exist yet.
@@ -98,7 +113,7 @@ impl BoardFile {
         mut look: impl FnMut(&BoardView<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
         self.with_retries("read", || {
-            let mut store = self.opened(Store::open)?;
+            let mut store = self.opened()?;
             let done = store.as_mut().map(|store| store.read(&mut look));
             Ok(done.transpose()?)
         })
@@ -111,7 +126,7 @@ impl BoardFile {
         mut change: impl FnMut(&Change<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
         self.with_retries("write to", || {
-            let mut store = self.opened(Store::open)?;
+            let mut store = self.opened()?;
             let done = store.as_mut();
             let done = done.map(|store| store.write(self.begin, &mut change));
             Ok(done.transpose()?)
@@ -125,17 +140,12 @@ impl BoardFile {
         mut change: impl FnMut(&Change<'_>) -> rusqlite::Result<T>,
     ) -> Result<T> {
         self.with_retries("write to", || {
-            let create = |options: &FileOptions| {
-                make_file(&options.path, options.makes_directory)?;
-                Store::create(options).map(Some)
+            let mut store = self.locked()?;
+            let store = match &mut *store {
+                Some(store) => store,
+                none => none.insert(self.create()?),
             };
-            let mut store = self.opened(create)?;
-            // Filled just above; the loop is left only through `?`.
-            let Some(store) = store.as_mut() else {
-                return Err(OpenError::Foreign);
-            };
-            let done = store.write(self.begin, &mut change);
-            done.map_err(OpenError::Sqlite)
+            Ok(store.write(self.begin, &mut change)?)
         })
         .await
     }
@@ -151,7 +161,7 @@ impl BoardFile {
             match attempt() {
                 Ok(answer) => return Ok(answer),
                 Err(error) if start.elapsed() < error.patience(self.options.op_timeout) => {
-                    tokio::time::sleep(retry_delay()).await;
+                    tokio::time::sleep(jittered(LONGEST_RETRY_DELAY, 0.9)).await;
                 }
                 Err(error) => return Err(self.explain(doing, error)),
             }
@@ -200,7 +210,7 @@ impl BoardFile {
             | OpenError::ForeignLog(_)
             | OpenError::Altered { .. } => {
                 let name = " under this name";
-                let (manner, hint) = match &error {
+                let (qualifier, hint) = match &error {
                     OpenError::Altered { .. } => ("", self.altered_hint()),
                     OpenError::ForeignLog(file) => {
                         let file = file.to_string_lossy();
@@ -218,7 +228,7 @@ impl BoardFile {
                 let (board, source) = (board.to_owned(), error.into());
                 return BoardError::NotOpened {
                     board,
-                    manner,
+                    qualifier,
                     source,
                     hint: Box::new(hint),
                 };
@@ -256,10 +266,4 @@ impl BoardFile {
         };
         kind.error(doing, board, error.into())
     }
-}
-
-/// Returns how long to leave the file to other processes: 0.2 to 2 ms, different for each process.
-fn retry_delay() -> Duration {
-    let noise = BoardClock::now().wall.unsigned_abs() ^ u64::from(std::process::id());
-    Duration::from_micros(200 + noise.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 1800)
 }

@@ -97,7 +97,7 @@ impl<'a> BoardView<'a> {
         self.is_same_boot.then_some(self.now.boot)
     }
 
-    /// Returns the column to compare with [`deadline`](Self::deadline).
+    /// Returns the column to compare with [`expired_until`](Self::expired_until).
     pub(crate) fn expires_column(&self) -> &'static str {
         match self.is_same_boot {
             true => "expires_boot",
@@ -105,11 +105,11 @@ impl<'a> BoardView<'a> {
         }
     }
 
-    /// Returns the time, on the clock of that column, by which a claim has expired.
-    pub(crate) fn deadline(&self) -> i64 {
+    /// Returns the current time in milliseconds, on the clock of that column: claims up to it have expired.
+    pub(crate) fn expired_until(&self) -> i64 {
         match self.is_same_boot {
             true => self.now.boot,
-            false => self.now.wall / 1000,
+            false => self.now.wall_millis(),
         }
     }
 }

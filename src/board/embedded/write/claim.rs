@@ -12,7 +12,7 @@ use crate::{
         },
         rules::{ClaimRequest, permit_owner},
     },
-    job::{Claim, Claimant, Claimed, Entry, Fence, JobKey, Location, Term},
+    job::{Claim, Claimant, Claimed, Entry, Fence, JobKey, Location},
 };
 
 impl Change<'_> {
@@ -65,11 +65,8 @@ impl Change<'_> {
     pub(super) fn take(&self, job: RowJob, request: ClaimRequest<'_>) -> rusqlite::Result<Fence> {
         let sql = "UPDATE board SET fence = fence + 1 RETURNING fence";
         let fence: i64 = self.one(sql, [], |row| row.get(0))?;
-        let (expires_boot, expires_wall) = match request.by.term {
-            Term::Indefinite => None,
-            Term::For(term) | Term::Lease(term) => Some(self.now.after(term)),
-        }
-        .unzip();
+        let expiry = request.by.term.duration().map(|term| self.now.after(term));
+        let (expires_boot, expires_wall) = expiry.unzip();
         self.run(
             "UPDATE job SET owner = ?2, fence = ?3, claimed_on = ?4, modified_on = ?4,
                             expires_boot = ?5, expires_wall = ?6,

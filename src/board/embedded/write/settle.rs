@@ -7,7 +7,7 @@ use crate::{
         embedded::{history::Exit, read::record::failures_of, store::transaction::Change},
         rules::permit_settlement,
     },
-    job::{Decision, Failure, Location, Settlement},
+    job::{Decision, Location, Settlement},
 };
 
 impl Change<'_> {
@@ -16,7 +16,9 @@ impl Change<'_> {
         permit_settlement(job.holding().as_ref(), settlement)?;
         let (sequence, mut side) = (job.sequence, job.side.clone());
         if settlement.decision.failure().is_some() {
-            side.failures = self.stored_failures(sequence)?;
+            // New failures replace unreadable ones.
+            let sql = "SELECT failures FROM job WHERE sequence = ?1";
+            side.failures = self.one(sql, [sequence], |row| Ok(failures_of(row, 0)?.0))?;
         }
         side.settle(settlement);
         let mut replaced_namesake = false;
@@ -55,11 +57,5 @@ impl Change<'_> {
             replaced_namesake,
             forgotten: None,
         })
-    }
-
-    /// Returns the stored failures; new ones replace unreadable ones.
-    fn stored_failures(&self, sequence: i64) -> rusqlite::Result<Vec<Failure>> {
-        let sql = "SELECT failures FROM job WHERE sequence = ?1";
-        self.one(sql, [sequence], |row| Ok(failures_of(row, 0)?.0))
     }
 }

@@ -335,7 +335,7 @@ impl Store {
         }
         request.permit(&record.side, wall)?;
         self.fences += 1;
-        if let Term::For(term) | Term::Lease(term) = request.by.term {
+        if let Some(term) = request.by.term.duration() {
             self.next_expiry = self.next_expiry.min(now + term);
         }
         let side = &mut record.side;

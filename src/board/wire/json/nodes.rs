@@ -1,7 +1,6 @@
 //! The small nodes of ZooKeeper: locks, which name a job's owner, and entities, which list conductors.
 
 use serde_json::{Value, json};
-use thiserror::Error;
 
 use super::{
     read::{map, record, require},
@@ -17,22 +16,18 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum Lock {
     Owned(Owner),
-    /// The job has no owner but cannot be claimed.
-    Vacant(Flaw),
-    /// The job is claimed by an unknown owner.
-    Unreadable(Flaw),
+    /// The job has no owner but cannot be claimed, for this reason.
+    Vacant(String),
+    /// The job is claimed by an owner that is unknown for this reason.
+    Unreadable(String),
 }
 
-#[derive(Debug, Error)]
-pub(crate) enum Flaw {
-    #[error("the lock is unreadable, and TaskFlow fails on it: {0}")]
-    Malformed(RecordProblem),
-    #[error("the lock names no owner, so the job counts as unclaimed, but no worker can claim it")]
-    Nobody,
-    #[error("the owner in the lock has {0} bytes")]
-    TooLong(usize),
-    #[error("the owner in the lock is {0}, not a string")]
-    NotText(&'static str),
+impl Lock {
+    fn vacant() -> Self {
+        let problem =
+            "the lock names no owner, so the job counts as unclaimed, but no worker can claim it";
+        Self::Vacant(problem.to_owned())
+    }
 }
 
 pub(crate) fn lock(owner: &Owner) -> Vec<u8> {
@@ -41,20 +36,29 @@ pub(crate) fn lock(owner: &Owner) -> Vec<u8> {
 
 /// Reads a lock as TaskFlow does, but never fails.
 pub(crate) fn read_lock(bytes: &[u8]) -> Lock {
-    owner(bytes).unwrap_or_else(|problem| Lock::Unreadable(Flaw::Malformed(problem)))
+    owner(bytes).unwrap_or_else(|problem| {
+        Lock::Unreadable(format!(
+            "the lock is unreadable, and TaskFlow fails on it: {problem}"
+        ))
+    })
 }
 
 fn owner(bytes: &[u8]) -> Result<Lock, RecordProblem> {
     let Some([Some(owner)]) = record(bytes, ["owner"])? else {
-        return Ok(Lock::Vacant(Flaw::Nobody));
+        return Ok(Lock::vacant());
     };
     Ok(match owner.head {
-        _ if is_nothing(owner)? => Lock::Vacant(Flaw::Nobody),
+        _ if is_nothing(owner)? => Lock::vacant(),
         JsonToken::Text(text) => match text.read() {
-            name if name.len() > Owner::MAX_BYTES => Lock::Unreadable(Flaw::TooLong(name.len())),
+            name if name.len() > Owner::MAX_BYTES => {
+                Lock::Unreadable(format!("the owner in the lock has {} bytes", name.len()))
+            }
             name => Lock::Owned(Owner::from_stored(name.into_owned())),
         },
-        other => Lock::Unreadable(Flaw::NotText(other.kind())),
+        other => {
+            let kind = other.kind();
+            Lock::Unreadable(format!("the owner in the lock is {kind}, not a string"))
+        }
     })
 }
 

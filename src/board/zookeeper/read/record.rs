@@ -197,8 +197,8 @@ pub(crate) fn holding(lock: &Node) -> (Option<Holding>, Option<String>) {
     }
     match json::read_lock(&lock.data) {
         Lock::Owned(owner) => (Some(held_by(Some(owner))), None),
-        Lock::Vacant(problem) => (None, Some(problem.to_string())),
-        Lock::Unreadable(problem) => (Some(held_by(None)), Some(problem.to_string())),
+        Lock::Vacant(problem) => (None, Some(problem)),
+        Lock::Unreadable(problem) => (Some(held_by(None)), Some(problem)),
     }
 }
 

@@ -216,7 +216,7 @@ pub(crate) fn side_of(former: &Former) -> Sidecar {
 }
 
 fn number(uuid_uses: &[UuidUse], next: i64, claimant: Option<&Claimant>) -> Vec<Option<JobKey>> {
-    // A lock is a child as well and uuid_uses up a number.
+    // A lock is a child as well and uses up a number.
     let step = if claimant.is_some() { 2 } else { 1 };
     let mut numbers = (next..).step_by(step);
     let keys = uuid_uses.iter().map(|known| match known {

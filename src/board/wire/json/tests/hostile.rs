@@ -77,7 +77,7 @@ fn untrusted_locks_round_trip() {
                 again => Err(format!("{owner:?} is written as {again:?}")),
             }
         }
-        Lock::Vacant(flaw) | Lock::Unreadable(flaw) => refused(&flaw),
+        Lock::Vacant(problem) | Lock::Unreadable(problem) => refused(&problem),
     });
 }
 

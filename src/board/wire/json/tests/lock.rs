@@ -53,7 +53,7 @@ fn lock_without_an_owner_is_unowned() {
         };
         let expected =
             "the lock names no owner, so the job counts as unclaimed, but no worker can claim it";
-        assert_eq!(problem.to_string(), expected);
+        assert_eq!(problem, expected);
     }
 }
 
@@ -92,6 +92,6 @@ fn unreadable_owner_still_counts_as_claimed() {
         let Lock::Unreadable(problem) = read else {
             panic!("{bytes:?}: {read:?}");
         };
-        assert_eq!(problem.to_string(), expected);
+        assert_eq!(problem, expected);
     }
 }
