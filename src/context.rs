@@ -112,7 +112,7 @@ impl Context {
 
     fn introduce(&mut self, board: Arc<dyn Board>) -> Arc<dyn Board> {
         let (chosen, who) = (&self.config.board.source, &self.config.who.value);
-        let name = board.name();
+        let name = board.url();
         let file = self.config.board.value.url.file();
         let is_new = file.is_some_and(|path| !path.exists());
         if is_new && !self.config.is_board_chosen {
@@ -192,7 +192,7 @@ impl Context {
         }
         create_directory(&mut config, creation);
         let board: Arc<dyn Board> = self.opener(&config)?.open(&config.board.value.url)?;
-        self.printer.reach_second(board.name(), program);
+        self.printer.reach_second(board.url(), program);
         Ok((board, config))
     }
 
@@ -278,7 +278,7 @@ impl Context {
     fn cannot(&self, question: &str) -> String {
         let action = question.trim_end_matches('?');
         match &self.board {
-            Some(board) => format!("cannot {action} on {}", board.name()),
+            Some(board) => format!("cannot {action} on {}", board.url()),
             None => format!("cannot {action}"),
         }
     }
@@ -292,7 +292,7 @@ impl Context {
     }
 
     pub(crate) fn trying(&self, verb: &'static str, what: impl Display) -> Trying {
-        let board = self.board.as_ref().map(|board| board.name().to_owned());
+        let board = self.board.as_ref().map(|board| board.url().to_owned());
         Trying::new(verb, what, board)
     }
 

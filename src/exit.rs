@@ -21,7 +21,7 @@ pub(crate) use self::{
 };
 pub(crate) use crate::board::chain;
 use crate::{
-    board::BoardError,
+    board::{BoardError, error::NodeConflict},
     lease::Lost,
     logbook::LogbookError,
     output::{Closed, Output, Style, Tone, complain_json, complain_of},
@@ -272,8 +272,7 @@ fn kind_of(error: &BoardError) -> (u8, &'static str) {
         // No command reports `Delayed`: `claim --next` skips a job that was delayed after the listing.
         BoardError::Delayed { .. } | BoardError::Changed => (REJECTED, "changed"),
         BoardError::Exists { .. }
-        | BoardError::NumberTaken { .. }
-        | BoardError::TrashTaken { .. }
+        | BoardError::NodeConflict(NodeConflict::Board(_) | NodeConflict::Trash(_))
         | BoardError::NameTaken { .. } => (REJECTED, "exists"),
         BoardError::Malformed { .. } | BoardError::Unclaimable { .. } => (REJECTED, "malformed"),
         BoardError::Unsupported(_) => (REJECTED, "unsupported"),
@@ -283,8 +282,8 @@ fn kind_of(error: &BoardError) -> (u8, &'static str) {
         BoardError::Denied { .. } => (UNREACHABLE, "denied"),
         BoardError::NotOpened { .. } => (REFUSED, "refused"),
         BoardError::Unknown { .. } => (FAILED, "unknown"),
-        BoardError::Occupied { .. } | BoardError::Crowded { .. } | BoardError::Failed { .. } => {
-            (FAILED, "failed")
-        }
+        BoardError::NodeConflict(NodeConflict::Children { .. })
+        | BoardError::Crowded { .. }
+        | BoardError::Failed { .. } => (FAILED, "failed"),
     }
 }

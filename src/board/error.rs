@@ -50,16 +50,8 @@ pub(crate) enum BoardError {
     Changed,
     #[error("a job with the uuid {uuid} already exists on the {place}")]
     Exists { uuid: String, place: &'static str },
-    #[error("the board now has another job at {node}")]
-    NumberTaken { node: String },
-    #[error("the trash already has a job at {node}, from another board that shares the trash")]
-    TrashTaken { node: String },
-    #[error("cannot delete the node {node}: another client created nodes below it ({below})")]
-    Occupied {
-        node: String,
-        below: String,
-        remedy: Box<Hint>,
-    },
+    #[error(transparent)]
+    NodeConflict(#[from] NodeConflict),
     #[error("a conductor named {name} is already running")]
     NameTaken { name: String },
     #[error("{} conductors are registered, too many to read", known.len() + more)]
@@ -98,18 +90,31 @@ pub(crate) enum BoardError {
     },
 }
 
+/// Nodes of other jobs or clients that prevent a change on ZooKeeper.
+#[derive(Debug, Error)]
+pub(crate) enum NodeConflict {
+    #[error("the board now has another job at {0}")]
+    Board(String),
+    #[error("the trash already has a job at {0}, from another board that shares the trash")]
+    Trash(String),
+    #[error("cannot delete the node {node}: another client created nodes below it ({below})")]
+    Children {
+        node: String,
+        below: String,
+        remedy: Box<Hint>,
+    },
+}
+
 /// A request that no board of this kind, or no such server, can fulfill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum Unsupported {
     /// Claims end with the session of their owner.
-    #[error("a ZooKeeper board cannot expire claims at a given time")]
+    #[error("this board cannot expire claims at a given time")]
     ExpiringClaims,
-    #[error(
-        "an embedded board cannot list jobs in TaskFlow's order, because TaskFlow cannot read this file"
-    )]
+    #[error("this board cannot list jobs in TaskFlow's order, because TaskFlow cannot read it")]
     PeerOrder,
     #[error(
-        "a ZooKeeper board cannot restore a job whose name has no number, because every TaskFlow \
+        "this board cannot restore a job whose name has no number, because every TaskFlow \
          listing would fail on it"
     )]
     NameWithoutNumber,

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::BoardError;
 use crate::{
-    job::{AuditEntry, Departure, Entry, Fence, Job, JobKey, Owner, Priority, Rank},
+    job::{AuditEntry, Entry, Fence, Job, JobKey, Outcome, Owner, Priority, Rank},
     names::named,
 };
 
@@ -41,7 +41,7 @@ pub(crate) struct Event {
     pub(crate) names: Option<String>,
     pub(crate) owner: Option<Owner>,
     pub(crate) fence: Option<Fence>,
-    pub(crate) departure: Option<Departure>,
+    pub(crate) outcome: Option<Outcome>,
     pub(crate) audit: Option<AuditEntry>,
 }
 
@@ -55,7 +55,7 @@ impl Event {
             names: None,
             owner: None,
             fence: None,
-            departure: None,
+            outcome: None,
             audit: None,
         }
     }

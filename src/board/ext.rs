@@ -141,7 +141,7 @@ pub(crate) trait BoardExt: Board {
                     // The expected state also covers a job with an unreadable sidecar.
                     let authority = match planted!(ReleasesWithoutFence) {
                         true => Authority::Owner(owner.clone()),
-                        false => Authority::Override(ExpectedState::of(&entry)),
+                        false => Authority::Force(ExpectedState::of(&entry)),
                     };
                     settlements.push(Settlement::of(key, Decision::Abandon(aftermath), authority));
                     ours.push(entry);
@@ -213,7 +213,7 @@ pub(crate) fn the_answer<T>(
     board: &(impl Board + ?Sized),
     mut answers: Vec<Result<T>>,
 ) -> Result<T> {
-    let missing = || BoardError::unknown(board.name(), "no result for the job");
+    let missing = || BoardError::unknown(board.url(), "no result for the job");
     answers.pop().ok_or_else(missing)?
 }
 

@@ -86,7 +86,7 @@ impl Follower<'_> {
                         self.events = None;
                         let error = ended.and_then(Result::err);
                         error.unwrap_or_else(|| {
-                            BoardError::unreachable(self.board.name(), "the event stream ended")
+                            BoardError::unreachable(self.board.url(), "the event stream ended")
                         })
                     }
                 },

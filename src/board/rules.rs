@@ -110,13 +110,13 @@ pub(super) fn permit_settlement(held: Option<&Holding>, settlement: &Settlement)
     match &settlement.authority {
         Authority::Owner(owner) => permit_owner(held, owner, None),
         Authority::Claim(owner, fence) => permit_owner(held, owner, Some(fence)),
-        Authority::Override(_) if planted!(OperatorDoesNotCompare) => Ok(()),
-        Authority::Override(ExpectedState::Unclaimed) => match (held, &settlement.decision) {
+        Authority::Force(_) if planted!(OperatorDoesNotCompare) => Ok(()),
+        Authority::Force(ExpectedState::Unclaimed) => match (held, &settlement.decision) {
             (Some(_), _) => Err(BoardError::Changed),
             (None, Decision::Abandon(_)) => Err(BoardError::NotClaimed),
             (None, _) => Ok(()),
         },
-        Authority::Override(ExpectedState::Claimed { owner, fence }) => {
+        Authority::Force(ExpectedState::Claimed { owner, fence }) => {
             let is_seen =
                 |held: &&Holding| held.owner == *owner && (fence.is_none() || held.fence == *fence);
             held.filter(is_seen).ok_or(BoardError::Changed).map(drop)

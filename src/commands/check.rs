@@ -92,7 +92,7 @@ pub(crate) async fn run(ctx: &mut Context, args: CheckArgs) -> anyhow::Result<()
     let board = ctx.board()?;
     let look = look(ctx, &*board, &args);
     let Ok(looked) = tokio::time::timeout(args.timeout, look).await else {
-        let (name, limit) = (board.name(), duration::exact(args.timeout));
+        let (name, limit) = (board.url(), duration::exact(args.timeout));
         let message = format!("the board {name} did not answer within {limit}");
         return Err(CommandError::TimedOut(message).into());
     };
@@ -158,7 +158,7 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
         round_trip,
         now,
     };
-    Ok(judge(ctx, args, board.name(), &measured, &health))
+    Ok(judge(ctx, args, board.url(), &measured, &health))
 }
 
 fn judge(

@@ -176,7 +176,7 @@ async fn diagnose(
     }
     checkup.problems.retain(|it| args.wants(it.code));
     let only = listed(args.only.iter().map(|it| it.name()));
-    let mut diagnosis = Diagnosis::new(board.name(), checkup, &groups, only, ctx.program());
+    let mut diagnosis = Diagnosis::new(board.url(), checkup, &groups, only, ctx.program());
     if !args.fix {
         problems::omit_refused(ctx, &mut diagnosis.problems);
     }

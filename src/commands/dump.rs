@@ -62,7 +62,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()>
     let kind = ctx.config.board.value.url.kind();
     writer.line(
         &mut ctx.out,
-        &DumpHeader::new(board.name(), kind, &args.filter),
+        &DumpHeader::new(board.url(), kind, &args.filter),
     )?;
     let filters = Filters::new(args.filter);
     let progress = ctx

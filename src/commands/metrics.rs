@@ -52,7 +52,7 @@ pub(crate) async fn run(ctx: &mut Context, args: MetricsArgs) -> anyhow::Result<
         return Err(CommandError::usage(message).hint(hint).into());
     }
     let board = ctx.board()?;
-    let mut exposition = Exposition::new(&[("board", board.name())]);
+    let mut exposition = Exposition::new(&[("board", board.url())]);
     let seen = scrape(&*board, octavia_expiry(ctx), &mut exposition).await;
     if seen.is_ok() {
         add_load_balancers(ctx, &*board, &mut exposition).await;

@@ -67,7 +67,7 @@ pub(crate) async fn run(ctx: &mut Context, PingArgs { shared }: PingArgs) -> any
         ));
     }
     ctx.out.report(&Pong {
-        board: board.name().to_owned(),
+        board: board.url().to_owned(),
         server: health.server,
         round_trip: round_trip.as_secs_f64(),
         jobs: health.jobs,

@@ -154,7 +154,7 @@ mod tests {
             selftest::{BoardGrade, Grade, Promise},
         },
         exit::PluginState,
-        job::{Departure, Priority, State},
+        job::{Outcome, Priority, State},
         problem::{Code, Group, Risk, Severity},
     };
 
@@ -224,7 +224,7 @@ mod tests {
         }
         are("common", "/$defs/state/enum", State::ALL);
         are("common", "/$defs/priority/enum", Priority::ALL);
-        are("job", "/properties/outcome/enum", Departure::ALL);
+        are("job", "/properties/outcome/enum", Outcome::ALL);
         are("event", "/properties/event/enum", EventKind::ALL);
         are("common", "/$defs/code/enum", Code::ALL);
         are("common", "/$defs/group/enum", Group::ALL);

@@ -220,7 +220,7 @@ async fn tidy(
         None => (Vec::new(), names),
     };
     ctx.out.report(&RemovalReport {
-        board: board.name().to_owned(),
+        board: board.url().to_owned(),
         place,
         left,
         removed,

@@ -14,7 +14,7 @@ use super::parts::notes;
 use crate::{
     board::{Board, BoardError, Detail, Query},
     context::Context,
-    diagnosis::{Departures, Survey, apart, surroundings},
+    diagnosis::{OutcomeCounts, Survey, apart, surroundings},
     job::Location,
 };
 
@@ -45,9 +45,9 @@ pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<(
     let snapshot = surroundings(ctx, &*board).await?;
     let now = snapshot.now;
     let survey = Survey::take(&*board, snapshot).await.with_context(trying)?;
-    let ended = departures(&*board, now, ctx.config.history.value).await;
+    let ended = recent_outcomes(&*board, now, ctx.config.history.value).await;
     let (ended, unread) = apart(ended).with_context(trying)?;
-    let name = board.name().to_owned();
+    let name = board.url().to_owned();
     let status = Status::new(name, ctx.program(), &health, survey, ended, unread);
     for what in &status.unseen {
         ctx.out.note(format!("warning: cannot read {what}"));
@@ -57,13 +57,13 @@ pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<(
     Ok(())
 }
 
-/// Counts recent departures; the history returns the latest first.
-async fn departures(
+/// Counts recent outcomes; the history returns the latest first.
+async fn recent_outcomes(
     board: &dyn Board,
     now: DateTime<Utc>,
     history: u32,
-) -> Result<Departures, BoardError> {
-    let mut ended = Departures::lately(now);
+) -> Result<OutcomeCounts, BoardError> {
+    let mut ended = OutcomeCounts::lately(now);
     let mut entries = board.entries(Query::all(Location::History, Detail::Brief));
     while let Some(entry) = entries.try_next().await? {
         if !ended.add(&entry) {

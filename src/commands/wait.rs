@@ -264,7 +264,7 @@ async fn look_up(
     wanted: &[JobRef],
     gone_ok: bool,
 ) -> anyhow::Result<(Vec<Entry>, Vec<String>, Vec<anyhow::Error>)> {
-    let name = board.name();
+    let name = board.url();
     let found = show::find_everywhere(board, wanted)
         .await
         .with_context(|| ctx.trying("wait for", "the jobs"))?;

@@ -153,7 +153,7 @@ async fn work(shared: &Arc<Shared>, signals: &mut Signals) -> Result<(), Halted>
     let name = settings.conductor.name.as_str();
     let note = Note::new("conducting")
         .with("conductor", name)
-        .with("board", shared.board.name());
+        .with("board", shared.board.url());
     shared.status.log(note.with("jobs", settings.jobs));
     Supervisor::start(Arc::clone(shared), lease_term, conductor.report)
         .lead(signals)

@@ -34,7 +34,7 @@ impl Shared {
             owner,
             in_flight: InFlight::default(),
             status: Arc::clone(&settings.status),
-            spans: file.map(|file| Spans::new(file, board.name(), &settings.conductor)),
+            spans: file.map(|file| Spans::new(file, board.url(), &settings.conductor)),
             shutdown: watch::Sender::new(Shutdown::NotYet),
             has_looked: watch::Sender::new(false),
             board,

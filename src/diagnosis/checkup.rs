@@ -140,7 +140,7 @@ async fn look(
             None if OF_JOBS.into_iter().any(wants) => {
                 let late = |_| {
                     let why = format!("no answer within {}s", WHOLE.as_secs());
-                    Err(BoardError::failed("read", board.name(), why))
+                    Err(BoardError::failed("read", board.url(), why))
                 };
                 Some(time::timeout(WHOLE, take).await.unwrap_or_else(late))
             }
@@ -195,7 +195,7 @@ pub(crate) fn octavia_expiry(settings: &impl AsRef<Config>) -> Option<Expiry> {
 }
 
 fn trying(verb: &'static str, board: &dyn Board) -> Trying {
-    Trying::new(verb, "the board", Some(board.name().to_owned()))
+    Trying::new(verb, "the board", Some(board.url().to_owned()))
 }
 
 impl Checkup {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     duration,
-    job::{ClaimEnd, Departure, Entry, Job, Owner, brief},
+    job::{ClaimEnd, Entry, Job, Outcome, Owner, brief},
     output::short,
     problem::Code,
 };
@@ -99,11 +99,11 @@ fn seconds<S: Serializer>(span: &Option<Duration>, serializer: S) -> Result<S::O
     span.map(|span| span.as_secs_f64()).serialize(serializer)
 }
 
-/// How far back departures from the board are counted.
+/// How far back outcomes are counted.
 pub(super) const LATELY: TimeDelta = TimeDelta::hours(24);
 
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Departures {
+pub(crate) struct OutcomeCounts {
     pub(crate) consumed: u64,
     pub(crate) failed: u64,
     pub(crate) purged: u64,
@@ -113,7 +113,7 @@ pub(crate) struct Departures {
     pub(crate) earliest: Option<DateTime<Utc>>,
 }
 
-impl Departures {
+impl OutcomeCounts {
     pub(crate) fn lately(now: DateTime<Utc>) -> Self {
         Self {
             since: now - LATELY,
@@ -137,10 +137,10 @@ impl Departures {
             return false;
         }
         self.earliest = earlier(self.earliest, Some(ended.on));
-        *match ended.departure {
-            Departure::Consumed => &mut self.consumed,
-            Departure::Failed => &mut self.failed,
-            Departure::Purged => &mut self.purged,
+        *match ended.outcome {
+            Outcome::Consumed => &mut self.consumed,
+            Outcome::Failed => &mut self.failed,
+            Outcome::Purged => &mut self.purged,
         } += 1;
         true
     }

@@ -19,7 +19,7 @@ use crate::{
         policy::ExecutionPolicy,
     },
     config::Expiry,
-    job::{ClaimEnd, Departure, Entry, Failure, Holding, Job, Location, MAX_RUNS, Malformed},
+    job::{ClaimEnd, Entry, Failure, Holding, Job, Location, MAX_RUNS, Malformed, Outcome},
     problem::Code,
     retry::{MAX_ATTEMPTS, NO_FAILURE},
 };
@@ -122,7 +122,7 @@ impl Snapshot {
                 (Location::Trash, _) => (trashed(job), false),
                 (Location::History, _) => {
                     let is_well =
-                        (job.ended.as_ref()).is_none_or(|it| it.departure != Departure::Failed);
+                        (job.ended.as_ref()).is_none_or(|it| it.outcome != Outcome::Failed);
                     (Cause::of(Code::Ended), is_well)
                 }
                 (Location::Board, Some(holding)) => self.held(job, holding),

@@ -22,7 +22,7 @@ pub(crate) use self::{
     causes::{Cause, CauseSubject, ProblemSelector, count},
     checkup::{Checkup, examine, octavia_expiry, surroundings},
     explain::{ExplainedJob, Explanation},
-    figures::{ByName, ByOwner, Departures, Figures, Standing, age},
+    figures::{ByName, ByOwner, Figures, OutcomeCounts, Standing, age},
     holder::{
         Death, Holder, Recheck, SKEW, has_mover_ended, is_copy_of_move, is_left_by_move,
         is_move_over, is_of_broken_move, process_of,

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     duration,
-    job::{Conductor, Departure, Job, Pause},
+    job::{Conductor, Job, Outcome, Pause},
     problem::{Code, no_job_code},
     retry::NO_FAILURE,
 };
@@ -214,11 +214,11 @@ fn trashed(job: &Job) -> String {
 }
 
 fn ended(job: &Job) -> &'static str {
-    match job.ended.as_ref().map(|it| it.departure) {
+    match job.ended.as_ref().map(|it| it.outcome) {
         None => "the job has left the board",
-        Some(Departure::Consumed) if job.is_moved() => "the job continues on another board",
-        Some(Departure::Consumed) => "the job is complete",
-        Some(Departure::Failed) => "the job was removed and recorded as failed",
-        Some(Departure::Purged) => "the job was purged",
+        Some(Outcome::Consumed) if job.is_moved() => "the job continues on another board",
+        Some(Outcome::Consumed) => "the job is complete",
+        Some(Outcome::Failed) => "the job was removed and recorded as failed",
+        Some(Outcome::Purged) => "the job was purged",
     }
 }

@@ -4,7 +4,10 @@
 
 use super::{CommandError, Trying, verb};
 use crate::{
-    board::{BoardError, JobRef, error::Unsupported},
+    board::{
+        BoardError, JobRef,
+        error::{NodeConflict, Unsupported},
+    },
     job::Location,
     logbook::LogbookError,
     output::can_ask,
@@ -177,11 +180,11 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         BoardError::NotDelayed => "nothing changed; `jobboard show JOB` shows the job",
         BoardError::Changed => LOOK_AT_IT,
         BoardError::Exists { .. } => "nothing changed; `jobboard show JOB` shows the existing job",
-        BoardError::TrashTaken { .. } => {
+        BoardError::NodeConflict(NodeConflict::Trash(_)) => {
             "nothing changed; `jobboard list --trash --shared` shows the other job: restore it \
              on its board, or purge it, then repeat"
         }
-        BoardError::NumberTaken { .. } => {
+        BoardError::NodeConflict(NodeConflict::Board(_)) => {
             "nothing changed; repeat the command when the other job has left the board"
         }
         BoardError::NameTaken { .. } => {
@@ -196,7 +199,9 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
              --force JOB` moves the job to the trash"
         }
         BoardError::NotOpened { hint, .. } => return Some(Hint::clone(hint)),
-        BoardError::Occupied { remedy, .. } => return Some(Hint::clone(remedy)),
+        BoardError::NodeConflict(NodeConflict::Children { remedy, .. }) => {
+            return Some(Hint::clone(remedy));
+        }
         BoardError::Unsupported(error) => match *error {
             Unsupported::ExpiringClaims => "--hold keeps the claim until you press Ctrl-C",
             Unsupported::PeerOrder => "--sort rank lists jobs in claim order",

@@ -56,7 +56,7 @@ impl From<&Job> for Identity {
 
 named! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    pub(crate) enum Departure ("outcome", str::eq) {
+    pub(crate) enum Outcome ("outcome", str::eq) {
         Consumed => "consumed",
         /// It was consumed although its command failed.
         Failed => "failed",
@@ -67,7 +67,7 @@ named! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) on: DateTime<Utc>,
-    pub(crate) departure: Departure,
+    pub(crate) outcome: Outcome,
     pub(crate) owner: Option<Owner>,
     pub(crate) claimed_on: Option<DateTime<Utc>>,
     pub(crate) has_succeeded: bool,
@@ -78,9 +78,9 @@ impl Job {
     pub(crate) fn sent_by(&self) -> Option<&AuditEntry> {
         let action = match (
             self.location,
-            self.ended.as_ref().map(|ended| ended.departure),
+            self.ended.as_ref().map(|ended| ended.outcome),
         ) {
-            (Location::History, Some(Departure::Purged)) => "purged",
+            (Location::History, Some(Outcome::Purged)) => "purged",
             (Location::History, _) => "consumed",
             (Location::Trash, _) => "trashed",
             (Location::Board, _) => return None,

@@ -99,7 +99,7 @@ fields! {
     Size         "size"      Size     Record  |it| Number(it.size().into());
     Trashed      "trashed"   Since    Record  |it| Since(it.job()?.trashed_on?);
     Ended        "ended"     Since    Record  |it| Since(it.job()?.ended.as_ref()?.on);
-    Outcome      "outcome"   Outcome  Record  |it| Text(it.job()?.ended.as_ref()?.departure.name().into());
+    Outcome      "outcome"   Outcome  Record  |it| Text(it.job()?.ended.as_ref()?.outcome.name().into());
     By           "by"        Text     Record  |it| Text(it.job()?.last_action()?.by.as_str().into());
     Action       "action"    Text     Record  |it| Text(it.job()?.last_action()?.action.as_deref()?.into());
     Reason       "reason"    Text     Record  |it| Text(it.job()?.reason()?);

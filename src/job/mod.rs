@@ -35,7 +35,7 @@ pub(crate) use self::{
     },
     details::{Decode, Details},
     draft::{Draft, Edit, Former},
-    ended::{Departure, End, HISTORY, Identity},
+    ended::{End, HISTORY, Identity, Outcome},
     fields::{FieldKind, FieldSource, FieldValue, JobField},
     key::{JobKey, standard_uuid},
     moves::{MAX_RECORDS, MoveRecord, Stage},

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 
 use super::{
-    AuditEntry, Departure, Edit, Entry, Failure, Fence, Identity, Job, JobKey, Location,
-    MoveRecord, Owner,
+    AuditEntry, Edit, Entry, Failure, Fence, Identity, Job, JobKey, Location, MoveRecord, Outcome,
+    Owner,
 };
 
 /// The result of an attempt, recorded on a job when it is released.
@@ -118,10 +118,10 @@ pub(crate) enum Authority {
     /// Exactly this claim of this owner: leases.
     Claim(Owner, Fence),
     /// An operator's decision, valid only while the board is as the operator saw it.
-    Override(ExpectedState),
+    Force(ExpectedState),
 }
 
-/// The state of a job that an operator saw before overriding its claim.
+/// The state of a job that an operator saw before a forced settlement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ExpectedState {
     Unclaimed,
@@ -220,14 +220,14 @@ impl Settlement {
     }
 
     /// Returns how the job ends and whether a command succeeded, or `None` if it stays on the board or in the trash.
-    pub(crate) fn departure(&self) -> Option<(Departure, bool)> {
+    pub(crate) fn outcome(&self) -> Option<(Outcome, bool)> {
         match self.decision {
             // The owner of a claim by hand settles by name alone.
             Decision::Consume => Some((
-                Departure::Consumed,
+                Outcome::Consumed,
                 matches!(self.authority, Authority::Claim(..)),
             )),
-            Decision::ConsumeFailed(_) => Some((Departure::Failed, false)),
+            Decision::ConsumeFailed(_) => Some((Outcome::Failed, false)),
             Decision::Abandon(_) | Decision::Trash(_) | Decision::Spent(_) => None,
         }
     }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::{
     board::{self, Board, BoardError, BoardExt, Detail, JobRef, Query},
     exit::CommandError,
-    job::{Departure, Draft, Entry, Job, JobKey, Location, Origin},
+    job::{Draft, Entry, Job, JobKey, Location, Origin, Outcome},
     suggest::Hint,
 };
 
@@ -177,7 +177,7 @@ impl<'a> Loader<'a> {
         let has_run = |entry: &Entry| {
             let ended = entry.job().and_then(|job| job.ended.as_ref());
             // A purged job was given up, and a dump brings it back.
-            ended.is_some_and(|it| it.departure != Departure::Purged)
+            ended.is_some_and(|it| it.outcome != Outcome::Purged)
         };
         for (at, found) in new.into_iter().zip(found) {
             if found.iter().any(has_run) {

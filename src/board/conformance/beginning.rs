@@ -64,7 +64,7 @@ pub(crate) async fn shown_job_has_events_even_if_filtered_out(board: &Subject) {
         assert_eq!(seen, all_of(name, &[Claimed, Consumed]));
         let posted = post_one(board, "new").await;
         assert_eq!(next(&mut events, 1).await, all_of("new", &[Posted]));
-        let nobody = Authority::Override(crate::job::ExpectedState::Unclaimed);
+        let nobody = Authority::Force(crate::job::ExpectedState::Unclaimed);
         settled(board, &posted, Decision::Consume, nobody).await;
     }
 }

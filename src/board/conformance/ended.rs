@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use super::{settling::failure, *};
 use crate::{
     board::Settled,
-    job::{AuditEntry, Book, Departure, Identity, Purge, Settlement},
+    job::{AuditEntry, Book, Identity, Outcome, Purge, Settlement},
 };
 
 pub(crate) const ENDED: Query = Query {
@@ -104,8 +104,8 @@ pub(crate) async fn consumed_job_stays_in_the_history_unchanged(board: &Subject)
     assert_eq!(kept.details, None);
     let ended = kept.ended.as_ref().unwrap();
     assert_eq!(
-        (ended.departure, ended.has_succeeded),
-        (Departure::Consumed, false)
+        (ended.outcome, ended.has_succeeded),
+        (Outcome::Consumed, false)
     );
     assert_eq!(ended.owner.as_ref(), Some(&ada().owner));
     assert!(ended.on > before && ended.on <= Utc::now());
@@ -147,13 +147,13 @@ pub(crate) async fn history_distinguishes_the_outcomes(board: &Subject) {
         unreachable!()
     };
     let done = remembered(board, done).await;
-    assert_eq!(done.ended.unwrap().departure, Departure::Consumed);
+    assert_eq!(done.ended.unwrap().outcome, Outcome::Consumed);
     assert_eq!(done.attempts.audit, audit("by hand"));
     let failed = remembered(board, failed).await;
-    assert_eq!(failed.ended.as_ref().unwrap().departure, Departure::Failed);
+    assert_eq!(failed.ended.as_ref().unwrap().outcome, Outcome::Failed);
     assert_eq!(failed.last_exit(), Some((Some(1), None)));
     let purged = remembered(board, purged).await;
-    assert_eq!(purged.ended.unwrap().departure, Departure::Purged);
+    assert_eq!(purged.ended.unwrap().outcome, Outcome::Purged);
     assert_eq!(purged.attempts.audit, audit("too old"));
 }
 

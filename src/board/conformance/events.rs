@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     board::{BoardError, Event, EventKind},
-    job::{AuditEntry, Claim, Departure, ExpectedState, Identity, Settlement},
+    job::{AuditEntry, Claim, ExpectedState, Identity, Outcome, Settlement},
 };
 
 /// Whether every change publishes its own event. Subscribers of ZooKeeper compare successive reads, and may miss how a
@@ -94,7 +94,7 @@ pub(crate) async fn forced_settlement_emits_the_event_of_its_outcome(board: &Sub
     ] {
         let key = post_one(board, "resize").await;
         expect_kinds(&mut events, &[Posted]).await;
-        let nobody = Authority::Override(ExpectedState::Unclaimed);
+        let nobody = Authority::Force(ExpectedState::Unclaimed);
         settled(board, &key, decision, nobody).await;
         expect_kinds(&mut events, &[kind]).await;
     }
@@ -104,24 +104,20 @@ pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
     let mut events = board.events().await.unwrap().stream;
     let key = post_claimed(board, "resize").await;
     next(&mut events, 2).await;
-    let mut tells = async |departure: Option<Departure>, audit: &Option<AuditEntry>| {
+    let mut tells = async |outcome: Option<Outcome>, audit: &Option<AuditEntry>| {
         let event = next_event(&mut events).await;
         // Deleted nodes do not show the outcome.
-        if departure.is_none() || has_exact_events(board) {
-            assert_eq!(
-                (event.departure, &event.audit),
-                (departure, audit),
-                "{event:?}"
-            );
+        if outcome.is_none() || has_exact_events(board) {
+            assert_eq!((event.outcome, &event.audit), (outcome, audit), "{event:?}");
         }
     };
-    let override_claim = async |decision: Decision, why: &str| {
+    let settle_by_force = async |decision: Decision, why: &str| {
         let job = on_board(board, &key).await;
         let expected = ExpectedState::of(&Entry::Job(Box::new(job.clone())));
         let settlement = Settlement {
             job: Some(Identity::from(&job)),
             audit: audit(why),
-            ..Settlement::of(key.clone(), decision, Authority::Override(expected))
+            ..Settlement::of(key.clone(), decision, Authority::Force(expected))
         };
         board
             .settle(&[settlement])
@@ -131,22 +127,22 @@ pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
             .unwrap();
         audit(why)
     };
-    let freed = override_claim(release(), "ada is ill").await;
+    let freed = settle_by_force(release(), "ada is ill").await;
     tells(None, &freed).await;
     // Later acts must not repeat earlier events.
     claim_one(board, &key, &ada()).await.unwrap();
     tells(None, &None).await;
     settled(board, &key, release(), by_name("ada")).await;
     tells(None, &None).await;
-    let trashed = override_claim(Decision::Trash(Aftermath::None), "broken").await;
+    let trashed = settle_by_force(Decision::Trash(Aftermath::None), "broken").await;
     tells(None, &trashed).await;
     let restored = audit("mended");
     let restore = crate::job::Revision::from_trash(key.clone(), restored.clone());
     board.revise(&[restore]).await.unwrap();
     tells(None, &restored).await;
     assert_eq!(on_board(board, &key).await.attempts.audit, restored);
-    let failed = override_claim(Decision::ConsumeFailed(failure("no room")), "no use").await;
-    tells(Some(Departure::Failed), &failed).await;
+    let failed = settle_by_force(Decision::ConsumeFailed(failure("no room")), "no use").await;
+    tells(Some(Outcome::Failed), &failed).await;
 }
 
 async fn expect_kinds(events: &mut Events<'_>, kinds: &[EventKind]) {

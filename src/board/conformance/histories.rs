@@ -14,7 +14,7 @@ use self::{
 };
 use super::{
     events::{Events, next_event},
-    model::{Act, Answer, Ending, JOBS, Known, Model, ModelEvent, Right, act},
+    model::{Act, Answer, Ending, JOBS, Known, Model, ModelAuthority, ModelEvent, act},
     settling::failure,
     *,
 };
@@ -126,9 +126,9 @@ impl<'a> History<'a> {
                 jobs,
                 who,
                 is_attempt,
-                is_kept,
+                is_lease,
             } => {
-                let term = if *is_kept {
+                let term = if *is_lease {
                     Term::Lease(LONG)
                 } else {
                     Term::Indefinite
@@ -147,7 +147,7 @@ impl<'a> History<'a> {
             }
             Act::Renew { .. } if !has_expiring_claims => Default::default(),
             Act::Renew { job, who, back } => self.renew(*job, *who, *back).await,
-            Act::Settle(job, ending, right) => self.settle(*job, *ending, *right).await,
+            Act::Settle(job, ending, authority) => self.settle(*job, *ending, *authority).await,
             Act::Restore {
                 job,
                 keeps_attempts,
@@ -238,7 +238,7 @@ impl<'a> History<'a> {
         for (job, answer) in jobs.iter().zip(&answers) {
             if let Ok(claimed) = answer {
                 self.jobs[*job].fences.push(claimed.fence.clone());
-                self.jobs[*job].model.is_kept = matches!(term, Term::Lease(_));
+                self.jobs[*job].model.is_lease = matches!(term, Term::Lease(_));
             }
         }
         (words(&answers), expected)
@@ -248,17 +248,17 @@ impl<'a> History<'a> {
         &mut self,
         job: usize,
         ending: Ending,
-        right: Right,
+        authority: ModelAuthority,
     ) -> (Vec<Answer>, Vec<Answer>) {
         let it = &mut self.jobs[job];
-        let authority = it.authority(right);
-        let expected = it.model.settle(ending, right);
-        let who = match right {
-            Right::Name(who) | Right::Claim { who, .. } => who,
-            Right::SeenFree | Right::Seen { .. } => job,
+        let real = it.authority(authority);
+        let expected = it.model.settle(ending, authority);
+        let who = match authority {
+            ModelAuthority::Owner(who) | ModelAuthority::Claim { who, .. } => who,
+            ModelAuthority::ForceUnclaimed | ModelAuthority::ForceClaimed { .. } => job,
         };
         let settled = self.actors[who]
-            .settle_one(&it.keys[0], decision(ending), authority)
+            .settle_one(&it.keys[0], decision(ending), real)
             .await;
         if settled.is_ok() && decision(ending).is_trash() {
             it.keys[1] = it.keys[0].clone();
@@ -346,7 +346,7 @@ impl<'a> History<'a> {
                 reported[job].push((event.kind, who));
             }
         }
-        let free = Authority::Override(ExpectedState::Unclaimed);
+        let free = Authority::Force(ExpectedState::Unclaimed);
         settled(self.board, &last, Decision::Consume, free).await;
         for (it, reported) in self.jobs.iter().zip(reported) {
             if !is_consistent(&reported, &it.model.events) {
@@ -367,7 +367,7 @@ impl<'a> History<'a> {
                 .await
                 .unwrap();
             for entry in found.iter().flatten() {
-                let seen = Authority::Override(ExpectedState::of(entry));
+                let seen = Authority::Force(ExpectedState::of(entry));
                 settled(self.board, entry.key(), Decision::Consume, seen).await;
             }
             self.board

@@ -19,7 +19,7 @@ pub(crate) enum Act {
         jobs: Vec<usize>,
         who: usize,
         is_attempt: bool,
-        is_kept: bool,
+        is_lease: bool,
     },
     /// An actor claims a job until a time, which passes.
     Lapse(usize, usize),
@@ -28,7 +28,7 @@ pub(crate) enum Act {
         who: usize,
         back: usize,
     },
-    Settle(usize, Ending, Right),
+    Settle(usize, Ending, ModelAuthority),
     Restore {
         job: usize,
         keeps_attempts: bool,
@@ -43,7 +43,7 @@ pub(crate) enum Act {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Ending {
-    Release,
+    Abandon,
     Failed { is_delayed: bool },
     Postponed,
     Interrupted,
@@ -53,13 +53,13 @@ pub(crate) enum Ending {
     Spent,
 }
 
-/// The authority; claims are numbered from the last one backwards.
+/// The authority of a settlement; claims are numbered from the last one backwards.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Right {
-    Name(usize),
+pub(crate) enum ModelAuthority {
+    Owner(usize),
     Claim { who: usize, back: usize },
-    SeenFree,
-    Seen { who: usize, back: Option<usize> },
+    ForceUnclaimed,
+    ForceClaimed { who: usize, back: Option<usize> },
 }
 
 /// Generates any act; everyday acts are more frequent.
@@ -74,7 +74,7 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         any::<bool>(),
     );
     let ending = prop_oneof![
-        2 => Just(Ending::Release),
+        2 => Just(Ending::Abandon),
         1 => any::<bool>().prop_map(|is_delayed| Ending::Failed { is_delayed }),
         1 => Just(Ending::Postponed),
         1 => Just(Ending::Interrupted),
@@ -83,19 +83,19 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         1 => any::<bool>().prop_map(|has_failed| Ending::Trash { has_failed }),
         1 => Just(Ending::Spent),
     ];
-    let right = prop_oneof![
-        3 => who().prop_map(Right::Name),
-        3 => (who(), back()).prop_map(|(who, back)| Right::Claim { who, back }),
-        1 => Just(Right::SeenFree),
-        1 => (who(), prop::option::of(back())).prop_map(|(who, back)| Right::Seen { who, back }),
+    let authority = prop_oneof![
+        3 => who().prop_map(ModelAuthority::Owner),
+        3 => (who(), back()).prop_map(|(who, back)| ModelAuthority::Claim { who, back }),
+        1 => Just(ModelAuthority::ForceUnclaimed),
+        1 => (who(), prop::option::of(back())).prop_map(|(who, back)| ModelAuthority::ForceClaimed { who, back }),
     ];
     let restore = (job(), any::<bool>());
     prop_oneof![
         4 => (job(), select(Priority::ALL)).prop_map(|(job, priority)| Act::Post(job, priority)),
-        6 => claim.prop_map(|(jobs, who, is_attempt, is_kept)| Act::Claim { jobs, who, is_attempt, is_kept }),
+        6 => claim.prop_map(|(jobs, who, is_attempt, is_lease)| Act::Claim { jobs, who, is_attempt, is_lease }),
         1 => (job(), who()).prop_map(|(job, who)| Act::Lapse(job, who)),
         1 => (job(), who(), back()).prop_map(|(job, who, back)| Act::Renew { job, who, back }),
-        8 => (job(), ending, right).prop_map(|(job, ending, right)| Act::Settle(job, ending, right)),
+        8 => (job(), ending, authority).prop_map(|(job, ending, authority)| Act::Settle(job, ending, authority)),
         2 => restore.clone().prop_map(|(job, keeps_attempts)| Act::Restore { job, keeps_attempts }),
         1 => restore.prop_map(|(job, keeps_attempts)| Act::Retry { job, keeps_attempts }),
         1 => job().prop_map(Act::Purge),
@@ -146,7 +146,7 @@ pub(crate) struct Model {
     pub(crate) posts: usize,
     pub(crate) claims: usize,
     /// Whether the last claim is a lease, which may end with a session.
-    pub(crate) is_kept: bool,
+    pub(crate) is_lease: bool,
     pub(crate) events: Vec<ModelEvent>,
 }
 
@@ -192,7 +192,7 @@ impl Model {
 
     /// Ends the lease of an actor's session; false if it had none.
     pub(crate) fn leave(&mut self, who: usize) -> bool {
-        let job = self.board.as_mut().filter(|_| self.is_kept);
+        let job = self.board.as_mut().filter(|_| self.is_lease);
         let Some(job) = job.filter(|job| job.claim.is_some_and(|(owner, _)| owner == who)) else {
             return false;
         };
@@ -219,11 +219,13 @@ impl Model {
         self.claims.wrapping_sub(back)
     }
 
-    pub(crate) fn settle(&mut self, ending: Ending, right: Right) -> Answer {
-        let refusal = match right {
-            Right::Name(who) => self.renew(who, None),
-            Right::Claim { who, back } => self.renew(who, Some(back)),
-            Right::SeenFree | Right::Seen { .. } => self.is_as_seen(ending, right),
+    pub(crate) fn settle(&mut self, ending: Ending, authority: ModelAuthority) -> Answer {
+        let refusal = match authority {
+            ModelAuthority::Owner(who) => self.renew(who, None),
+            ModelAuthority::Claim { who, back } => self.renew(who, Some(back)),
+            ModelAuthority::ForceUnclaimed | ModelAuthority::ForceClaimed { .. } => {
+                self.is_as_seen(ending, authority)
+            }
         };
         if refusal != ok() {
             return refusal;
@@ -261,18 +263,20 @@ impl Model {
         }
     }
 
-    fn is_as_seen(&self, ending: Ending, right: Right) -> Answer {
+    fn is_as_seen(&self, ending: Ending, authority: ModelAuthority) -> Answer {
         let is_given_back = matches!(
             ending,
-            Ending::Release | Ending::Failed { .. } | Ending::Postponed | Ending::Interrupted
+            Ending::Abandon | Ending::Failed { .. } | Ending::Postponed | Ending::Interrupted
         );
         let Some(job) = &self.board else {
             return "no such job".to_owned();
         };
-        let is_so = match (right, job.claim) {
-            (Right::SeenFree, None) if is_given_back => return "not claimed".to_owned(),
-            (Right::SeenFree, claim) => claim.is_none(),
-            (Right::Seen { who, back }, Some((owner, claim))) => {
+        let is_so = match (authority, job.claim) {
+            (ModelAuthority::ForceUnclaimed, None) if is_given_back => {
+                return "not claimed".to_owned();
+            }
+            (ModelAuthority::ForceUnclaimed, claim) => claim.is_none(),
+            (ModelAuthority::ForceClaimed { who, back }, Some((owner, claim))) => {
                 who == owner && back.is_none_or(|back| claim == self.claim_before(back))
             }
             _ => false,

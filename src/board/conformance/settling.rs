@@ -27,7 +27,7 @@ async fn force(
     seen: ExpectedState,
 ) -> Result<Settled> {
     board
-        .settle_one(key, decision, Authority::Override(seen))
+        .settle_one(key, decision, Authority::Force(seen))
         .await
 }
 

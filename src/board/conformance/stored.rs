@@ -121,7 +121,7 @@ pub(crate) async fn malformed_record_stays_until_it_is_overridden(
     assert_matches!(purged.as_slice(), [Err(BoardError::NoSuchJob)]);
     is_intact(Location::Board).await;
 
-    let force = || Authority::Override(ExpectedState::Unclaimed);
+    let force = || Authority::Force(ExpectedState::Unclaimed);
     settled(board, &key, to_trash(), force()).await;
     is_intact(Location::Trash).await;
     let purged = board.purge(&[Purge::of(key.clone())]).await.unwrap();

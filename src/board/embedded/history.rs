@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::{Row, params};
 
 use super::{
-    read::record::{StoredColumn, entry, malformed, select, time_of},
+    read::record::{StoredColumn, entry, malformed, time_of},
     store::{
         clock::from_micros,
         texts::text_of,
@@ -14,14 +14,14 @@ use super::{
 };
 use crate::{
     board::{Detail, wire::as_json},
-    job::{AuditEntry, Departure, End, Entry, Failure, MAX_TEXT_BYTES, Owner, shortened},
+    job::{AuditEntry, End, Entry, Failure, MAX_TEXT_BYTES, Outcome, Owner, shortened},
 };
 
 /// How many old entries are dropped together.
 const ENTRIES_PER_TRIM: i64 = 64;
 
 pub(super) struct Exit<'a> {
-    pub(super) departure: Departure,
+    pub(super) outcome: Outcome,
     pub(super) has_succeeded: bool,
     /// All its failures, if the last one is not stored yet.
     pub(super) failures: Option<&'a Vec<Failure>>,
@@ -56,7 +56,7 @@ impl Change<'_> {
             params![
                 sequence,
                 self.now.wall,
-                exit.departure.name(),
+                exit.outcome.name(),
                 exit.has_succeeded,
                 exit.failures.map(as_json),
                 exit.audit.map(as_json),
@@ -92,7 +92,7 @@ pub(super) fn entries(view: &BoardView<'_>, most: u32) -> rusqlite::Result<Vec<E
         let text = format!("typeof({it}) = 'text' AND length({it}) > {MAX_TEXT_BYTES}");
         format!("iif({text}, substr({it}, 1, {MAX_TEXT_BYTES}) || '…', {it})").into()
     };
-    let columns = select(|column| {
+    let columns = StoredColumn::select(|column| {
         use StoredColumn::*;
         match column {
             Shelf => "2".into(),
@@ -121,16 +121,16 @@ fn read(
     view: &BoardView<'_>,
     owners: &HashMap<i64, Owner>,
 ) -> rusqlite::Result<Entry> {
-    let outcome = text_of(row, ENDED + 1)?;
-    let Ok(departure) = outcome.parse() else {
-        let problem = format!("the job has the unknown outcome {:?}", shortened(&outcome));
+    let stored = text_of(row, ENDED + 1)?;
+    let Ok(outcome) = stored.parse() else {
+        let problem = format!("the job has the unknown outcome {:?}", shortened(&stored));
         return malformed(row, view, Detail::Brief, &problem);
     };
     let mut entry = entry(row, view, Detail::Brief)?;
     if let Entry::Job(job) = &mut entry {
         job.ended = Some(End {
             on: from_micros(row.get(ENDED)?),
-            departure,
+            outcome,
             owner: owners.get(&row.get(StoredColumn::Sequence.at())?).cloned(),
             claimed_on: time_of(row, ENDED + 3)?,
             has_succeeded: row.get(ENDED + 2)?,

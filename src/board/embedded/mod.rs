@@ -70,7 +70,7 @@ impl Embedded {
 
 #[async_trait]
 impl Board for Embedded {
-    fn name(&self) -> &str {
+    fn url(&self) -> &str {
         &self.file.name
     }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     duration,
-    job::{Departure, Entry, FieldKind, FieldSource, FieldValue, Job, JobField, Priority, State},
+    job::{Entry, FieldKind, FieldSource, FieldValue, Job, JobField, Outcome, Priority, State},
     size,
 };
 
@@ -137,7 +137,7 @@ impl FieldPath {
         let predicate = match (kind, relation) {
             (FieldKind::Text, relation) => Predicate::Text(Pattern::new(relation, value)?),
             (FieldKind::State, Relation::Is) => Predicate::Text(literal::<State>(value)?),
-            (FieldKind::Outcome, Relation::Is) => Predicate::Text(literal::<Departure>(value)?),
+            (FieldKind::Outcome, Relation::Is) => Predicate::Text(literal::<Outcome>(value)?),
             (FieldKind::State | FieldKind::Outcome, Relation::Like) => {
                 Predicate::Text(Pattern::caseless(value)?)
             }

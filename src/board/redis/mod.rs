@@ -76,7 +76,7 @@ impl Redis {
 
 #[async_trait]
 impl Board for Redis {
-    fn name(&self) -> &str {
+    fn url(&self) -> &str {
         self.client.name()
     }
 

@@ -17,8 +17,8 @@ use crate::{
         rules::permit_settlement,
     },
     job::{
-        AuditEntry, Claim, ClaimEnd, Claimant, Claimed, Decision, Departure, Draft, End, Entry,
-        Fence, Holding, Job, JobKey, Location, MoveRecord, Owner, Settlement, Stage, Term,
+        AuditEntry, Claim, ClaimEnd, Claimant, Claimed, Decision, Draft, End, Entry, Fence,
+        Holding, Job, JobKey, Location, MoveRecord, Outcome, Owner, Settlement, Stage, Term,
     },
 };
 
@@ -47,7 +47,7 @@ impl Side {
         job.attempts.audit = audit;
         job.ended = Some(End {
             on: Utc::now(),
-            departure: Departure::Consumed,
+            outcome: Outcome::Consumed,
             owner: job.holding.take().and_then(|it| it.owner),
             claimed_on: None,
             has_succeeded: false,
@@ -159,7 +159,7 @@ impl MoveBoard {
         let mut state = self.world.0.lock();
         let fault = state.fault.filter(|(actor, _)| Some(*actor) == self.actor);
         let lost = || BoardError::Unknown {
-            board: self.name().to_owned(),
+            board: self.url().to_owned(),
             source: "lost".into(),
         };
         if fault.is_some() {
@@ -253,7 +253,7 @@ fn settle(side: &mut Side, settlement: &Settlement) -> Result<Settled> {
 
 #[async_trait]
 impl Board for MoveBoard {
-    fn name(&self) -> &str {
+    fn url(&self) -> &str {
         NAMES[self.side]
     }
 

@@ -139,7 +139,7 @@ pub(crate) fn event(kind: EventKind, job: &Job) -> Event {
 
 #[async_trait]
 impl Board for Scripted {
-    fn name(&self) -> &str {
+    fn url(&self) -> &str {
         "scripted"
     }
 

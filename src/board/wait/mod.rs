@@ -281,7 +281,7 @@ impl<'a> Waiter<'a> {
     }
 
     async fn news(&mut self) -> Result<News> {
-        let ended = || BoardError::unreachable(self.board.name(), "the event stream ended");
+        let ended = || BoardError::unreachable(self.board.url(), "the event stream ended");
         let news = self.news.next().await.unwrap_or_else(|| Err(ended()))?;
         self.note(&news);
         Ok(news)

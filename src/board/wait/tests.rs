@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 
 use super::*;
 use crate::board::testing::scripted::{Scripted, event};
-use crate::job::{Departure, End, Entry};
+use crate::job::{End, Entry, Outcome};
 
 const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -74,7 +74,7 @@ async fn ended(events: &[EventKind], remembered: Option<TimeDelta>) -> Option<En
             job.created_on = Some(posted + after.min(TimeDelta::zero()) * 2);
             job.ended = Some(End {
                 on: posted + after,
-                departure: Departure::Consumed,
+                outcome: Outcome::Consumed,
                 owner: None,
                 claimed_on: None,
                 has_succeeded: true,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{as_json, sidecar::Sidecar};
 use crate::job::{
-    AuditEntry, Departure, End, Entry, Failure, Identity, Job, JobKey, Location, Malformed, Owner,
+    AuditEntry, End, Entry, Failure, Identity, Job, JobKey, Location, Malformed, Outcome, Owner,
     Purge, Settlement, from_json, shortened,
 };
 
@@ -16,7 +16,7 @@ pub(crate) struct HistoryRecord {
     v: u32,
     job: Identity,
     ended_on: DateTime<Utc>,
-    outcome: Departure,
+    outcome: Outcome,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     succeeded: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,7 +27,7 @@ pub(crate) struct HistoryRecord {
 
 impl HistoryRecord {
     pub(crate) fn of(settlement: &Settlement, now: DateTime<Utc>) -> Option<Self> {
-        let (outcome, succeeded) = settlement.departure()?;
+        let (outcome, succeeded) = settlement.outcome()?;
         Some(Self {
             v: VERSION,
             job: settlement.job.as_ref()?.shortened(),
@@ -44,7 +44,7 @@ impl HistoryRecord {
             v: VERSION,
             job: purge.job.as_ref()?.shortened(),
             ended_on: now,
-            outcome: Departure::Purged,
+            outcome: Outcome::Purged,
             succeeded: false,
             failure: None,
             audit: purge.audit.clone(),
@@ -71,7 +71,7 @@ impl HistoryRecord {
             is_unfit: problem.is_some(),
             ended: Some(End {
                 on: self.ended_on,
-                departure: self.outcome,
+                outcome: self.outcome,
                 owner: owner.map(Owner::from_stored),
                 claimed_on: self.job.claimed_on,
                 has_succeeded: self.succeeded,

@@ -82,7 +82,7 @@ impl ZooKeeper {
 
 #[async_trait]
 impl Board for ZooKeeper {
-    fn name(&self) -> &str {
+    fn url(&self) -> &str {
         self.root.client.name()
     }
 

@@ -171,7 +171,7 @@ pub(crate) fn write(
     let mut writer = SealedWriter::open(Some(file))?;
     let header = Header {
         jobboard_plan: VERSION,
-        board: ctx.board()?.name().to_owned(),
+        board: ctx.board()?.url().to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         created_on: rfc3339(Utc::now()),
         who: who.text().into_owned(),
@@ -241,7 +241,7 @@ impl Plan {
     }
 
     pub(crate) fn require(&self, board: &dyn Board) -> anyhow::Result<()> {
-        let (theirs, ours) = (&self.board, board.name());
+        let (theirs, ours) = (&self.board, board.url());
         if theirs == ours {
             return Ok(());
         }

@@ -153,7 +153,7 @@ async fn job_of_name(
             "{id} is the last of {count} jobs named {text} that ended; {list}"
         ));
     }
-    match found.only(scope.verb, board.name()) {
+    match found.only(scope.verb, board.url()) {
         // A few hex digits that are no name either may begin a uuid in the history.
         Err(CommandError::NoSuchName { .. }) if !may_be_name(text) => Ok(text.to_owned()),
         found => Ok(found?),

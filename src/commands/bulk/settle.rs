@@ -50,10 +50,10 @@ pub(crate) fn stated_owner(name: Option<&str>) -> anyhow::Result<Option<Owner>> 
 pub(super) fn authority(force: &Force, entry: &Entry, who: &Owner) -> Authority {
     match force {
         Force::None => Authority::Owner(who.clone()),
-        Force::Any => Authority::Override(ExpectedState::of(entry)),
+        Force::Any => Authority::Force(ExpectedState::of(entry)),
         Force::Of(owner) => {
             let owner = Owner::from_stored(owner.as_bytes());
-            Authority::Override(match entry.is_owned_by(&owner) {
+            Authority::Force(match entry.is_owned_by(&owner) {
                 // Another claim of the same name is not the claim that the operator saw.
                 true => ExpectedState::of(entry),
                 false => ExpectedState::Claimed {

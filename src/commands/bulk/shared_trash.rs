@@ -54,7 +54,7 @@ impl SharedArgs {
 pub(crate) fn refuse_others(board: &dyn Board, chosen: &mut Chosen, hint: &'static str) {
     for Named { entry, .. } in &mut chosen.jobs {
         if let Ok(Origin::Beside(other)) = entry.as_ref().map(Entry::origin) {
-            *entry = Err(not_ours(board.name(), other, hint));
+            *entry = Err(not_ours(board.url(), other, hint));
         }
     }
 }

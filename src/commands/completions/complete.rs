@@ -23,7 +23,7 @@ use crate::{
         schema::SCHEMAS,
     },
     config::{Config, Environment},
-    job::{Departure, Priority, State},
+    job::{Outcome, Priority, State},
 };
 
 /// The variable that the scripts set. Its value is the name of the shell, and the words follow a `--`.
@@ -132,7 +132,7 @@ impl ArgumentValue {
         match name {
             "state" => Self::words(State::ALL.iter().map(|it| it.name())),
             "priority" => Self::words(Priority::ALL.iter().map(|it| it.name())),
-            "outcome" => Self::words(Departure::ALL.iter().map(|it| it.name())),
+            "outcome" => Self::words(Outcome::ALL.iter().map(|it| it.name())),
             "name" => Self::OnBoard(BoardValue::Name),
             "owner" => Self::OnBoard(BoardValue::Owner),
             _ => Self::words([].into_iter()),

@@ -165,7 +165,7 @@ impl Metrics {
         let is_fresh = |it: &CachedScrape| it.at.elapsed() < it.lasts;
         if !seen.as_ref().is_some_and(is_fresh) {
             let start = Instant::now();
-            let mut exposition = Exposition::new(&[("board", self.board.name())]);
+            let mut exposition = Exposition::new(&[("board", self.board.url())]);
             let lasts = match scrape(&*self.board, None, &mut exposition).await {
                 Ok(()) => FRESH.max(start.elapsed() * SHARE),
                 // The metrics show the board as unreachable, so they expire soon.
@@ -183,7 +183,7 @@ impl Metrics {
 
     /// Returns the conductor's metrics; a shared textfile excludes the process metrics.
     fn own(&self, has_process: bool) -> String {
-        let labels = [("board", self.board.name()), ("conductor", &self.name)];
+        let labels = [("board", self.board.url()), ("conductor", &self.name)];
         let mut own = Exposition::new(&labels);
         let (measured, running) = self.status.measured();
         add_work(&measured, &mut own);

@@ -86,7 +86,7 @@ impl CopyRun<'_> {
     async fn pass(&mut self, batch: Vec<Candidate>) -> anyhow::Result<Vec<TransferResult>> {
         let loaded = self.loader.load(&borrowed(&batch)).await;
         let loaded =
-            loaded.with_context(|| format!("cannot copy jobs to {}", self.route.to.name()))?;
+            loaded.with_context(|| format!("cannot copy jobs to {}", self.route.to.url()))?;
         let copied = match self.choice.args.dry_run {
             true => "would-copy",
             false => "copied",
@@ -107,7 +107,7 @@ impl CopyRun<'_> {
         let (from, to) = (&*self.route.from, &*self.route.to);
         let loader = Loader::new(to, true).await;
         let loader = loader
-            .with_context(|| format!("cannot compare the copy with the board {}", to.name()))?;
+            .with_context(|| format!("cannot compare the copy with the board {}", to.url()))?;
         for location in Location::LIVE {
             let mut batches = self.choice.batches(from, location, Order::Any);
             while let Some(mut batch) = batches.next(drop).await? {

@@ -96,8 +96,8 @@ pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()>
     let board = ctx.board_writable_if(args.act)?;
     let choice = &ctx.config.board.value;
     let title = match &choice.name {
-        Some(name) => format!("{name} ({})", board.name()),
-        None => board.name().to_owned(),
+        Some(name) => format!("{name} ({})", board.url()),
+        None => board.url().to_owned(),
     };
     let snapshot = Snapshot::new(board.capabilities(), None, Utc::now().trunc_subsecs(6)).unread();
     let mut state = DashState::new(&title, Filters::new(args.filter), args.view, snapshot);

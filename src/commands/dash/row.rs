@@ -8,8 +8,8 @@ use compact_str::CompactString;
 use crate::{
     diagnosis::{Cause, signature},
     job::{
-        Attempts, AuditEntry, ClaimEnd, Departure, Entry, Failure, Fence, Holding, Job, JobKey,
-        Location, Malformed, Owner, Pauses, Priority, brief,
+        Attempts, AuditEntry, ClaimEnd, Entry, Failure, Fence, Holding, Job, JobKey, Location,
+        Malformed, Outcome, Owner, Pauses, Priority, brief,
     },
     problem::{Code, Severity},
     secret::covered_text,
@@ -282,10 +282,10 @@ pub(super) fn reason(entry: &Entry) -> String {
     // An operator's reason outweighs an earlier failure.
     let by_hand = job.sent_by().and_then(|it| it.reason.as_deref());
     let by_hand = by_hand.filter(|reason| failure.is_none_or(|it| it.reason != *reason));
-    match (by_hand, failure, job.ended.as_ref().map(|it| it.departure)) {
+    match (by_hand, failure, job.ended.as_ref().map(|it| it.outcome)) {
         (Some(reason), ..) => covered_text(reason),
-        (_, Some(failure), None | Some(Departure::Failed)) => signature(failure),
-        (.., Some(departure)) => departure.name().to_owned(),
+        (_, Some(failure), None | Some(Outcome::Failed)) => signature(failure),
+        (.., Some(outcome)) => outcome.name().to_owned(),
         (.., None) => "trashed".to_owned(),
     }
 }

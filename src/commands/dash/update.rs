@@ -18,7 +18,7 @@ use crate::{
     board::{Event, EventKind, JobRef},
     commands::watch::PrintedEvent,
     diagnosis::{Explanation, Snapshot},
-    job::{Departure, Entry, Location},
+    job::{Entry, Location, Outcome},
     output::Tone,
 };
 
@@ -234,7 +234,7 @@ fn hear(state: &mut DashState, event: &Event) -> Vec<DashEffect> {
     if let (Overlay::Dialog(dialog), Some(subject)) = (&mut state.overlay, &event.subject) {
         dialog.note_change(&subject.key);
     }
-    let is_failed = event.departure == Some(Departure::Failed);
+    let is_failed = event.outcome == Some(Outcome::Failed);
     let rate = match event.kind {
         EventKind::Posted => Some(Rate::Posted),
         EventKind::Consumed if is_failed => Some(Rate::Failed),

@@ -269,7 +269,7 @@ impl Drill<'_> {
         self.record.until(deadline, all).await;
         let refused = self.refusals(stopped, of_stopped.len() as u64).await;
         Ok(DrillReport {
-            board: self.board.name().to_owned(),
+            board: self.board.url().to_owned(),
             jobs: self.args.jobs,
             lease: self.args.lease.as_secs_f64(),
             crash: self.record.pickups(&of_killed, &killed.name, since),

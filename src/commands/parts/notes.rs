@@ -42,7 +42,7 @@ pub(crate) async fn look(ctx: &Context, board: &dyn Board) -> anyhow::Result<Hea
 pub(crate) fn note_if_unused(ctx: &Context, board: &dyn Board, health: &Health) {
     if !health.is_used {
         ctx.out
-            .note(format!("no job was ever posted on {}", board.name()));
+            .note(format!("no job was ever posted on {}", board.url()));
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn print_news(ctx: &Context, board: &dyn Board, news: &News) {
     match news {
         News::Lost(error) => ctx.out.note(format!("{}; retrying", chain(error))),
         News::Back(lack) => {
-            ctx.out.note(format!("reconnected to {}", board.name()));
+            ctx.out.note(format!("reconnected to {}", board.url()));
             lack.iter().for_each(|lack| ctx.out.note(lack));
         }
         News::Listening(Some(lack)) => ctx.out.note(lack),

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     commands::parts::problems::unchecked,
-    diagnosis::{ByName, ByOwner, Departures, FailureGroup, Figures},
+    diagnosis::{ByName, ByOwner, FailureGroup, Figures, OutcomeCounts},
     job::{AuditEntry, Pause},
     problem::{Code, Evidence, Problem},
 };
@@ -50,7 +50,7 @@ pub(super) struct ReportFacts {
     pub(super) pauses: Vec<Pause>,
     pub(super) more_pauses: Remainder,
     /// The jobs that left the board in the last day; `None` if unreadable.
-    pub(super) history: Option<Departures>,
+    pub(super) history: Option<OutcomeCounts>,
     pub(super) names: Vec<ByName>,
     pub(super) more_names: Remainder,
     pub(super) owners: Vec<ByOwner>,

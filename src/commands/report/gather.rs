@@ -17,10 +17,10 @@ use crate::{
     commands::parts::{notes::note_if_unused, problems::omit_refused},
     context::Context,
     diagnosis::{
-        BOARD, Checkup, Departures, Signatures, Snapshot, Surveyor, TRASH, examine, octavia_expiry,
-        seen,
+        BOARD, Checkup, OutcomeCounts, Signatures, Snapshot, Surveyor, TRASH, examine,
+        octavia_expiry, seen,
     },
-    job::{Departure, Entry, Job, Location},
+    job::{Entry, Job, Location, Outcome},
     problem::{Group, Problem},
 };
 
@@ -36,7 +36,7 @@ pub(super) struct ReportData {
     waited: Quantiles,
     took: Quantiles,
     failures: Signatures,
-    lately: Departures,
+    lately: OutcomeCounts,
     /// Whether all recorded ends are within `lately`.
     all_are_late: bool,
     /// The unreadable records of the history and of the trash.
@@ -56,7 +56,7 @@ impl ReportData {
             waited: Quantiles::default(),
             took: Quantiles::default(),
             failures: Signatures::default(),
-            lately: Departures::lately(at),
+            lately: OutcomeCounts::lately(at),
             all_are_late: true,
             unreadable: [0; 2],
         }
@@ -81,11 +81,11 @@ impl ReportData {
     fn add_ended(&mut self, job: &Job) {
         let Some(ended) = &job.ended else { return };
         self.events.reach(ended.on);
-        let (kind, on) = match ended.departure {
-            Departure::Consumed => (CountedEvent::Finished, Some(ended.on)),
-            Departure::Failed => (CountedEvent::Failed, Some(ended.on)),
+        let (kind, on) = match ended.outcome {
+            Outcome::Consumed => (CountedEvent::Finished, Some(ended.on)),
+            Outcome::Failed => (CountedEvent::Failed, Some(ended.on)),
             // A purged job ended when it was trashed, if its record shows the time.
-            Departure::Purged => (
+            Outcome::Purged => (
                 CountedEvent::Failed,
                 job.attempts.failures.last().map(|it| it.time),
             ),
@@ -93,7 +93,7 @@ impl ReportData {
         if let Some(on) = on {
             self.events.add(kind, on);
         }
-        if ended.departure != Departure::Purged {
+        if ended.outcome != Outcome::Purged {
             self.waited.add(job.waited());
             self.took.add(job.took());
         }
@@ -215,7 +215,7 @@ pub(super) async fn gather(
     let survey = surveyor.finish(board).await.with_context(trying)?;
     let mut facts = ReportFacts {
         title: ctx.config.board.value.name.clone(),
-        board: board.name().to_owned(),
+        board: board.url().to_owned(),
         server: health.server.clone(),
         trashed: health.trashed,
         unseen,

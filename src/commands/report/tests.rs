@@ -12,7 +12,7 @@ use self::{
 };
 use super::{facts::ReportFacts, gather::ReportData, html, words::Remainder};
 use crate::{
-    job::{ClaimEnd, Departure, Location},
+    job::{ClaimEnd, Location, Outcome},
     output::{Page, Report as _},
     problem::Severity,
 };
@@ -237,7 +237,7 @@ fn foreign_text_does_not_enlarge_the_page() {
         let entry = masked_entry(job.clone());
         gathered.add(entry.job().unwrap());
         surveyor.add(&entry);
-        let ended = strangers.ended(job, 20, Departure::Consumed);
+        let ended = strangers.ended(job, 20, Outcome::Consumed);
         gathered.add_left(&masked_entry(ended));
     }
     let problems = (0..60).map(|_| problem(&mut strangers)).collect();
@@ -257,13 +257,13 @@ fn purged_failed_job_counts_as_failed() {
     let mut gathered = ReportData::new(at());
     let earlier = strangers.job(3, 2_000);
     let job = strangers.job(4, 1_000);
-    let mut job = strangers.ended(job, 20, Departure::Purged);
+    let mut job = strangers.ended(job, 20, Outcome::Purged);
     job.attempts.failures = vec![strangers.failure(400)];
     gathered.add_left(&masked_entry(job));
     gathered.add_left(&masked_entry(strangers.ended(
         earlier,
         900,
-        Departure::Consumed,
+        Outcome::Consumed,
     )));
     let intervals = gathered.into_facts().intervals;
     let sum = |kind: usize| intervals.iter().map(|it| it.counts()[kind]).sum::<u64>();

@@ -25,7 +25,7 @@ use crate::{
     diagnosis::{Judged, Snapshot, signature},
     duration,
     exit::{CommandError, verb},
-    job::{Attempts, Departure, Entry, Failure, Job, Location, State},
+    job::{Attempts, Entry, Failure, Job, Location, Outcome, State},
     output::{count_jobs, short},
     problem::Code,
     process::signal::Signals,
@@ -218,9 +218,9 @@ impl Canary {
     /// Returns the outcome of its retry: `None` while it is open, and the failure if it failed.
     fn outcome(&self, job: &Job) -> Option<Option<Failure>> {
         let last = job.attempts.failures.last();
-        let departure = job.ended.as_ref().map(|end| end.departure);
-        match (job.location, departure) {
-            (Location::History, Some(Departure::Failed)) => Some(last.cloned()),
+        let outcome = job.ended.as_ref().map(|end| end.outcome);
+        match (job.location, outcome) {
+            (Location::History, Some(Outcome::Failed)) => Some(last.cloned()),
             (Location::History, _) => Some(None),
             _ if last.is_some() && last != self.last.as_ref() => Some(last.cloned()),
             (Location::Trash, _) => Some(Some(Failure::reported("it moved to the trash", ""))),

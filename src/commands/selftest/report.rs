@@ -54,7 +54,7 @@ pub(super) struct LeftoverBoard {
 impl Findings {
     pub(super) fn new(board: &dyn Board, server: Option<String>) -> Self {
         Self {
-            board: board.name().to_owned(),
+            board: board.url().to_owned(),
             server,
             ..Self::default()
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::{
     board::Health,
     commands::parts::problems::{CODE, tone},
-    diagnosis::{ByName, ByOwner, Departures, Figures, Standing, Survey},
+    diagnosis::{ByName, ByOwner, Figures, OutcomeCounts, Standing, Survey},
     duration::{between, brief},
     job::Pause,
     output::{ABSENT, Cell, Column, Fit, Page, Report, Tone, count_jobs, counted},
@@ -29,7 +29,7 @@ pub(super) struct Status {
     pub(super) trashed: u64,
     /// By code, including problems without jobs.
     pub(super) problems: Vec<CodeCount>,
-    pub(super) history: Option<Departures>,
+    pub(super) history: Option<OutcomeCounts>,
     pub(super) history_problem: Option<String>,
     /// The parts that could not be read, and why.
     pub(super) unseen: Vec<String>,
@@ -54,7 +54,7 @@ impl Status {
         program: Suggestion,
         health: &Health,
         survey: Survey,
-        history: Option<Departures>,
+        history: Option<OutcomeCounts>,
         history_problem: Option<String>,
     ) -> Self {
         let snapshot = &survey.snapshot;
@@ -221,7 +221,7 @@ fn wrong(count: u64) -> Cell {
     }
 }
 
-pub(crate) fn ended(history: &Departures) -> String {
+pub(crate) fn ended(history: &OutcomeCounts) -> String {
     let counts = [history.failed, history.consumed, history.purged].into_iter();
     let counts = counted(counts.zip(["failed", "consumed", "purged"]));
     match counts.is_empty() {

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::screen::Status;
 use crate::{
-    diagnosis::{ByName, ByOwner, Departures, Figures, Standing},
+    diagnosis::{ByName, ByOwner, Figures, OutcomeCounts, Standing},
     job::Owner,
     output::{Page, Report, Text},
     problem::{Code, CodeCount, Problem},
@@ -102,7 +102,7 @@ fn night() -> Status {
         },
         problems: problems(),
         trashed: 7,
-        history: Some(Departures {
+        history: Some(OutcomeCounts {
             consumed: 340,
             failed: 3,
             purged: 2,

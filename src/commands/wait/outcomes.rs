@@ -12,7 +12,7 @@ use crate::{
     commands::bulk::report::Done,
     context::Context,
     exit::{CommandError, chain},
-    job::{Departure, Entry, Failure, Job, Location},
+    job::{Entry, Failure, Job, Location, Outcome},
     secret::covered_text,
 };
 
@@ -81,7 +81,7 @@ pub(super) struct EndedJob<'a> {
 
 pub(super) struct AwaitedEnd {
     pub(super) word: &'static str,
-    pub(super) outcome: Option<Departure>,
+    pub(super) outcome: Option<Outcome>,
     pub(super) failure: Option<Failure>,
 }
 
@@ -110,7 +110,7 @@ pub(super) async fn outcomes(
     for EndedJob { name, job, ending } in jobs {
         let mut entries = history.iter().chain(&trash).filter_map(Entry::job);
         let found = entries.find(|it| it.key == job.key && job.is_of(it));
-        let outcome = found.and_then(|job| Some(job.ended.as_ref()?.departure));
+        let outcome = found.and_then(|job| Some(job.ended.as_ref()?.outcome));
         let is_moved = found.is_some_and(Job::is_moved);
         let (word, how) = match (ending, outcome) {
             (_, Some(_)) if is_moved => ("moved", Some("continues on another board")),
@@ -123,9 +123,9 @@ pub(super) async fn outcomes(
                 unknown.push(&**name);
                 ("complete", None)
             }
-            (_, Some(Departure::Consumed)) => ("complete", None),
-            (_, Some(Departure::Failed)) => ("failed", Some("was removed and recorded as failed")),
-            (_, Some(Departure::Purged)) => ("purged", Some("was purged")),
+            (_, Some(Outcome::Consumed)) => ("complete", None),
+            (_, Some(Outcome::Failed)) => ("failed", Some("was removed and recorded as failed")),
+            (_, Some(Outcome::Purged)) => ("purged", Some("was purged")),
         };
         let failure = found.and_then(|job| job.attempts.failures.last());
         let failure = failure.filter(|_| how.is_some());

@@ -199,7 +199,7 @@ impl WatchSession<'_> {
             Ok(health) => {
                 ctx.out.note(format!(
                     "watching {}: {} on the board, {} in the trash",
-                    self.board.name(),
+                    self.board.url(),
                     count_jobs(health.jobs),
                     health.trashed
                 ));

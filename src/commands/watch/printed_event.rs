@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     board::{Event, EventKind, JobRef, event::Subject},
-    job::{Departure, Job, JobKey, Owner},
+    job::{Job, JobKey, Outcome, Owner},
     output::{Page, Report, Tone, rfc3339, short},
 };
 
@@ -49,7 +49,7 @@ impl PrintedEvent {
             sequence: subject.and_then(|subject| subject.sequence),
             owner: event.owner.clone(),
             fence: event.fence.as_ref().map(ToString::to_string),
-            outcome: event.departure.map(Departure::name),
+            outcome: event.outcome.map(Outcome::name),
             by: event.audit.as_ref().map(|audit| audit.by.clone()),
             reason: event.audit.as_ref().and_then(|audit| audit.reason.clone()),
         }
@@ -67,14 +67,14 @@ impl PrintedEvent {
 
     pub(crate) fn ended(job: &Job) -> Option<Self> {
         let ended = job.ended.as_ref()?;
-        let kind = match ended.departure {
-            Departure::Purged => EventKind::Purged,
-            Departure::Consumed | Departure::Failed => EventKind::Consumed,
+        let kind = match ended.outcome {
+            Outcome::Purged => EventKind::Purged,
+            Outcome::Consumed | Outcome::Failed => EventKind::Consumed,
         };
         Some(Self::of(&Event {
             time: ended.on,
             subject: Some(Subject::of(job)),
-            departure: Some(ended.departure),
+            outcome: Some(ended.outcome),
             audit: job.attempts.audit.clone(),
             ..Event::now(kind)
         }))
@@ -154,7 +154,7 @@ impl Report for PrintedEvent {
         if let Some(fence) = &self.fence {
             line = line.add(Tone::Faint, format!("  fence {fence}"));
         }
-        if self.outcome == Some(Departure::Failed.name()) {
+        if self.outcome == Some(Outcome::Failed.name()) {
             line = line.add(Tone::Bad, "  failed");
         }
         if let Some(by) = &self.by {

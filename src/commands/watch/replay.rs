@@ -10,7 +10,7 @@ use super::event_filter::EventFilter;
 use crate::{
     board::{Board, Event, EventKind, Query, Result, event::Subject},
     context::Context,
-    job::{AuditEntry, Departure, Entry, Failure, Job, JobKey, Location, Owner},
+    job::{AuditEntry, Entry, Failure, Job, JobKey, Location, Outcome, Owner},
 };
 
 /// The largest difference between two clocks for one event.
@@ -54,7 +54,7 @@ impl ReplayedEvents {
         let mut same_job = printed
             .iter()
             .filter(|printed| sequence(printed) == sequence(event));
-        let is_over = same_job.clone().any(|printed| printed.departure.is_some());
+        let is_over = same_job.clone().any(|printed| printed.outcome.is_some());
         same_job.any(|printed| {
             printed.kind == event.kind
                 && match event.kind {
@@ -158,12 +158,12 @@ fn events_of(job: &Job) -> Vec<Event> {
         })
     });
     let ended = job.ended.as_ref().and_then(|end| {
-        let kind = match end.departure {
-            Departure::Consumed | Departure::Failed => EventKind::Consumed,
-            Departure::Purged => EventKind::Purged,
+        let kind = match end.outcome {
+            Outcome::Consumed | Outcome::Failed => EventKind::Consumed,
+            Outcome::Purged => EventKind::Purged,
         };
         at(kind, Some(end.on)).map(|event| Event {
-            departure: Some(end.departure),
+            outcome: Some(end.outcome),
             audit: job.sent_by().cloned(),
             ..event
         })
@@ -194,7 +194,7 @@ fn kind_of(audit: &AuditEntry) -> Option<EventKind> {
 fn returning_failures(job: &Job) -> &[Failure] {
     let failures = &job.attempts.failures[..];
     let has_ended_it = failures.last().is_some_and(|last| match &job.ended {
-        Some(end) => end.departure != Departure::Consumed,
+        Some(end) => end.outcome != Outcome::Consumed,
         None => (job.trashed_on).is_some_and(|trashed| (trashed - last.time).abs() <= SLACK),
     });
     match job.location {

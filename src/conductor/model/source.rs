@@ -10,20 +10,20 @@ use crate::tests::rows;
 const SOURCES: &str = r"
     a claim is served => board/redis/write/scripts/claim.lua => all => 76f439b4
     a renewal is served => board/redis/write/scripts/renew.lua => all => ad387613
-    a settlement is served => board/redis/write/scripts/settle.lua => all => bff1840a
+    a settlement is served => board/redis/write/scripts/settle.lua => all => 5a753c50
     owner and claim of the job => board/redis/write/scripts/prelude.lua => last_fence holder_now give_to fence_of refusal_of => cb26ecea
     a claim or a renewal is served => board/zookeeper/write/claim.rs => attempt renew => d49af379
     a settlement is served => board/zookeeper/write/settle.rs => settle_one permitted settling => b1da596f
     a claim or a renewal is served => board/embedded/write/claim.rs => take renew => 5169e212
-    a settlement is served => board/embedded/write/settle.rs => settle => 6d77d123
-    a claim or a settlement is permitted => board/rules.rs => permit permit_owner permit_settlement => 04e0e187
+    a settlement is served => board/embedded/write/settle.rs => settle => 85655145
+    a claim or a settlement is permitted => board/rules.rs => permit permit_owner permit_settlement => 01c95616
     the conductor counts the remaining lease => lease/ledger.rs => renew_at deadlines add expire confirm refuse => 31e303dc
     the command ends before its deadline => process/guard/line.rs => before => 74d38da3
     the guard is informed and the command starts => worker/mod.rs => end_leftovers launch finish => 49a62c35
     remains of earlier attempts are ended => process/guard/leftover.rs => end end_left_over left_over => d0ed3bcd
     the guard ends a command => process/guard/helper.rs => enforce end_all => f1e7e14e
     a conductor settles => conductor/settler.rs => settle drop_lost => 06a08579
-    possible claims are released => board/ext.rs => release_held => 56c27e0f
+    possible claims are released => board/ext.rs => release_held => 17761222
     an unconfirmed claim is noticed => conductor/picker/claim.rs => unanswered mark_unreleased check_claim_event => 4b17d0f8
 ";
 

@@ -85,7 +85,7 @@ impl Picker<'_> {
     fn receive(&mut self, event: Option<Result<Event>>) -> Result<()> {
         let event = event.unwrap_or_else(|| {
             let why = "the event stream ended";
-            Err(BoardError::unreachable(self.shared.board.name(), why))
+            Err(BoardError::unreachable(self.shared.board.url(), why))
         })?;
         if let Some(subject) = &event.subject {
             // The event may mean that the record was repaired.

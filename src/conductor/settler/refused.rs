@@ -7,7 +7,7 @@ use tokio::time::{self, Instant};
 use super::{DueSettlement, Settler};
 use crate::{
     backoff::Backoff,
-    board::{BoardError, chain},
+    board::{BoardError, chain, error::NodeConflict},
     conductor::{log::Note, status::ConductorStatus},
     job::{JobKey, Unsettled},
     optional::or_never,
@@ -127,7 +127,9 @@ fn refusal(due: &DueSettlement, reason: &str, error: &BoardError) -> Note {
         .with("wanted", due.decision.verb())
         .with("reason", reason);
     match error {
-        BoardError::Occupied { remedy, .. } => note.with("hint", remedy.to_string()),
+        BoardError::NodeConflict(NodeConflict::Children { remedy, .. }) => {
+            note.with("hint", remedy.to_string())
+        }
         _ => note,
     }
 }

@@ -8,7 +8,7 @@ use super::JobView;
 use crate::{
     duration,
     job::{
-        ClaimEnd, Departure, Entry, FieldValue, Job, JobField, MAX_TEXT_BYTES, State, octavia,
+        ClaimEnd, Entry, FieldValue, Job, JobField, MAX_TEXT_BYTES, Outcome, State, octavia,
         shortened,
     },
     output::{ABSENT, Cell, Column, Fit, Text, Tone},
@@ -129,9 +129,9 @@ fn outcome(view: JobView<'_>) -> Fact<'_> {
     let Some(job) = view.entry.job() else {
         return state(view);
     };
-    match job.ended.as_ref().map(|ended| ended.departure) {
-        Some(Departure::Failed) => Fact::Marked(Tone::Bad, Departure::Failed.name().into()),
-        departure => departure.map_or(Fact::Nothing, |it| Fact::text(it.name())),
+    match job.ended.as_ref().map(|ended| ended.outcome) {
+        Some(Outcome::Failed) => Fact::Marked(Tone::Bad, Outcome::Failed.name().into()),
+        outcome => outcome.map_or(Fact::Nothing, |it| Fact::text(it.name())),
     }
 }
 
@@ -254,7 +254,7 @@ fn reason(view: JobView<'_>) -> Fact<'_> {
             _ => Fact::text(reason),
         };
     }
-    let has_failed = job.ended.as_ref().map(|ended| ended.departure) != Some(Departure::Consumed);
+    let has_failed = job.ended.as_ref().map(|ended| ended.outcome) != Some(Outcome::Consumed);
     let failure = job.attempts.failures.last().filter(|_| has_failed);
     match (failure, &job.problem) {
         (Some(failure), _) => Fact::text(failure.headline()),

@@ -74,7 +74,7 @@ impl JobView<'_> {
     fn end(&self, page: &mut Page, job: &Job) {
         if let Some(ended) = &job.ended {
             self.moment(page, "ended", Some(ended.on));
-            page.fact("outcome", ended.departure.name());
+            page.fact("outcome", ended.outcome.name());
         }
         let spans = [("waited", job.waited()), ("took", job.took())];
         for (name, span) in spans.into_iter().filter(|_| job.ended.is_some()) {

@@ -108,7 +108,7 @@ impl Serialize for JobView<'_> {
             "fence": claim.and_then(|claim| claim.fence.as_ref()),
             "trashed_on": time(job.and_then(|job| job.trashed_on)),
             "ended_on": time(ended.map(|ended| ended.on)),
-            "outcome": ended.map(|ended| ended.departure),
+            "outcome": ended.map(|ended| ended.outcome),
             "by": audit.map(|audit| &audit.by),
             "action": audit.and_then(|audit| audit.action.as_ref()),
             "action_on": time(audit.and_then(|audit| audit.on)),

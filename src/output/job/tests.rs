@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::*;
 use crate::{
     job::{
-        Attempts, AuditEntry, ClaimEnd, Departure, End, Failure, Holding, Job, JobField, JobKey,
-        Location, Malformed, Owner,
+        Attempts, AuditEntry, ClaimEnd, End, Failure, Holding, Job, JobField, JobKey, Location,
+        Malformed, Outcome, Owner,
     },
     output::{Row, Text, style::styled, table::Layout},
 };
@@ -145,10 +145,10 @@ fn trashed(name: &str, audit: Option<AuditEntry>, failures: Vec<Failure>) -> Ent
     }))
 }
 
-fn ended(departure: Departure, failures: Vec<Failure>) -> Entry {
+fn ended(outcome: Outcome, failures: Vec<Failure>) -> Entry {
     let ended = End {
         on: now(),
-        departure,
+        outcome,
         owner: None,
         claimed_on: ago(90),
         has_succeeded: false,
@@ -172,7 +172,7 @@ fn states() -> Vec<Entry> {
     entries.retain(|it| it.job().is_none_or(|job| job.problem.is_none()));
     let audit = audit(Some("no such volume"));
     entries.push(trashed("sent", Some(audit), vec![failure()]));
-    entries.push(ended(Departure::Failed, vec![failure()]));
+    entries.push(ended(Outcome::Failed, vec![failure()]));
     entries
 }
 
@@ -327,9 +327,9 @@ fn trash_shows_actor_and_reason() {
 #[test]
 fn history_shows_outcome_and_duration() {
     let entries = [
-        ended(Departure::Failed, vec![failure()]),
+        ended(Outcome::Failed, vec![failure()]),
         // It failed first and succeeded later.
-        ended(Departure::Consumed, vec![failure()]),
+        ended(Outcome::Consumed, vec![failure()]),
         malformed(),
     ];
     insta::assert_snapshot!(on(Location::History, &entries, Some(80)), @"

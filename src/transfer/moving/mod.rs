@@ -213,7 +213,7 @@ impl<'a> Mover<'a> {
                 BoardError::from(copy).into(),
                 "the job stays here; a copy is on the target",
             ),
-            (Err(error), _) => unknown(error.repeated(self.route.to.name())),
+            (Err(error), _) => unknown(error.repeated(self.route.to.url())),
             (Ok(None), Err(BoardError::Exists { .. })) => self.taken(trip, false),
             // The request may still arrive.
             (Ok(None), Err(error)) if error.may_have_taken_effect() => unknown(error),

@@ -121,7 +121,7 @@ pub(super) fn each<T>(
     answers: board::Result<Vec<board::Result<T>>>,
 ) -> Vec<board::Result<T>> {
     answers.unwrap_or_else(|error| {
-        let repeated = (0..jobs).map(|_| Err(error.repeated(board.name())));
+        let repeated = (0..jobs).map(|_| Err(error.repeated(board.url())));
         repeated.collect()
     })
 }

@@ -93,8 +93,8 @@ async fn act(world: Arc<MoveWorld>, role: Role, number: usize) {
 
 fn route(from: Arc<MoveBoard>, to: Arc<MoveBoard>) -> Route {
     Route {
-        source: from.name().to_owned(),
-        target: to.name().to_owned(),
+        source: from.url().to_owned(),
+        target: to.url().to_owned(),
         who: "ada".to_owned(),
         from,
         to,

@@ -5,7 +5,7 @@ use super::*;
 pub(super) fn decision(ending: Ending) -> Decision {
     let not_before = Utc::now() + LONG;
     match ending {
-        Ending::Release => release(),
+        Ending::Abandon => release(),
         Ending::Failed { is_delayed } => Decision::Abandon(Aftermath::Failed {
             failure: failure("it failed"),
             not_before: is_delayed.then_some(not_before),

@@ -35,15 +35,19 @@ impl Played {
             .unwrap_or_else(|| Fence("999999999".to_owned()))
     }
 
-    pub(super) fn authority(&self, right: Right) -> Authority {
-        match right {
-            Right::Name(who) => by_name(WHO[who]),
-            Right::Claim { who, back } => Authority::Claim(owner(WHO[who]), self.fence(back)),
-            Right::SeenFree => Authority::Override(ExpectedState::Unclaimed),
-            Right::Seen { who, back } => Authority::Override(ExpectedState::Claimed {
-                owner: Some(owner(WHO[who])),
-                fence: back.map(|back| self.fence(back)),
-            }),
+    pub(super) fn authority(&self, authority: ModelAuthority) -> Authority {
+        match authority {
+            ModelAuthority::Owner(who) => by_name(WHO[who]),
+            ModelAuthority::Claim { who, back } => {
+                Authority::Claim(owner(WHO[who]), self.fence(back))
+            }
+            ModelAuthority::ForceUnclaimed => Authority::Force(ExpectedState::Unclaimed),
+            ModelAuthority::ForceClaimed { who, back } => {
+                Authority::Force(ExpectedState::Claimed {
+                    owner: Some(owner(WHO[who])),
+                    fence: back.map(|back| self.fence(back)),
+                })
+            }
         }
     }
 

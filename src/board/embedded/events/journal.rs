@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Params, Row, params, types::Null};
+use rusqlite::{Row, params};
 
 use crate::{
     board::{
         Event, EventKind,
         embedded::{
-            read::record::{RowJob, audit_of, priority_of},
+            read::record::{RowJob, audit_of, column_enum, priority_of},
             store::{
                 clock::from_micros,
                 texts::{bytes_or_none, text_of, text_or_none},
@@ -18,7 +18,7 @@ use crate::{
         event::Subject,
         wire::as_json,
     },
-    job::{AuditEntry, Departure, Fence, JobKey, Owner, Rank},
+    job::{AuditEntry, Fence, JobKey, Outcome, Owner, Rank},
 };
 
 /// How many events are kept for watchers that fell behind.
@@ -28,6 +28,24 @@ const KEPT: i64 = 10_000;
 const DROP_EVERY: i64 = 256;
 
 const PAGE: i64 = 1000;
+
+column_enum! {
+    /// The columns of the journal that are read, in their order.
+    JournalColumn:
+    At "at" Kind "kind" Posted "posted" Sequence "sequence" Uuid "uuid" Name "name" Priority "priority"
+    NotBefore "not_before" Owner "owner" Fence "fence" Outcome "outcome" Audit "remark"
+}
+
+/// The parts of a new row that only some events have.
+#[derive(Default)]
+struct JournalEntry<'a> {
+    job: Option<&'a RowJob>,
+    /// The names that a pause covers; a job has its own.
+    names: Option<&'a str>,
+    owner: Option<&'a [u8]>,
+    outcome: Option<Outcome>,
+    audit: Option<&'a AuditEntry>,
+}
 
 impl Change<'_> {
     pub(crate) fn log_job(&self, kind: EventKind, job: &RowJob) -> rusqlite::Result<()> {
@@ -39,29 +57,26 @@ impl Change<'_> {
         &self,
         kind: EventKind,
         job: &RowJob,
-        departure: Option<Departure>,
+        outcome: Option<Outcome>,
         audit: Option<&AuditEntry>,
     ) -> rusqlite::Result<()> {
-        self.log(params![
-            self.now.wall,
-            kind.name(),
-            job.sequence,
-            job.uuid,
-            job.name,
-            job.priority,
-            job.not_before,
-            job.owner,
-            job.fence,
-            departure.map(Departure::name),
-            audit.map(as_json),
-        ])
+        let entry = JournalEntry {
+            job: Some(job),
+            names: None,
+            owner: job.owner.as_deref(),
+            outcome,
+            audit,
+        };
+        self.log(kind, &entry)
     }
 
     pub(crate) fn log_conductor(&self, kind: EventKind, name: &str) -> rusqlite::Result<()> {
-        let (wall, kind, owner, none) = (self.now.wall, kind.name(), name.as_bytes(), Null);
-        self.log(params![
-            wall, kind, none, none, none, none, none, owner, none, none, none
-        ])
+        let owner = Some(name.as_bytes());
+        let entry = JournalEntry {
+            owner,
+            ..JournalEntry::default()
+        };
+        self.log(kind, &entry)
     }
 
     pub(crate) fn log_names(
@@ -70,20 +85,35 @@ impl Change<'_> {
         names: &str,
         audit: &AuditEntry,
     ) -> rusqlite::Result<()> {
-        let (wall, kind, audit, none) = (self.now.wall, kind.name(), as_json(audit), Null);
-        self.log(params![
-            wall, kind, none, none, names, none, none, none, none, none, audit
-        ])
+        let entry = JournalEntry {
+            names: Some(names),
+            audit: Some(audit),
+            ..JournalEntry::default()
+        };
+        self.log(kind, &entry)
     }
 
-    fn log(&self, values: impl Params) -> rusqlite::Result<()> {
+    fn log(&self, kind: EventKind, entry: &JournalEntry<'_>) -> rusqlite::Result<()> {
+        let job = entry.job;
         self.run(
             "INSERT INTO event (at, kind, posted, sequence, uuid, name, priority, not_before,
                                 owner, fence, outcome, remark)
              VALUES (?1, ?2,
                      (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'job'),
                      ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-            values,
+            params![
+                self.now.wall,
+                kind.name(),
+                job.map(|job| job.sequence),
+                job.map(|job| &job.uuid),
+                job.map(|job| &*job.name).or(entry.names),
+                job.map(|job| job.priority),
+                job.and_then(|job| job.not_before),
+                entry.owner,
+                job.and_then(|job| job.fence),
+                entry.outcome.map(Outcome::name),
+                entry.audit.map(as_json),
+            ],
         )?;
         let last = self.last_id();
         if last % DROP_EVERY == 0 {
@@ -170,49 +200,42 @@ fn in_order(lines: Vec<JournalRow>, mut posts: BTreeMap<i64, Event>) -> Vec<Even
 }
 
 fn lines_after(view: &BoardView<'_>, event: i64) -> rusqlite::Result<Vec<JournalRow>> {
-    let texts = ["kind", "uuid", "name", "owner", "outcome", "remark"];
-    let [kind, uuid, name, owner, outcome, audit] = texts.map(|column| view.bounded(column));
-    view.all(
-        &format!(
-            "SELECT at, {kind}, posted, sequence, {uuid}, {name}, priority, not_before, {owner},
-                    fence, {outcome}, {audit}
-             FROM event WHERE id > ?1 ORDER BY id LIMIT ?2"
-        ),
-        [event, PAGE],
-        line,
-    )
+    let columns = JournalColumn::select(|column| view.bounded(column.name()));
+    let sql = format!("SELECT {columns} FROM event WHERE id > ?1 ORDER BY id LIMIT ?2");
+    view.all(&sql, [event, PAGE], line)
 }
 
 fn line(row: &Row<'_>) -> rusqlite::Result<JournalRow> {
-    let sequence: Option<i64> = row.get(3)?;
-    let subject = match (sequence, text_or_none(row, 4)?) {
-        (Some(sequence), Some(uuid)) => Some(subject(
-            sequence,
-            uuid,
-            text_or_none(row, 5)?.unwrap_or_default(),
-            row.get::<_, Option<_>>(6)?.unwrap_or_default(),
-            row.get(7)?,
-        )),
-        _ => None,
+    use JournalColumn as Column;
+    let sequence: Option<i64> = row.get(Column::Sequence.at())?;
+    let name = text_or_none(row, Column::Name.at())?;
+    let (subject, names) = match (sequence, text_or_none(row, Column::Uuid.at())?) {
+        (Some(sequence), Some(uuid)) => {
+            let priority: Option<i64> = row.get(Column::Priority.at())?;
+            let not_before = row.get(Column::NotBefore.at())?;
+            let (name, priority) = (name.unwrap_or_default(), priority.unwrap_or_default());
+            let subject = subject(sequence, uuid, name, priority, not_before);
+            (Some(subject), None)
+        }
+        _ => (None, name),
     };
+    let fence: Option<i64> = row.get(Column::Fence.at())?;
+    let outcome = text_or_none(row, Column::Outcome.at())?;
     Ok(JournalRow {
         event: Event {
             // This release cannot report a kind that a later release added.
-            kind: text_of(row, 1)?.parse().unwrap_or(EventKind::Resync),
-            time: from_micros(row.get(0)?),
-            names: match subject {
-                Some(_) => None,
-                None => text_or_none(row, 5)?,
-            },
+            kind: text_of(row, Column::Kind.at())?
+                .parse()
+                .unwrap_or(EventKind::Resync),
+            time: from_micros(row.get(Column::At.at())?),
             subject,
-            owner: bytes_or_none(row, 8)?.map(Owner::from_stored),
-            fence: row
-                .get::<_, Option<i64>>(9)?
-                .map(|number| Fence(number.to_string())),
-            departure: text_or_none(row, 10)?.and_then(|outcome| outcome.parse().ok()),
-            audit: audit_of(row, 11)?,
+            names,
+            owner: bytes_or_none(row, Column::Owner.at())?.map(Owner::from_stored),
+            fence: fence.map(|number| Fence(number.to_string())),
+            outcome: outcome.and_then(|outcome| outcome.parse().ok()),
+            audit: audit_of(row, Column::Audit.at())?,
         },
-        posted: row.get(2)?,
+        posted: row.get(Column::Posted.at())?,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Decodes rows of the job table.
 
-use std::{borrow::Cow, time::Duration};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use rusqlite::{
@@ -8,6 +8,7 @@ use rusqlite::{
     types::{FromSql, ValueRef},
 };
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use crate::{
     board::{
@@ -110,15 +111,15 @@ impl RowJob {
     }
 }
 
-macro_rules! columns {
-    ($($column:ident $name:literal)*) => {
-        /// The columns of the record of a job, in their order, and their SQL.
+macro_rules! column_enum {
+    ($(#[$meta:meta])* $columns:ident: $($column:ident $name:literal)*) => {
+        $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum StoredColumn {
+        pub(crate) enum $columns {
             $($column),*
         }
 
-        impl StoredColumn {
+        impl $columns {
             pub(crate) const ALL: &[Self] = &[$(Self::$column),*];
 
             pub(crate) fn name(self) -> &'static str {
@@ -130,11 +131,21 @@ macro_rules! columns {
             pub(crate) const fn at(self) -> usize {
                 self as usize
             }
+
+            /// Returns the SQL of all columns, each as the function writes it.
+            pub(crate) fn select(sql: impl Fn(Self) -> std::borrow::Cow<'static, str>) -> String {
+                let all: Vec<_> = Self::ALL.iter().map(|column| sql(*column)).collect();
+                all.join(", ")
+            }
         }
     };
 }
 
-columns! {
+pub(crate) use column_enum;
+
+column_enum! {
+    /// The columns of the record of a job, in their order, and their SQL.
+    StoredColumn:
     Sequence "sequence" Uuid "uuid" Shelf "shelf" Name "name" Priority "priority" CreatedOn "created_on"
     ModifiedOn "modified_on" BookName "book_name" BookUuid "book_uuid" Owner "owner" Fence "fence"
     ClaimedOn "claimed_on" Expires "expires" Attempts "attempts" Postponed "postponed" NotBefore "not_before"
@@ -143,18 +154,9 @@ columns! {
     FirstClaimedOn "first_claimed_on" Audit "remark"
 }
 
-/// Returns the SQL of all columns, each as the function writes it.
-pub(crate) fn select(sql: impl Fn(StoredColumn) -> Cow<'static, str>) -> String {
-    let all: Vec<_> = StoredColumn::ALL
-        .iter()
-        .map(|column| sql(*column))
-        .collect();
-    all.join(", ")
-}
-
 pub(crate) fn columns(view: &BoardView<'_>, detail: Detail) -> String {
     let (most, stored) = (view.limit.details, view.limit.stored());
-    select(|column| match (column, detail) {
+    StoredColumn::select(|column| match (column, detail) {
         // Only the beginning of an oversized value is kept.
         (StoredColumn::Details, Detail::Whole) => format!(
             "CASE WHEN octet_length(details) <= {most} THEN details
@@ -267,10 +269,13 @@ fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Details>, Option<Strin
         return Ok((None, Some(limit.problem(length))));
     }
     serde_json::from_str::<IgnoredAny>(text)?;
-    let decode = |text: &[u8], names: Option<&[&str]>| {
-        json::value_of(text, names, |text| serde_json::from_str(text).ok())
-    };
-    Ok((Some(Details::Stored(text.as_bytes().into(), decode)), None))
+    let stored = Details::Stored(text.as_bytes().into(), decode_details);
+    Ok((Some(stored), None))
+}
+
+/// Decodes stored details, or only the members with these names.
+pub(crate) fn decode_details(text: &[u8], names: Option<&[&str]>) -> Option<Value> {
+    json::value_of(text, names, |text| serde_json::from_str(text).ok())
 }
 
 /// Reads a text, unless it is long.

@@ -35,9 +35,9 @@ impl Change<'_> {
                 EventKind::Trashed
             }
             Decision::Consume | Decision::ConsumeFailed(_) => {
-                if let Some((departure, has_succeeded)) = settlement.departure() {
+                if let Some((outcome, has_succeeded)) = settlement.outcome() {
                     let exit = Exit {
-                        departure,
+                        outcome,
                         has_succeeded,
                         failures: settlement.decision.failure().map(|_| &side.failures),
                         audit: settlement.audit.as_ref(),
@@ -51,8 +51,8 @@ impl Change<'_> {
                 EventKind::Consumed
             }
         };
-        let departure = settlement.departure().map(|(departure, _)| departure);
-        self.log_exit(kind, &job, departure, settlement.audit.as_ref())?;
+        let outcome = settlement.outcome().map(|(outcome, _)| outcome);
+        self.log_exit(kind, &job, outcome, settlement.audit.as_ref())?;
         Ok(Settled {
             replaced_namesake,
             forgotten: None,

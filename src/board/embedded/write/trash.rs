@@ -11,13 +11,13 @@ use crate::{
             history::Exit,
             read::{
                 look,
-                record::{RowJob, priority_number},
+                record::{RowJob, decode_details, priority_number},
             },
             store::transaction::Change,
         },
         wire::as_json,
     },
-    job::{AuditEntry, Departure, Edit, Entry, JobChange, JobKey, Location, Purge, Revision},
+    job::{AuditEntry, Edit, Entry, JobChange, JobKey, Location, Outcome, Purge, Revision},
 };
 
 impl Change<'_> {
@@ -74,7 +74,7 @@ impl Change<'_> {
                     "SELECT details FROM job WHERE sequence = ?1 AND octet_length(details) <= {most}"
                 );
                 let text = self.first(&sql, [job.sequence], |row| row.get::<_, String>(0))?;
-                text.and_then(|text| serde_json::from_str(&text).ok())
+                text.and_then(|text| decode_details(text.as_bytes(), None))
             }
             false => None,
         };
@@ -109,14 +109,14 @@ impl Change<'_> {
     pub(crate) fn purge(&self, purge: &Purge) -> StepResult<Settled> {
         let job = self.require(Location::Trash, &purge.key)?;
         let exit = Exit {
-            departure: Departure::Purged,
+            outcome: Outcome::Purged,
             has_succeeded: false,
             failures: None,
             audit: purge.audit.as_ref(),
         };
         self.put_ended(job.sequence, &exit)?;
         self.delete(job.sequence)?;
-        self.log_exit(EventKind::Purged, &job, Some(exit.departure), exit.audit)?;
+        self.log_exit(EventKind::Purged, &job, Some(exit.outcome), exit.audit)?;
         Ok(Settled::default())
     }
 }

@@ -56,7 +56,7 @@ impl From<Message> for Event {
                 .fence
                 .filter(|fence| !fence.is_empty())
                 .map(|fence| Fence(shortened(&fence))),
-            departure: message
+            outcome: message
                 .outcome
                 .as_deref()
                 .and_then(|name| name.parse().ok()),

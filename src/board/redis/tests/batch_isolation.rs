@@ -203,7 +203,7 @@ async fn read_only_server_refuses_all_without_effect() {
     let trashed = post_one(&board, "trashed").await;
     let trash = (
         Decision::Trash(Aftermath::None),
-        Authority::Override(ExpectedState::Unclaimed),
+        Authority::Force(ExpectedState::Unclaimed),
     );
     settled(&board, &trashed, trash.0, trash.1).await;
     let claims: Vec<_> = (keys.iter().zip(&fences))

@@ -122,7 +122,7 @@ impl PreparedJobs {
                     owner: Some(ada().owner),
                     fence: None,
                 };
-                let settlement = self.settlement(verb, Authority::Override(seen));
+                let settlement = self.settlement(verb, Authority::Force(seen));
                 all(board.settle(&[settlement]).await)
             }
             Change::Move => {

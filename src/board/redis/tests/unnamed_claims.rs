@@ -51,7 +51,7 @@ async fn unnamed_claim_counts_as_claim() {
         assert_eq!(free, []);
         let refused = claim_one(&board, &key, &ada()).await;
         assert_matches!(refused, Err(BoardError::AlreadyClaimed { owner: None }));
-        let seen = Authority::Override(ExpectedState::of(&Entry::Job(Box::new(listed))));
+        let seen = Authority::Force(ExpectedState::of(&Entry::Job(Box::new(listed))));
         settled(&board, &key, release(), seen).await;
         assert_eq!(jobs(&board).await[0].holding, None);
         assert_eq!(server.run::<u32>(&["EXISTS", &owner]), 0);

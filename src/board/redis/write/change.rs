@@ -208,7 +208,7 @@ impl Redis {
         let settled = replies.map(|(settlement, reply)| {
             let wanted = match &settlement.authority {
                 Authority::Owner(owner) | Authority::Claim(owner, _) => Some(owner),
-                Authority::Override(_) => None,
+                Authority::Force(_) => None,
             };
             let reply = reply.done(&self.client, &settlement.key, wanted)?;
             Ok(Settled {
@@ -332,8 +332,8 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
     let (authority, owner, fence) = match &settlement.authority {
         Authority::Owner(owner) => ("owner", owner.as_bytes(), None),
         Authority::Claim(owner, fence) => ("owner", owner.as_bytes(), Some(fence)),
-        Authority::Override(ExpectedState::Unclaimed) => ("free", no_name, None),
-        Authority::Override(ExpectedState::Claimed { owner, fence }) => (
+        Authority::Force(ExpectedState::Unclaimed) => ("free", no_name, None),
+        Authority::Force(ExpectedState::Claimed { owner, fence }) => (
             "seen",
             owner.as_ref().map_or(no_name, Owner::as_bytes),
             fence.as_ref(),
@@ -341,7 +341,7 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
     };
     let failure = decision.failure().filter(|_| !decision.is_end());
     let (failure, not_before) = (failure.map(as_json), decision.not_before());
-    call.arg("outcome", word)
+    call.arg("decision", word)
         .arg("authority", authority)
         .arg("owner", owner)
         .arg("fence", fence_text(fence))

@@ -72,7 +72,7 @@ async fn next_delivery(
 
 #[async_trait]
 impl Board for SimulatedBoard {
-    fn name(&self) -> &str {
+    fn url(&self) -> &str {
         "simulated"
     }
 

@@ -402,7 +402,7 @@ impl Store {
             .ok_or(BoardError::NoSuchJob)?;
         let holding = self.holding(record);
         permit_settlement(holding.as_ref(), settlement)?;
-        if let Authority::Override(ExpectedState::Claimed { fence, .. }) = &settlement.authority
+        if let Authority::Force(ExpectedState::Claimed { fence, .. }) = &settlement.authority
             && *fence != holding.and_then(|it| it.fence)
         {
             let text = "an operator ends another claim than the one it saw";
@@ -416,7 +416,7 @@ impl Store {
         let hold = record.hold.take();
         let owner = hold.map(|hold| hold.owner);
         let uuid = record.job.uuid.clone();
-        let is_forced = matches!(settlement.authority, Authority::Override(_));
+        let is_forced = matches!(settlement.authority, Authority::Force(_));
         if is_forced {
             self.forced.insert(uuid.clone());
         } else if let running = self.machine.guarded_of(&uuid)

@@ -139,7 +139,7 @@ fn counters_saturate() {
     side.attempts = 0;
     let not_before = Utc::now();
     let postponed = Decision::Abandon(Aftermath::Postponed { not_before });
-    let authority = Authority::Override(ExpectedState::Unclaimed);
+    let authority = Authority::Force(ExpectedState::Unclaimed);
     side.settle(&Settlement::of(JobKey::new("1"), postponed, authority));
     assert_eq!((side.attempts, side.postponed), (0, u32::MAX));
 }

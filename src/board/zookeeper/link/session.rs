@@ -10,6 +10,7 @@ use zookeeper_client::{
 use crate::{
     board::{
         BoardError,
+        error::NodeConflict,
         net::{
             cause::{ServerCause, ServerProblem},
             failure::RequestFailure,
@@ -162,11 +163,12 @@ impl Session {
                  `deleteall` {} for the first node, likewise for the others; then try again"
             }
         };
-        BoardError::Occupied {
+        let conflict = NodeConflict::Children {
             below: named(&below),
             remedy: Box::new(Hint::new(text, [&[&self.about.servers], &[&first]])),
             node,
-        }
+        };
+        conflict.into()
     }
 
     pub(crate) async fn ensure_chroot(&self, doing: &'static str) -> Result<(), RequestFailure> {

@@ -22,7 +22,7 @@ async fn change_hands(authority: impl Fn(Fence) -> Authority, decision: Decision
     }
     // Long enough that the server has read the request.
     on_board(&second, &key).await;
-    let seen = Authority::Override(ExpectedState::Claimed {
+    let seen = Authority::Force(ExpectedState::Claimed {
         owner: Some(owner("ada")),
         fence: Some(fence.clone()),
     });
@@ -57,7 +57,7 @@ async fn new_claim_of_the_same_name_is_not_settled_by_the_old_one() {
         change_hands(by_fence, decision.clone()).await;
         change_hands(|_| by_name("ada"), decision.clone()).await;
         let as_seen = |fence| {
-            Authority::Override(ExpectedState::Claimed {
+            Authority::Force(ExpectedState::Claimed {
                 owner: Some(owner("ada")),
                 fence: Some(fence),
             })

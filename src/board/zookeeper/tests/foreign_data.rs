@@ -1,7 +1,7 @@
 //! Malformed nodes, and how to fix them.
 
 use super::*;
-use crate::board::ClaimRules;
+use crate::board::{ClaimRules, error::NodeConflict};
 
 #[tokio::test]
 async fn unowned_lock_can_be_forced() {
@@ -37,7 +37,7 @@ async fn unowned_lock_can_be_forced() {
                 .await;
             assert!(refused.is_err(), "{lock}");
             let seen = ExpectedState::of(&Entry::Job(Box::new(job)));
-            settled(&board, &key, decision.clone(), Authority::Override(seen)).await;
+            settled(&board, &key, decision.clone(), Authority::Force(seen)).await;
             assert!(!nodes.has(&site.paths.lock(&key)).await);
             if matches!(decision, Decision::Abandon(_)) {
                 claim_one(&board, &key, &bob()).await.unwrap();
@@ -67,7 +67,7 @@ async fn foreign_child_of_a_job_is_reported_and_kept() {
     for decision in [Decision::Consume, trash()] {
         let refused = board.settle_one(&key, decision, by_name("ada")).await;
         match refused {
-            Err(BoardError::Occupied { node, below, .. }) => {
+            Err(BoardError::NodeConflict(NodeConflict::Children { node, below, .. })) => {
                 assert_eq!((node, below.as_str()), (site.job(&key), "child"));
             }
             other => panic!("{other:?}"),

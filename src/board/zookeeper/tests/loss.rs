@@ -83,10 +83,10 @@ async fn post_with_a_lost_reply_is_looked_up_once() {
         assert_eq!(posted.fence, fence);
         assert_eq!(fence.is_some(), by.is_some());
         let seen = ExpectedState::Unclaimed;
-        let right = by.map_or(Authority::Override(seen), |by| {
+        let authority = by.map_or(Authority::Force(seen), |by| {
             Authority::Owner(by.owner.clone())
         });
-        settled(&lossy.board, &posted.key, Decision::Consume, right).await;
+        settled(&lossy.board, &posted.key, Decision::Consume, authority).await;
     }
 }
 

@@ -1,7 +1,7 @@
 //! A trash shared by sibling boards.
 
 use super::*;
-use crate::board::conformance::ended;
+use crate::board::{conformance::ended, error::NodeConflict};
 
 /// Two boards whose jobs have the same numbers and the same trash.
 fn neighbours() -> Option<(Site, Site)> {
@@ -22,7 +22,9 @@ async fn occupied_trash_place_is_reported_without_loss() {
     let before = nodes.below(&one.path).await;
     let refused = ours.settle_one(&key, trash(), by_name("ada")).await;
     match refused {
-        Err(BoardError::TrashTaken { node }) => assert_eq!(node, one.trashed(&key)),
+        Err(BoardError::NodeConflict(NodeConflict::Trash(node))) => {
+            assert_eq!(node, one.trashed(&key))
+        }
         other => panic!("{other:?}"),
     }
     assert_eq!(nodes.below(&one.path).await, before);
@@ -34,7 +36,10 @@ async fn occupied_trash_place_is_reported_without_loss() {
     settled(&ours, &key, trash(), by_name("ada")).await;
     claim_one(&theirs, &key, &bob()).await.unwrap();
     let refused = theirs.settle_one(&key, trash(), by_name("bob")).await;
-    assert_matches!(refused, Err(BoardError::TrashTaken { .. }));
+    assert_matches!(
+        refused,
+        Err(BoardError::NodeConflict(NodeConflict::Trash(_)))
+    );
     purge(&ours, &key).await.unwrap();
     settled(&theirs, &key, trash(), by_name("bob")).await;
 }

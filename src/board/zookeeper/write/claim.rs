@@ -136,7 +136,7 @@ impl BoardSession<'_> {
             Ok((data, stat)) if data == owner && is_of_session(stat.ephemeral_owner) => {
                 Node { data, stat }
             }
-            // Another client has already overridden it.
+            // Another client has already ended the claim by force.
             Ok(_) | Err(Error::NoNode) => return Err(BoardError::Changed),
             Err(error) => {
                 let refusal = self.session.refusal(READING, &error);

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     board::{
         BoardError, JobRef, Posted, Result,
+        error::NodeConflict,
         net::failure::{RequestFailure, perhaps_posted, refuse_rest},
         wire::json,
         zookeeper::{
@@ -74,12 +75,14 @@ impl BoardSession<'_> {
             match posted {
                 Ok(posted) => answers.extend(posted),
                 // Among several jobs the cause is unknown.
-                Err(RequestFailure::NotSent(BoardError::TrashTaken { .. })) if batch.len() > 1 => {
+                Err(RequestFailure::NotSent(BoardError::NodeConflict(NodeConflict::Trash(_))))
+                    if batch.len() > 1 =>
+                {
                     at_once = 1
                 }
-                Err(RequestFailure::NotSent(error @ BoardError::TrashTaken { .. })) => {
-                    answers.push(Err(error))
-                }
+                Err(RequestFailure::NotSent(
+                    error @ BoardError::NodeConflict(NodeConflict::Trash(_)),
+                )) => answers.push(Err(error)),
                 Err(RequestFailure::NotSent(error)) => {
                     refuse_rest(&mut answers, drafts.len(), self.client.name(), error)?;
                 }

@@ -8,6 +8,7 @@ use super::marker::Mark;
 use crate::{
     board::{
         BoardError, Result, Settled,
+        error::NodeConflict,
         net::failure::refuse_rest,
         rules::permit_settlement,
         wire::history::HistoryRecord,
@@ -169,8 +170,7 @@ impl BoardSession<'_> {
     pub(crate) async fn prepare_retry(&self, refused: &RefusedStep) -> Result<()> {
         match (refused.kind, &refused.error) {
             (NodeKind::TrashedJob, Error::NodeExists) => {
-                let node = refused.path.clone();
-                Err(BoardError::TrashTaken { node })
+                Err(NodeConflict::Trash(refused.path.clone()).into())
             }
             // The parent node may be missing.
             (
@@ -210,7 +210,7 @@ fn permit(record: &JobNodes, settlement: &Settlement) -> Result<()> {
     }
     match (&settlement.authority, record.holding()) {
         // A lock without an owner is no claim, but can be removed like one.
-        (Authority::Override(ExpectedState::Unclaimed), None) if record.lock.is_some() => Ok(()),
+        (Authority::Force(ExpectedState::Unclaimed), None) if record.lock.is_some() => Ok(()),
         (_, held) => permit_settlement(held.as_ref(), settlement),
     }
 }

@@ -8,7 +8,7 @@ use super::{marker::uuid_of, post::MAX_POSTING_BYTES};
 use crate::{
     board::{
         BoardError, Detail, Result, Settled,
-        error::Unsupported,
+        error::{NodeConflict, Unsupported},
         wire::{history::HistoryRecord, json, posting::Limit},
         zookeeper::{
             JOBS_PER_BATCH, TRIES,
@@ -177,9 +177,7 @@ impl BoardSession<'_> {
         };
         Ok(match there.as_ref().is_some_and(is_it) {
             true => exists(record),
-            false => BoardError::NumberTaken {
-                node: self.paths.job(Location::Board, &record.key),
-            },
+            false => NodeConflict::Board(self.paths.job(Location::Board, &record.key)).into(),
         })
     }
 

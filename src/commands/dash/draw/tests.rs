@@ -26,7 +26,7 @@ use crate::{
     },
     diagnosis::ExplainedJob,
     job::{
-        AuditEntry, ClaimEnd, Departure, End, Entry, Holding, Job, JobKey, Location, Pause, Pauses,
+        AuditEntry, ClaimEnd, End, Entry, Holding, Job, JobKey, Location, Outcome, Pause, Pauses,
     },
     output::Tone,
     suggest::Suggestion,
@@ -73,13 +73,13 @@ fn busy() -> Vec<Job> {
     jobs
 }
 
-fn ended(name: &str, departure: Departure) -> Entry {
+fn ended(name: &str, outcome: Outcome) -> Entry {
     let ended = End {
-        departure,
+        outcome,
         on: now() - TimeDelta::minutes(name.len() as i64),
         owner: None,
         claimed_on: None,
-        has_succeeded: departure == Departure::Consumed,
+        has_succeeded: outcome == Outcome::Consumed,
     };
     Entry::Job(Box::new(Job {
         location: Location::History,
@@ -94,11 +94,11 @@ fn seen(view: View) -> DashState {
     let pause = Pause::new("backup-3*".to_owned(), None, audit);
     let snapshot = surroundings(vec![east()]).with_pauses(Pauses::new(vec![pause], now()));
     let history = [
-        ("resize", Departure::Consumed),
-        ("old", Departure::Purged),
-        ("new", Departure::Consumed),
+        ("resize", Outcome::Consumed),
+        ("old", Outcome::Purged),
+        ("new", Outcome::Consumed),
     ];
-    let history = history.map(|(name, departure)| ended(name, departure));
+    let history = history.map(|(name, outcome)| ended(name, outcome));
     state.events.clear();
     feed(&mut state, DashInput::Reading);
     know(&mut state, snapshot);

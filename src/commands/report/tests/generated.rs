@@ -13,8 +13,8 @@ use crate::{
     },
     diagnosis::{Checkup, Snapshot, Survey, Surveyor},
     job::{
-        AuditEntry, ClaimEnd, Conductor, ConductorReport, Departure, End, Entry, Failure, Holding,
-        Job, Location, Owner, Pause, Pauses, Run,
+        AuditEntry, ClaimEnd, Conductor, ConductorReport, End, Entry, Failure, Holding, Job,
+        Location, Outcome, Owner, Pause, Pauses, Run,
     },
     problem::{Code, Example, Fix, Problem},
     suggest::Suggestion,
@@ -81,15 +81,15 @@ impl<'a> Strangers<'a> {
         }
     }
 
-    pub(super) fn ended(&mut self, job: Job, seconds: i64, departure: Departure) -> Job {
+    pub(super) fn ended(&mut self, job: Job, seconds: i64, outcome: Outcome) -> Job {
         let mut ended = Job {
             location: Location::History,
             ended: Some(End {
                 on: ago(seconds),
-                departure,
+                outcome,
                 owner: Some(self.owner()),
                 claimed_on: Some(ago(seconds + 45)),
-                has_succeeded: departure == Departure::Consumed,
+                has_succeeded: outcome == Outcome::Consumed,
             }),
             ..job
         };
@@ -141,13 +141,13 @@ pub(super) fn facts(texts: &[&str]) -> ReportFacts {
         surveyor.add(&job);
     }
     let ends = [
-        (60, Departure::Consumed),
-        (150, Departure::Failed),
-        (155, Departure::Consumed),
+        (60, Outcome::Consumed),
+        (150, Outcome::Failed),
+        (155, Outcome::Consumed),
     ];
-    for (number, (seconds, departure)) in ends.into_iter().enumerate() {
+    for (number, (seconds, outcome)) in ends.into_iter().enumerate() {
         let job = strangers.job(20 + number, seconds + 70);
-        let mut job = strangers.ended(job, seconds, departure);
+        let mut job = strangers.ended(job, seconds, outcome);
         job.attempts.failures = vec![strangers.failure(seconds)];
         gathered.add_left(&masked_entry(job));
     }

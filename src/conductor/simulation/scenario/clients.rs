@@ -82,7 +82,7 @@ impl World {
             failure: Failure::reported(RELEASED, "operator"),
             not_before: Some(clock::wall() + left),
         };
-        let authority = Authority::Override(ExpectedState::of(&entry));
+        let authority = Authority::Force(ExpectedState::of(&entry));
         let settlement = Settlement::of(key, Decision::Abandon(aftermath), authority);
         let _ = board.settle(&[settlement]).await;
     }

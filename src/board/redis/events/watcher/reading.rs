@@ -151,7 +151,7 @@ impl RedisWatcher<'_> {
 
     pub(super) fn unexpected_reply(&self) -> BoardError {
         let source = "the server sent an unexpected reply";
-        BoardError::failed(DOING, self.board.name(), source)
+        BoardError::failed(DOING, self.board.url(), source)
     }
 }
 

@@ -1,4 +1,4 @@
--- Starts every script. `Call` (scripts.rs) puts these before it:
+-- Starts each script that changes jobs or registers a conductor. `Call` (scripts.rs) puts these before it:
 --   local NAME      for each name below that the script's header lists, from KEYS and ARGV
 --   turn_to(job)    sets the names that each job has
 --   first, jobs     the place in ARGV of the first job's arguments; the number of jobs

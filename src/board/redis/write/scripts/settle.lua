@@ -2,7 +2,7 @@
 -- Keys       `listings`, `trash`; of each job: `owned`, `modified`, `sidecar`
 -- Arguments  `channel`, `time`, `now`, `history`, `history_length`; `moves`, the hash of the moves; flags: `has_ends`,
 --            `has_stays` and `has_commits`, whether any job ends, stays or has a commit; of each job: `field`, `owner`,
---            `fence`, `remark`, `remembered`; `outcome`, "abandon", "consume", "consume-failed" or "trash";
+--            `fence`, `remark`, `remembered`; `decision`, "abandon", "consume", "consume-failed" or "trash";
 --            `authority`, "owner" (of that name), "seen" (claimed by that owner) or "free" (seen unclaimed);
 --            `not_before` (text); `attempts` and `postponed`, by how many to change the counts; `failure` (JSON);
 --            `commit`, the field to write in moves with the end of the job
@@ -27,7 +27,7 @@ if has_commits == "1" then require_rights({ "HSET" }, moves, "field", "value") e
 local function refusal()
   if authority == "free" then
     if holder_now() then return { "changed" } end
-    return outcome == "abandon" and { "not-claimed" } or nil
+    return decision == "abandon" and { "not-claimed" } or nil
   end
   local refused = refusal_of(owner, fence)
   return refused and authority == "seen" and { "changed" } or refused
@@ -54,7 +54,7 @@ local function record(side)
     table.insert(side.failures, cjson.decode(failure))
     while #side.failures > MAX_FAILURES do table.remove(side.failures, 1) end
   end
-  if outcome == "trash" then side.trashed_on = time end
+  if decision == "trash" then side.trashed_on = time end
 end
 
 return for_each_job(function()
@@ -66,9 +66,9 @@ return for_each_job(function()
   -- A fence that was asked for is the one that it was compared with.
   local event = {
     owner = owner, fence = fence ~= "" and fence or fence_of(owner),
-    outcome = ENDED[outcome], remark = remark ~= "" and remark or nil,
+    outcome = ENDED[decision], remark = remark ~= "" and remark or nil,
   }
-  if ENDED[outcome] then
+  if ENDED[decision] then
     local side = remembered ~= "" and stored_text()
     -- First: before Redis 7, only this command shows whether the user may use moves, which is no declared key.
     if commit ~= "" then redis.call("HSET", moves, commit, "") end
@@ -78,16 +78,16 @@ return for_each_job(function()
   else
     local side = read_side()
     if side then record(side) end
-    if outcome == "trash" then
+    if decision == "trash" then
       if redis.call("HEXISTS", trash, field) == 1 then replaced = "1" end
       -- The stored bytes, whatever they are.
       redis.call("HSET", trash, field, posting)
     end
-    write_side(text_of_side(side), outcome == "trash")
+    write_side(text_of_side(side), decision == "trash")
     redis.call("SET", modified, now)
     redis.call("DEL", owned)
-    if outcome == "trash" then redis.call("HDEL", listings, field) end
+    if decision == "trash" then redis.call("HDEL", listings, field) end
   end
-  emit(EVENT_OF[outcome], posting, event)
+  emit(EVENT_OF[decision], posting, event)
   return { "ok", replaced, forgotten }
 end)
