@@ -3,8 +3,9 @@
 use std::{borrow::Cow, time::Duration};
 
 use chrono::{DateTime, Utc};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
+use self::flow_state::*;
 use crate::{duration, secret::covered_text};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,7 +29,8 @@ pub(crate) struct Flow {
 pub(crate) struct Atom {
     pub(crate) name: String,
     pub(crate) kind: AtomKind,
-    pub(crate) state: AtomState,
+    /// TaskFlow's name for the state.
+    pub(crate) state: String,
     /// Whether it will be reverted or never run after a failure.
     #[serde(rename = "will_revert")]
     pub(crate) is_to_be_reverted: bool,
@@ -51,56 +53,20 @@ pub(crate) enum AtomKind {
     Retry,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum AtomState {
-    Pending,
-    Running,
-    Success,
-    Failure,
-    Reverting,
-    Reverted,
-    RevertFailure,
-    Retrying,
-    Ignore,
-    /// A state of newer versions.
-    Other(String),
-}
-
-impl AtomState {
-    const NAMES: [(&str, Self); 9] = [
-        ("PENDING", Self::Pending),
-        ("RUNNING", Self::Running),
-        ("SUCCESS", Self::Success),
-        ("FAILURE", Self::Failure),
-        ("REVERTING", Self::Reverting),
-        ("REVERTED", Self::Reverted),
-        ("REVERT_FAILURE", Self::RevertFailure),
-        ("RETRYING", Self::Retrying),
-        ("IGNORE", Self::Ignore),
-    ];
-
-    pub(super) fn named(name: &str) -> Self {
-        let known = Self::NAMES.into_iter().find(|(known, _)| *known == name);
-        known.map_or_else(|| Self::Other(name.to_owned()), |(_, state)| state)
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        let known = || Self::NAMES.into_iter().find(|(_, state)| state == self);
-        match self {
-            Self::Other(name) => name,
-            _ => known().map_or("", |(name, _)| name),
-        }
-    }
-
-    pub(crate) fn is_at_work(&self) -> bool {
-        matches!(self, Self::Running | Self::Reverting | Self::Retrying)
-    }
-}
-
-impl Serialize for AtomState {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
+/// TaskFlow's names for the states of flows and atoms; newer versions may add some.
+pub(crate) mod flow_state {
+    pub(crate) const PENDING: &str = "PENDING";
+    pub(crate) const RUNNING: &str = "RUNNING";
+    pub(crate) const RESUMING: &str = "RESUMING";
+    pub(crate) const SUSPENDING: &str = "SUSPENDING";
+    pub(crate) const SUSPENDED: &str = "SUSPENDED";
+    pub(crate) const SUCCESS: &str = "SUCCESS";
+    pub(crate) const FAILURE: &str = "FAILURE";
+    pub(crate) const REVERTING: &str = "REVERTING";
+    pub(crate) const REVERTED: &str = "REVERTED";
+    pub(crate) const REVERT_FAILURE: &str = "REVERT_FAILURE";
+    pub(crate) const RETRYING: &str = "RETRYING";
+    pub(crate) const IGNORE: &str = "IGNORE";
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -161,9 +127,17 @@ impl Atom {
     /// Whether it is finished in the direction of its flow.
     fn is_behind(&self, goes_back: bool) -> bool {
         match goes_back {
-            true => matches!(self.state, AtomState::Reverted | AtomState::RevertFailure),
-            false => matches!(self.state, AtomState::Success | AtomState::Ignore),
+            true => matches!(&*self.state, REVERTED | REVERT_FAILURE),
+            false => matches!(&*self.state, SUCCESS | IGNORE),
         }
+    }
+
+    pub(crate) fn is_pending(&self) -> bool {
+        self.state == PENDING
+    }
+
+    pub(crate) fn is_at_work(&self) -> bool {
+        matches!(&*self.state, RUNNING | REVERTING | RETRYING)
     }
 
     pub(crate) fn lasts(&self, now: DateTime<Utc>) -> Option<Duration> {
@@ -173,7 +147,7 @@ impl Atom {
 
 impl Flow {
     pub(crate) fn at_work(&self) -> Vec<&Atom> {
-        let atoms = self.atoms.iter().filter(|it| it.state.is_at_work());
+        let atoms = self.atoms.iter().filter(|it| it.is_at_work());
         let mut atoms: Vec<_> = atoms.collect();
         atoms.sort_by_key(|atom| atom.since);
         atoms
@@ -182,7 +156,7 @@ impl Flow {
     /// Whether its engine has started but not finished it.
     pub(crate) fn is_under_way(&self) -> bool {
         let state = self.state.as_deref();
-        state.is_some_and(|it| matches!(it, "RUNNING" | "RESUMING" | "SUSPENDING"))
+        state.is_some_and(|it| matches!(it, RUNNING | RESUMING | SUSPENDING))
     }
 
     pub(crate) fn changed(&self) -> Option<DateTime<Utc>> {
@@ -199,14 +173,13 @@ impl Flow {
     }
 
     pub(crate) fn progress(&self) -> FlowProgress {
-        let is_undone = |it: &Atom| {
-            it.is_to_be_reverted || matches!(it.state, AtomState::Reverting | AtomState::Reverted)
-        };
+        let is_undone =
+            |it: &Atom| it.is_to_be_reverted || matches!(&*it.state, REVERTING | REVERTED);
         // A retry reverts first and then runs again.
-        let is_retried = |it: &Atom| it.is_to_be_retried || it.state == AtomState::Retrying;
+        let is_retried = |it: &Atom| it.is_to_be_retried || it.state == RETRYING;
         let goes_back = self.atoms.iter().any(is_undone) && !self.atoms.iter().any(is_retried);
         // An atom that never started needs no reverting.
-        let counts = |atom: &&Atom| !goes_back || atom.state != AtomState::Pending;
+        let counts = |atom: &&Atom| !goes_back || !atom.is_pending();
         let done = self.atoms.iter().filter(|it| it.is_behind(goes_back));
         FlowProgress {
             done: done.count(),
@@ -229,14 +202,14 @@ pub(crate) fn position(flow: &Flow, now: DateTime<Utc>) -> String {
         None => String::new(),
     };
     match flow.state.as_deref() {
-        None | Some("PENDING") if flow.atoms.is_empty() => "the flow has not started".to_owned(),
-        Some("RUNNING") if flow.atoms.is_empty() => {
+        None | Some(PENDING) if flow.atoms.is_empty() => "the flow has not started".to_owned(),
+        Some(RUNNING) if flow.atoms.is_empty() => {
             "the flow has started, but none of its tasks".to_owned()
         }
-        Some("SUCCESS") => format!("the flow has succeeded, {counted}"),
-        Some("REVERTED") => format!("the flow was reverted{because}"),
-        Some("FAILURE") => format!("the flow has failed, {counted}{because}"),
-        Some("SUSPENDED" | "SUSPENDING") => format!("the flow is suspended, {counted}{because}"),
+        Some(SUCCESS) => format!("the flow has succeeded, {counted}"),
+        Some(REVERTED) => format!("the flow was reverted{because}"),
+        Some(FAILURE) => format!("the flow has failed, {counted}{because}"),
+        Some(SUSPENDED | SUSPENDING) => format!("the flow is suspended, {counted}{because}"),
         _ if goes_back => {
             format!("the flow is reverting{}, {counted}{because}", at(flow, now))
         }
@@ -252,8 +225,8 @@ fn at(flow: &Flow, now: DateTime<Utc>) -> String {
     let long = first
         .lasts(now)
         .map(|long| format!(" for {}", duration::brief(long)));
-    let doing = match first.state {
-        AtomState::Retrying => " at retrying ",
+    let doing = match &*first.state {
+        RETRYING => " at retrying ",
         _ => " at ",
     };
     let more = match others.len() {

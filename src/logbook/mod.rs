@@ -27,7 +27,7 @@ use tokio::time;
 
 use self::database::LogbookDatabase;
 pub(crate) use self::{
-    flow::{Atom, AtomFailure, AtomKind, AtomState, Flow, position},
+    flow::{Atom, AtomFailure, AtomKind, Flow, flow_state, position},
     octavia::{BalancerTransaction, LoadBalancer, StuckAmphora},
     tables::{FlowSubject, StaleBook},
     url::LogbookUrl,

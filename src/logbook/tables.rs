@@ -6,8 +6,8 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use serde_json::Value;
 
 use super::{
-    Atom, AtomFailure, AtomKind, AtomState, Flow, Logbook, LogbookError, LogbookResult, TextRow,
-    database::Dialect,
+    Atom, AtomFailure, AtomKind, Flow, Logbook, LogbookError, LogbookResult, TextRow,
+    database::Dialect, flow_state,
 };
 use crate::job::{Job, octavia};
 
@@ -282,9 +282,7 @@ fn atom(row: TextRow) -> LogbookResult<Atom> {
             Some("RETRY_DETAIL") => AtomKind::Retry,
             _ => AtomKind::Task,
         },
-        state: state
-            .as_deref()
-            .map_or(AtomState::Pending, AtomState::named),
+        state: state.unwrap_or_else(|| flow_state::PENDING.to_owned()),
         is_to_be_reverted: intention.as_deref() == Some("REVERT"),
         is_to_be_retried: intention.as_deref() == Some("RETRY"),
         since: time(updated),

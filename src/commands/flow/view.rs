@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer, ser::SerializeStruct};
 use crate::{
     duration,
     job::{Job, octavia},
-    logbook::{Atom, AtomFailure, AtomState, Flow, position},
+    logbook::{Atom, AtomFailure, Flow, flow_state, position},
     output::{ABSENT, Cell, Column, Fit, Page, Report, Tone, rfc3339},
 };
 
@@ -35,11 +35,11 @@ impl<'a> FlowView<'a> {
     /// Returns the atoms in display order: running, failed, done, pending.
     fn atoms(&self) -> Vec<&'a Atom> {
         let mut atoms: Vec<_> = self.flow.atoms.iter().collect();
-        atoms.sort_by_key(|atom| match atom.state {
-            AtomState::Running | AtomState::Reverting | AtomState::Retrying => 0,
-            AtomState::Failure | AtomState::RevertFailure => 1,
+        atoms.sort_by_key(|atom| match &*atom.state {
+            _ if atom.is_at_work() => 0,
+            flow_state::FAILURE | flow_state::REVERT_FAILURE => 1,
             _ if atom.failure.is_some() => 1,
-            AtomState::Pending => 3,
+            flow_state::PENDING => 3,
             _ => 2,
         });
         atoms
@@ -77,7 +77,7 @@ const COLUMNS: &[Column] = &[
 impl Report for FlowView<'_> {
     fn human(&self, page: &mut Page) {
         let flow = self.flow;
-        let state = flow.state.as_deref().unwrap_or("PENDING");
+        let state = flow.state.as_deref().unwrap_or(flow_state::PENDING);
         let line = page.line().add(Tone::Strong, &self.job.name).plain("  ");
         line.add(tone(state), state);
         let about = [
@@ -108,14 +108,12 @@ impl Report for FlowView<'_> {
 impl FlowView<'_> {
     fn row(&self, atom: &Atom) -> Vec<Cell> {
         let nothing = || Cell::toned(Tone::Faint, ABSENT);
-        let long = atom
-            .lasts(self.now)
-            .filter(|_| atom.state != AtomState::Pending);
+        let long = atom.lasts(self.now).filter(|_| !atom.is_pending());
         let failures = [&atom.failure, &atom.undo_failure].into_iter().flatten();
         let failures: Vec<_> = failures.map(AtomFailure::line).collect();
-        let state = match (&atom.state, atom.is_to_be_reverted) {
-            (AtomState::Pending, true) => "NEVER",
-            (state, _) => state.name(),
+        let state = match (&*atom.state, atom.is_to_be_reverted) {
+            (flow_state::PENDING, true) => "NEVER",
+            (state, _) => state,
         };
         vec![
             Cell::vital(Tone::Plain, atom.title()),
@@ -133,9 +131,9 @@ impl FlowView<'_> {
 
 fn tone(state: &str) -> Tone {
     match state {
-        "RUNNING" | "RETRYING" | "RESUMING" => Tone::Active,
-        "SUCCESS" => Tone::Good,
-        "FAILURE" | "REVERT_FAILURE" | "REVERTING" => Tone::Bad,
+        flow_state::RUNNING | flow_state::RETRYING | flow_state::RESUMING => Tone::Active,
+        flow_state::SUCCESS => Tone::Good,
+        flow_state::FAILURE | flow_state::REVERT_FAILURE | flow_state::REVERTING => Tone::Bad,
         _ => Tone::Faint,
     }
 }

@@ -19,7 +19,7 @@ pub(crate) use self::{
 use crate::{
     board::{Board, examine::Examined},
     config::{Config, Octavia},
-    logbook::{Logbook, StaleBook},
+    logbook::{Logbook, StaleBook, flow_state},
     problem::{Code, Fix, Problem},
     suggest::Suggestion,
 };
@@ -123,7 +123,7 @@ fn books_without_job(books: &[&StaleBook]) -> Option<Problem> {
     let first = books.first()?;
     let mut states = BTreeMap::new();
     for book in books {
-        let state = book.state.as_deref().unwrap_or("PENDING");
+        let state = book.state.as_deref().unwrap_or(flow_state::PENDING);
         *states.entry(state).or_insert(0) += 1;
     }
     let states = states.into_iter();

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::{
     duration,
     job::{ClaimEnd, Entry, Job, Location},
-    logbook::{Flow, LoadBalancer, position},
+    logbook::{Flow, LoadBalancer, flow_state, position},
     names::named,
 };
 
@@ -116,7 +116,11 @@ impl<'a> Facts<'a> {
             let why = format!("its job is in the trash, and its logbook {logbook}");
             return (Verdict::Trashed, Some(entry), why);
         }
-        let ends = ["SUCCESS", "REVERTED", "FAILURE"];
+        let ends = [
+            flow_state::SUCCESS,
+            flow_state::REVERTED,
+            flow_state::FAILURE,
+        ];
         let is_over = |flow: &Flow| flow.state.as_deref().is_some_and(|it| ends.contains(&it));
         let (verdict, why) = match (self.flow, self.balancer.since) {
             (Some(flow), _) if is_over(flow) => {
