@@ -4,8 +4,8 @@ use std::{ffi::OsString, path::PathBuf};
 
 use crate::{
     conductor::policy::{
-        Directory, ExecutionPolicy, Glob, Handlers, InvalidPattern, ProgramCache, Programs,
-        Variables, absolute_search, check_board,
+        Directory, ExecutionPolicy, Glob, Handlers, InvalidPattern, ProgramCache, absolute_search,
+        check_board,
     },
     config::{Config, Environment, MayRun, Sourced},
     exit::CommandError,
@@ -103,18 +103,11 @@ impl PolicyArgs {
             return Err(CommandError::refused(message).hint(hint).into());
         }
         let search = absolute_search(env.variable("PATH").as_deref());
-        let programs = match (self.allow.is_empty(), self.allow_any || is_ours_alone) {
-            (false, _) => Programs::Like(self.allow.clone()),
-            (true, true) => Programs::Any,
-            (true, false) => Programs::None,
-        };
-        let variables = match is_ours_alone && self.allow_env.is_empty() {
-            true => Variables::Any,
-            false => Variables::Like(self.allow_env.clone()),
-        };
+        let runs_any = self.allow.is_empty() && (self.allow_any || is_ours_alone);
+        let sets_any = self.allow_env.is_empty() && is_ours_alone;
         Ok(ExecutionPolicy {
-            programs,
-            variables,
+            programs: (!runs_any).then(|| self.allow.clone()),
+            variables: (!sets_any).then(|| self.allow_env.clone()),
             handlers: self.handlers(&search)?,
             search,
             found: Some(ProgramCache::default()),

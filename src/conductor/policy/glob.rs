@@ -34,6 +34,10 @@ impl Glob {
         Ok(Self(text.to_owned()))
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(crate) fn fits(&self, text: &str) -> bool {
         let (mut glob, mut text) = (self.0.chars(), text.chars());
         // What follows the last `*`, and the text that it has not matched yet.

@@ -9,7 +9,7 @@ use std::{
 
 use rustix::fs::{Access, AtFlags, FileType, accessat};
 
-use super::{ExecutionPolicy, Forbidden, Glob, Programs, Variables, fits};
+use super::{ExecutionPolicy, Forbidden, Glob};
 use crate::{
     job::{MAX_HANDLERS, PublishedPolicy},
     trust::{CheckedPath, OtherWriters, Trust, Untrusted, is_absent, kind, unreadable},
@@ -153,21 +153,11 @@ impl ExecutionPolicy {
 
     /// The other machine's programs are unknown: an allowed program counts as present.
     pub(crate) fn of(takes: &PublishedPolicy) -> Self {
-        let globs = |texts: &[String]| {
-            let usual = texts.iter().filter(|it| it.len() <= MAX_PATH);
-            usual.map(|it| Glob::from(&**it)).collect()
-        };
+        let globs = |texts: &Vec<String>| texts.iter().map(|it| Glob::from(&**it)).collect();
         let handlers = takes.handlers.clone();
         Self {
-            programs: match &takes.programs {
-                None => Programs::Any,
-                Some(texts) if texts.is_empty() => Programs::None,
-                Some(texts) => Programs::Like(globs(texts)),
-            },
-            variables: match &takes.variables {
-                None => Variables::Any,
-                Some(texts) => Variables::Like(globs(texts)),
-            },
+            programs: takes.programs.as_ref().map(globs),
+            variables: takes.variables.as_ref().map(globs),
             handlers: match &takes.command {
                 Some(command) => Some(Handlers::ForEach {
                     program: PathBuf::from(&command.program),
@@ -186,9 +176,17 @@ impl ExecutionPolicy {
         }
     }
 
+    /// Whether one of the patterns matches. A peer's long patterns match nothing.
+    pub(super) fn fits(&self, globs: &[Glob], text: &OsStr) -> bool {
+        let is_tried = |glob: &&Glob| self.found.is_some() || glob.len() <= MAX_PATH;
+        let mut tried = globs.iter().filter(is_tried);
+        text.to_str()
+            .is_some_and(|text| tried.any(|glob| glob.fits(text)))
+    }
+
     /// Returns the path of a posting's program, if it may exist.
     pub(super) fn elsewhere(&self, name: &str) -> Result<PathBuf, Forbidden> {
-        let Programs::Like(globs) = &self.programs else {
+        let Some(globs) = &self.programs else {
             return Ok(name.into());
         };
         if name.len() > MAX_PATH {
@@ -203,7 +201,7 @@ impl ExecutionPolicy {
                 .collect(),
         };
         let mut places = places.into_iter();
-        let allowed = places.find(|place| fits(globs, place.as_os_str()));
+        let allowed = places.find(|place| self.fits(globs, place.as_os_str()));
         allowed.ok_or_else(|| Forbidden::NotAllowed(name.to_owned()))
     }
 }

@@ -33,25 +33,13 @@ use crate::{
     retry::RetryPolicy,
 };
 
-#[derive(Debug, Clone)]
-pub(crate) enum Programs {
-    None,
-    /// Programs with an absolute path that matches one of these.
-    Like(Vec<Glob>),
-    Any,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) enum Variables {
-    /// Variables with a name that matches one of these.
-    Like(Vec<Glob>),
-    Any,
-}
-
+/// As in a `PublishedPolicy`, `None` allows any program or variable, and an empty list allows none.
 #[derive(Debug, Clone)]
 pub(crate) struct ExecutionPolicy {
-    pub(crate) programs: Programs,
-    pub(crate) variables: Variables,
+    /// Patterns for absolute paths.
+    pub(crate) programs: Option<Vec<Glob>>,
+    /// Patterns for names.
+    pub(crate) variables: Option<Vec<Glob>>,
     pub(crate) handlers: Option<Handlers>,
     pub(crate) search: Vec<PathBuf>,
     /// `None`: another conductor's, perhaps on another machine with invisible programs.
@@ -91,23 +79,16 @@ pub(crate) struct ExecutionPlan {
 
 impl ExecutionPolicy {
     pub(crate) fn published(&self, retry: &RetryPolicy) -> PublishedPolicy {
-        let texts = |globs: &[Glob]| globs.iter().map(Glob::to_string).collect();
+        let texts = |globs: &Vec<Glob>| globs.iter().map(Glob::to_string).collect();
         let (max_attempts, max_attempts_max) = retry.limits();
         let mut takes = PublishedPolicy {
-            programs: match &self.programs {
-                Programs::None => Some(Vec::new()),
-                Programs::Like(globs) => Some(texts(globs)),
-                Programs::Any => None,
-            },
-            variables: match &self.variables {
-                Variables::Like(globs) => Some(texts(globs)),
-                Variables::Any => None,
-            },
+            programs: self.programs.as_ref().map(texts),
+            variables: self.variables.as_ref().map(texts),
             max_attempts,
             max_attempts_max,
             ..PublishedPolicy::default()
         };
-        if matches!(self.programs, Programs::Like(_)) {
+        if self.programs.is_some() && !self.runs_no_command() {
             let search = self.search.iter();
             takes.search = search.map(|it| it.to_string_lossy().into()).collect();
         }
@@ -130,7 +111,7 @@ impl ExecutionPolicy {
     pub(crate) fn admit(&self, job: &Job) -> Result<(), Forbidden> {
         match &self.programs {
             // The path of the program does not matter yet, and the search is slow.
-            Programs::Any if self.handlers.is_none() => self.request(job).map(drop),
+            None if self.handlers.is_none() => self.request(job).map(drop),
             _ => self.plan(job).map(drop),
         }
     }
@@ -160,12 +141,16 @@ impl ExecutionPolicy {
         Ok(ExecutionPlan { command, limits })
     }
 
+    fn runs_no_command(&self) -> bool {
+        self.programs.as_ref().is_some_and(Vec::is_empty)
+    }
+
     fn request(&self, job: &Job) -> Result<CommandRequest, Forbidden> {
         let no_command = Forbidden::NoCommand {
             has_handlers: self.handlers.is_some(),
         };
         let details = job.details.as_ref();
-        if matches!(self.programs, Programs::None) {
+        if self.runs_no_command() {
             let has_command = details.is_some_and(|details| details.get("command").is_some());
             return Err(match has_command {
                 true => Forbidden::NotHandled,
@@ -188,20 +173,16 @@ impl ExecutionPolicy {
         };
         let found = found.find(OsStr::new(name), &self.search);
         match (&self.programs, &found) {
-            (Programs::Any, _) => Ok(found),
-            (Programs::Like(globs), Ok(path)) if fits(globs, path.as_os_str()) => Ok(found),
-            (Programs::Like(globs), Err(_)) if !globs.is_empty() => {
-                Err(Forbidden::Absent(name.to_owned()))
-            }
+            (None, _) => Ok(found),
+            (Some(globs), Ok(path)) if self.fits(globs, path.as_os_str()) => Ok(found),
+            (Some(_), Err(_)) => Err(Forbidden::Absent(name.to_owned())),
             _ => Err(Forbidden::NotAllowed(name.to_owned())),
         }
     }
 
     fn check_variable(&self, name: &str) -> Result<(), Forbidden> {
-        let is_allowed = match &self.variables {
-            Variables::Any => true,
-            Variables::Like(globs) => fits(globs, OsStr::new(name)),
-        };
+        let globs = self.variables.as_ref();
+        let is_allowed = globs.is_none_or(|globs| self.fits(globs, OsStr::new(name)));
         match is_allowed && !decides_what_runs(name) {
             true => Ok(()),
             false => Err(Forbidden::Variable(name.to_owned())),
@@ -249,11 +230,6 @@ pub(crate) fn absolute_search(search: Option<&OsStr>) -> Vec<PathBuf> {
 
 fn decides_what_runs(name: &str) -> bool {
     name == "PATH" || name.starts_with("LD_") || name.starts_with("JOBBOARD_")
-}
-
-fn fits(globs: &[Glob], text: &OsStr) -> bool {
-    text.to_str()
-        .is_some_and(|text| globs.iter().any(|glob| glob.fits(text)))
 }
 
 /// Returns why a program with an absolute path cannot run.

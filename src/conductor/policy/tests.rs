@@ -20,7 +20,7 @@ fn job(name: &str, details: Value) -> Job {
     }
 }
 
-fn policy(programs: Programs, variables: Variables) -> ExecutionPolicy {
+fn policy(programs: Option<Vec<Glob>>, variables: Option<Vec<Glob>>) -> ExecutionPolicy {
     ExecutionPolicy {
         programs,
         variables,
@@ -30,8 +30,8 @@ fn policy(programs: Programs, variables: Variables) -> ExecutionPolicy {
     }
 }
 
-fn programs_like(path: &str) -> Programs {
-    Programs::Like(vec![Glob::of_path(path).unwrap()])
+fn programs_like(path: &str) -> Option<Vec<Glob>> {
+    Some(vec![Glob::of_path(path).unwrap()])
 }
 
 fn set(path: &Path, mode: u32) {
@@ -39,7 +39,7 @@ fn set(path: &Path, mode: u32) {
 }
 
 fn open() -> ExecutionPolicy {
-    policy(Programs::Any, Variables::Any)
+    policy(None, None)
 }
 
 fn refusal(policy: &ExecutionPolicy, details: Value) -> String {
@@ -101,15 +101,15 @@ fn postings_cannot_set_variables_that_choose_programs() {
     }
     let details = json!({"command": ["true"], "env": {"LANG": "C"}});
     path_of(&open(), details.clone());
-    let strict = policy(Programs::Any, Variables::Like(Vec::new()));
+    let strict = policy(None, Some(Vec::new()));
     assert!(refusal(&strict, details.clone()).contains("LANG"));
-    let some = policy(Programs::Any, Variables::Like(vec!["LAN?".into()]));
+    let some = policy(None, Some(vec!["LAN?".into()]));
     path_of(&some, details);
 }
 
 #[test]
 fn allowed_programs_match_by_their_resolved_path() {
-    let of = |text: &str| policy(programs_like(text), Variables::Any);
+    let of = |text: &str| policy(programs_like(text), None);
     let env = || json!({"command": ["env"]});
     let found = path_of(&open(), env());
     path_of(&of(found.to_str().unwrap()), env());
@@ -124,7 +124,7 @@ fn allowed_programs_match_by_their_resolved_path() {
 
 #[test]
 fn policy_without_programs_runs_no_command() {
-    let closed = policy(Programs::None, Variables::Any);
+    let closed = policy(Some(Vec::new()), None);
     assert!(refusal(&closed, json!({"command": ["true"]})).contains("not allowed"));
     assert!(refusal(&closed, json!({})).contains("no command"));
 }
@@ -134,7 +134,7 @@ fn handlers(name: &str, mode: u32) -> (tempfile::TempDir, ExecutionPolicy) {
     let path = directory.path().join(name);
     fs::write(&path, "#!/bin/sh\n").unwrap();
     set(&path, mode);
-    let mut policy = policy(Programs::None, Variables::Any);
+    let mut policy = policy(Some(Vec::new()), None);
     let handlers = Directory::new(directory.path()).unwrap();
     policy.handlers = Some(Handlers::Directory(handlers));
     (directory, policy)
@@ -299,11 +299,11 @@ fn published_policy_decides_like_the_policy() {
     let (directory, handled) = handlers("resize", 0o755);
     fs::write(directory.path().join("anybodys"), "#!/bin/sh\n").unwrap();
     set(&directory.path().join("anybodys"), 0o777);
-    let some = Variables::Like(vec!["LAN?".into()]);
-    let none = Variables::Like(Vec::new());
+    let some = Some(vec!["LAN?".into()]);
+    let none = Some(Vec::new());
     let policies = [
         open(),
-        policy(Programs::None, Variables::Any),
+        policy(Some(Vec::new()), None),
         policy(programs_like("/usr/*/*"), none),
         policy(programs_like("/usr/bin/*"), some.clone()),
         policy(programs_like("/opt/env"), some),
