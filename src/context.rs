@@ -65,13 +65,6 @@ impl Opener {
     }
 }
 
-/// Lets the modules below take their settings from a context without knowing it.
-impl AsRef<Config> for Context {
-    fn as_ref(&self) -> &Config {
-        &self.config
-    }
-}
-
 impl Context {
     pub(crate) fn new(
         flags: Flags,

@@ -21,7 +21,7 @@ use crate::{
         filter::{Filter, Filters},
     },
     context::Context,
-    diagnosis::{BOARD, Snapshot, Surveyor, octavia_expiry},
+    diagnosis::{BOARD, Snapshot, Surveyor},
     duration,
     exit::{CommandError, PluginState},
     job::{Entry, Location},
@@ -110,7 +110,8 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
     let (health, round_trip) = board.timed_health().await.with_context(trying)?;
     let now = Utc::now().trunc_subsecs(6);
     let filters = Filters::new(args.filter.clone());
-    let snapshot = Snapshot::read(board, octavia_expiry(ctx), now).await;
+    let expiry = ctx.config.board.value.octavia_expiry();
+    let snapshot = Snapshot::read(board, expiry, now).await;
     let mut surveyor = Surveyor::new(snapshot.with_context(trying)?);
     let names_failed = |all: &[Threshold]| all.iter().any(|it| it.metric == Metric::Failed);
     let is_usual = args.warn.is_empty() && args.crit.is_empty();

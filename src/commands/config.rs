@@ -23,7 +23,7 @@ const COLUMNS: &[Column] = &[
 impl Row for Setting {
     fn fields(&self) -> Vec<Cow<'_, str>> {
         vec![
-            self.key.into(),
+            self.key.as_str().into(),
             self.text().into(),
             self.source.as_str().into(),
         ]
@@ -31,7 +31,7 @@ impl Row for Setting {
 
     fn cells(&self) -> Vec<Cell> {
         vec![
-            Cell::toned(Tone::Strong, self.key),
+            Cell::toned(Tone::Strong, &self.key),
             Cell::new(self.text()),
             Cell::toned(Tone::Faint, &self.source),
         ]

@@ -170,7 +170,7 @@ async fn diagnose(
     let mut groups = args.groups();
     let is_of_octavia = ctx.config.board.value.is_of_octavia();
     groups.retain(|group| *group != Group::Octavia || is_of_octavia);
-    let mut checkup = examine(ctx, board, &groups, None, !args.omits_strays).await?;
+    let mut checkup = examine(&ctx.config, board, &groups, None, !args.omits_strays).await?;
     if let Some(health) = &checkup.health {
         notes::note_if_unused(ctx, board, health);
     }

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     board::{Board, BoardError, BoardExt, Detail, JobRef, Order, Query, Which},
     context::Context,
-    diagnosis::{ExplainedJob, Explanation, Recheck, Snapshot, surroundings},
+    diagnosis::{ExplainedJob, Explanation, Recheck, Snapshot, read_snapshot},
     exit::{CommandError, NOT_FOUND, REJECTED, chain},
     job::{Entry, Location, Rank},
     output::{Page, Report, Tone, rfc3339},
@@ -95,7 +95,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
 }
 
 async fn snapshot(ctx: &Context, board: &dyn Board) -> anyhow::Result<Snapshot> {
-    let (snapshot, moves) = tokio::join!(surroundings(ctx, board), board.moves());
+    let (snapshot, moves) = tokio::join!(read_snapshot(&ctx.config, board), board.moves());
     let mut snapshot = snapshot?;
     let added = snapshot.add_moves(moves);
     added.with_context(|| ctx.trying("read", "the moves"))?;

@@ -25,7 +25,7 @@ use crate::{
     },
     conductor::policy::check_posted,
     context::Context,
-    diagnosis::{ProblemSelector, surroundings},
+    diagnosis::{ProblemSelector, read_snapshot},
     exit::{CommandError, Trying},
     job::{Entry, Location, Pauses, State},
     output::{ColumnChange, Format, JobColumns, JobView},
@@ -208,7 +208,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
             .with_context(|| ctx.trying("list", "jobs in that order"));
     }
     let problem = match &args.problem {
-        Some(problem) => Some((problem.clone(), surroundings(ctx, &*board).await?)),
+        Some(problem) => Some((problem.clone(), read_snapshot(&ctx.config, &*board).await?)),
         None => None,
     };
     let filter = ListFilter::new(&args, args.about.filters(ctx).await?, problem);

@@ -11,7 +11,7 @@ use crate::{
     atomic_file::AtomicFile,
     board::{Board, examine::Examined},
     context::Context,
-    diagnosis::{Asked, OctaviaReader, Verdict, octavia_expiry},
+    diagnosis::{Asked, OctaviaReader, Verdict},
     exit::CommandError,
     output::Exposition,
 };
@@ -53,7 +53,8 @@ pub(crate) async fn run(ctx: &mut Context, args: MetricsArgs) -> anyhow::Result<
     }
     let board = ctx.board()?;
     let mut exposition = Exposition::new(&[("board", board.url())]);
-    let seen = scrape(&*board, octavia_expiry(ctx), &mut exposition).await;
+    let expiry = ctx.config.board.value.octavia_expiry();
+    let seen = scrape(&*board, expiry, &mut exposition).await;
     if seen.is_ok() {
         add_load_balancers(ctx, &*board, &mut exposition).await;
     }

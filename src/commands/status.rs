@@ -14,7 +14,7 @@ use super::parts::notes;
 use crate::{
     board::{Board, BoardError, Detail, Query},
     context::Context,
-    diagnosis::{OutcomeCounts, Survey, apart, surroundings},
+    diagnosis::{OutcomeCounts, Survey, apart, read_snapshot},
     job::Location,
 };
 
@@ -42,7 +42,7 @@ pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<(
     if let Some(warning) = &health.warning {
         ctx.out.note(warning);
     }
-    let snapshot = surroundings(ctx, &*board).await?;
+    let snapshot = read_snapshot(&ctx.config, &*board).await?;
     let now = snapshot.now;
     let survey = Survey::take(&*board, snapshot).await.with_context(trying)?;
     let ended = recent_outcomes(&*board, now, ctx.config.history.value).await;

@@ -36,7 +36,7 @@ pub(crate) struct Steering<'a> {
 pub(crate) struct Reloaded {
     pub(crate) policy: ExecutionPolicy,
     /// Settings that have changed and require a restart.
-    pub(crate) needs_restart: Vec<&'static str>,
+    pub(crate) needs_restart: Vec<String>,
 }
 
 pub(super) struct Service<'a> {

@@ -1,6 +1,6 @@
 //! Selects the board, and resolves its name.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use anyhow::{Context as _, anyhow, ensure};
 
@@ -8,7 +8,7 @@ use super::{
     Environment, Flags, Source, Sourced,
     environment::OCTAVIA,
     file::{ConfigFiles, FoundTable},
-    octavia::{Expiry, Octavia},
+    octavia::Octavia,
 };
 use crate::board::url::BoardUrl;
 
@@ -30,7 +30,7 @@ impl BoardChoice {
     }
 
     /// Returns the claim duration of Octavia's conductors, if the jobs are Octavia's.
-    pub(crate) fn octavia_expiry(&self) -> Option<Expiry> {
+    pub(crate) fn octavia_expiry(&self) -> Option<Duration> {
         self.octavia.as_ref().map(|octavia| octavia.expiry)
     }
 }

@@ -27,7 +27,7 @@ pub(crate) use self::{
     board::BoardChoice,
     environment::Environment,
     file::MayRun,
-    octavia::{Expiry, Octavia},
+    octavia::Octavia,
     source::{Source, Sourced},
 };
 use self::{
@@ -113,7 +113,7 @@ pub(crate) struct Config {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Setting {
-    pub(crate) key: &'static str,
+    pub(crate) key: String,
     /// In its own type; null if unset.
     pub(crate) value: Value,
     pub(crate) source: String,
@@ -247,9 +247,9 @@ impl Config {
 }
 
 impl Setting {
-    fn new(key: &'static str, value: impl Into<Value>, source: &Source) -> Self {
+    fn new(key: &str, value: impl Into<Value>, source: &Source) -> Self {
         Self {
-            key,
+            key: key.to_owned(),
             value: value.into(),
             source: source.to_string(),
         }

@@ -19,7 +19,7 @@ use crate::{
         Board, BoardError, Health,
         examine::{Access, Examined, Part},
     },
-    config::{Config, Expiry},
+    config::Config,
     exit::{Trying, chain},
     problem::{Code, Fix, Group, Problem, sort},
     suggest::Suggestion,
@@ -57,13 +57,12 @@ const OF_JOBS: [Group; 3] = [Group::Keys, Group::Jobs, Group::Conductors];
 /// The search for stray keys reads the names of all keys. A check that fails or is forbidden is a gap, unless the
 /// board is unreachable.
 pub(crate) async fn examine(
-    settings: &impl AsRef<Config>,
+    config: &Config,
     board: &dyn Board,
     groups: &[Group],
     surveyed: Option<Survey>,
     finds_strays: bool,
 ) -> anyhow::Result<Checkup> {
-    let config = settings.as_ref();
     let trying = || trying("examine", board);
     let (health, round_trip) = health(board).await.with_context(trying)?;
     let (parts, survey) = look(config, board, groups, surveyed, finds_strays).await;
@@ -130,8 +129,7 @@ async fn look(
 ) -> (CheckedParts, Option<Result<Survey, BoardError>>) {
     let wants = |group: Group| groups.contains(&group);
     let take = async {
-        let now = Utc::now().trunc_subsecs(6);
-        let snapshot = Snapshot::read(board, config.board.value.octavia_expiry(), now).await?;
+        let snapshot = snapshot(config, board).await?;
         Survey::take(board, snapshot).await
     };
     let jobs = async {
@@ -181,17 +179,14 @@ async fn look(
     (parts.collect(), survey)
 }
 
-pub(crate) async fn surroundings(
-    settings: &impl AsRef<Config>,
-    board: &dyn Board,
-) -> anyhow::Result<Snapshot> {
+async fn snapshot(config: &Config, board: &dyn Board) -> Result<Snapshot, BoardError> {
     let now = Utc::now().trunc_subsecs(6);
-    let snapshot = Snapshot::read(board, octavia_expiry(settings), now).await;
-    snapshot.with_context(|| trying("read", board))
+    Snapshot::read(board, config.board.value.octavia_expiry(), now).await
 }
 
-pub(crate) fn octavia_expiry(settings: &impl AsRef<Config>) -> Option<Expiry> {
-    settings.as_ref().board.value.octavia_expiry()
+pub(crate) async fn read_snapshot(config: &Config, board: &dyn Board) -> anyhow::Result<Snapshot> {
+    let snapshot = snapshot(config, board).await;
+    snapshot.with_context(|| trying("read", board))
 }
 
 fn trying(verb: &'static str, board: &dyn Board) -> Trying {

@@ -9,7 +9,6 @@ pub(crate) use super::runner::Death;
 use super::runner::{Runner, death};
 use crate::{
     board::{Board, BoardError, JobRef},
-    config::Expiry,
     job::{ClaimEnd, Entry, Holding, Location, MOVER, Owner},
     lease::USUAL_LEASE,
     process::group::has_ended,
@@ -18,8 +17,8 @@ use crate::{
 /// The clock difference that is ignored.
 pub(crate) const SKEW: TimeDelta = TimeDelta::seconds(5);
 
-/// The least time left on a renewed claim of a peer: a quarter of the expiry that TaskFlow's users choose by default.
-const MIN_OF_PEERS: Duration = Duration::from_millis(7500);
+/// The expiry that TaskFlow's users choose by default.
+const EXPIRY_OF_PEERS: Duration = Duration::from_secs(30);
 
 /// A move on another machine counts as ended after this long: its process cannot be checked from here.
 const MAX_MOVE: TimeDelta = TimeDelta::minutes(10);
@@ -151,7 +150,7 @@ pub(crate) fn doubt(
     holding: &Holding,
     conductor: Option<&Runner>,
     has_peers: bool,
-    octavia: Option<Expiry>,
+    octavia_expiry: Option<Duration>,
 ) -> Option<Duration> {
     let is_timed = holding.end == ClaimEnd::Timed;
     let owner = holding.owner.as_ref().filter(|_| is_timed)?;
@@ -161,7 +160,8 @@ pub(crate) fn doubt(
         if !has_peers {
             return None;
         }
-        (octavia.map_or(MIN_OF_PEERS, Expiry::quarter), MIN_PAUSE)
+        // TaskFlow's conductors check every quarter of the expiry, and renew after half of it.
+        (octavia_expiry.unwrap_or(EXPIRY_OF_PEERS) / 4, MIN_PAUSE)
     } else if let Some(lease) = conductor.and_then(Runner::lease) {
         // Conductors renew when two thirds are left.
         (lease / 3, MIN_PAUSE)

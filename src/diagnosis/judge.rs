@@ -18,7 +18,6 @@ use crate::{
         admission::{Rejection, admit},
         policy::ExecutionPolicy,
     },
-    config::Expiry,
     job::{ClaimEnd, Entry, Failure, Holding, Job, Location, MAX_RUNS, Malformed, Outcome},
     problem::Code,
     retry::{MAX_ATTEMPTS, NO_FAILURE},
@@ -26,6 +25,8 @@ use crate::{
 
 /// The longest back-off, and a day for clocks that differ.
 const MAX_DELAY: TimeDelta = TimeDelta::days(366);
+
+const MIN_BLOCKING: Duration = Duration::from_secs(600);
 
 /// The time left of a claim by hand that is worth a word.
 const SOON: Duration = Duration::from_secs(10);
@@ -295,10 +296,11 @@ impl Snapshot {
         also
     }
 
+    /// Warns of an old job on Octavia's board: all posters wait for it.
     pub(crate) fn blocks_posters(&self, job: &Job) -> Option<Cause> {
-        let blocks = |expiry: Expiry| expiry.in_the_way(job.created_on?, self.now);
-        self.octavia_expiry.and_then(blocks)?;
-        Some(Cause::of(Code::BlocksPosters))
+        let least = MIN_BLOCKING.max(self.octavia_expiry?.saturating_mul(20));
+        let age = (self.now - job.created_on?).to_std().ok()?;
+        (age >= least).then(|| Cause::of(Code::BlocksPosters))
     }
 }
 

@@ -20,7 +20,7 @@ mod tests;
 
 pub(crate) use self::{
     causes::{Cause, CauseSubject, ProblemSelector, count},
-    checkup::{Checkup, examine, octavia_expiry, surroundings},
+    checkup::{Checkup, examine, read_snapshot},
     explain::{ExplainedJob, Explanation},
     figures::{ByName, ByOwner, Figures, OutcomeCounts, Standing, age},
     holder::{

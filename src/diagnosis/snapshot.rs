@@ -1,6 +1,6 @@
 //! The state of the board besides its jobs: conductors and pauses, read once.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
@@ -11,7 +11,6 @@ use super::{
 };
 use crate::{
     board::{Board, BoardError, Capabilities, PeerTraits, chain, examine::Part},
-    config::Expiry,
     job::{ClaimEnd, Conductor, Course, Holding, MoveRecord, Owner, Pauses},
     problem::Problem,
 };
@@ -30,8 +29,8 @@ pub(crate) struct Snapshot {
     /// Problems of the board's own keys, and the reasons why some were not examined.
     pub(super) keys: Vec<Problem>,
     pub(super) unseen_keys: Vec<String>,
-    /// `None` on boards other than Octavia's.
-    pub(super) octavia_expiry: Option<Expiry>,
+    /// How long a claim of Octavia's conductors lasts; `None` on other boards.
+    pub(super) octavia_expiry: Option<Duration>,
     /// The order in which other programs claim jobs, on a board that has such peers.
     pub(super) peers: Option<PeerTraits>,
     pub(super) sees_peers: bool,
@@ -65,7 +64,7 @@ pub(crate) fn seen<T>(
 impl Snapshot {
     pub(crate) async fn read(
         board: &dyn Board,
-        octavia_expiry: Option<Expiry>,
+        octavia_expiry: Option<Duration>,
         now: DateTime<Utc>,
     ) -> Result<Self, BoardError> {
         let mut unseen = Vec::new();
@@ -117,7 +116,7 @@ impl Snapshot {
     /// Knows the kind of the board only.
     pub(crate) fn new(
         capabilities: Capabilities,
-        octavia_expiry: Option<Expiry>,
+        octavia_expiry: Option<Duration>,
         now: DateTime<Utc>,
     ) -> Self {
         Self {

@@ -15,7 +15,7 @@ use crate::{
     },
     commands::parts::words::of_fields,
     context::{Consent, Context},
-    diagnosis::{ProblemSelector, Snapshot, surroundings},
+    diagnosis::{ProblemSelector, Snapshot, read_snapshot},
     exit::CommandError,
     job::{Entry, Location, State, octavia},
     output::{can_ask, count_jobs, short},
@@ -190,7 +190,7 @@ impl Selection {
             jobs = named(ctx, board, scope.locations, &wanted).await?;
         } else {
             let snapshot = match &self.problem {
-                Some(_) => Some(surroundings(ctx, board).await?),
+                Some(_) => Some(read_snapshot(&ctx.config, board).await?),
                 None => None,
             };
             for location in scope.locations {

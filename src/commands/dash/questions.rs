@@ -16,7 +16,7 @@ use crate::{
     board::{Board, Detail, JobRef, Query, Result, ext::the_answer, filter::Filters},
     commands::{explain::explained, show::find_everywhere},
     context::Context,
-    diagnosis::surroundings,
+    diagnosis::read_snapshot,
     exit::chain,
     job::{Entry, Location},
 };
@@ -65,7 +65,7 @@ impl<'a> Questions<'a> {
 
     async fn surroundings(self) -> DashInput {
         let snapshot = async {
-            let mut snapshot = surroundings(self.ctx, self.board).await?;
+            let mut snapshot = read_snapshot(&self.ctx.config, self.board).await?;
             // The number of the last job may be out of date, as the events come later.
             snapshot.examine_keys_and_moves(self.board, None).await?;
             anyhow::Ok(snapshot)

@@ -1,15 +1,14 @@
 //! Adds the flow state from the logbook to explanations.
 
-use std::iter::zip;
+use std::{iter::zip, time::Duration};
 
 use chrono::{DateTime, Utc};
 
 use crate::{
     board::{Board, BoardExt, JobRef},
     commands::parts::logbook::LogbookArgs,
-    config::Expiry,
     context::Context,
-    diagnosis::{Explanation, SKEW, Snapshot, octavia_expiry},
+    diagnosis::{Explanation, SKEW, Snapshot},
     exit::chain,
     job::{Job, Location},
     logbook::{Flow, position},
@@ -59,7 +58,7 @@ pub(super) async fn add(
     };
     // On other boards a claim ends with a session.
     let expires = board.capabilities().has_expiring_claims;
-    let expiry = octavia_expiry(ctx).filter(|_| expires);
+    let expiry = ctx.config.board.value.octavia_expiry().filter(|_| expires);
     let mut without_claim = Vec::new();
     for (explanation, job) in zip(explanations, jobs) {
         match logbook.flow(job).await {
@@ -120,14 +119,14 @@ fn add_position(explanation: &mut Explanation, job: &Job, flow: Option<&Flow>, n
 ///
 /// Each record of the engine renews the claim for one expiry.
 fn changed_unclaimed(
-    expiry: Expiry,
+    expiry: Duration,
     job: &Job,
     flow: &Flow,
     now: DateTime<Utc>,
 ) -> Option<DateTime<Utc>> {
     let changed = flow.changed()?;
     let is_recent = match (now - changed).to_std() {
-        Ok(ago) => ago < expiry.duration(),
+        Ok(ago) => ago < expiry,
         Err(_) => changed - now < SKEW,
     };
     let is_free = job.location == Location::Board && job.holding.is_none();
@@ -161,7 +160,7 @@ mod tests {
         };
         let mut job = Job::named("a");
         job.location = Location::Board;
-        let expiry = Expiry::default();
+        let expiry = Duration::from_secs(30);
         let after = |seconds: i64| now - TimeDelta::seconds(seconds);
         let is_reported =
             |job: &Job, flow: &Flow| changed_unclaimed(expiry, job, flow, now).is_some();

@@ -1,13 +1,12 @@
 //! Metrics of a board for Prometheus, from one pass.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 
 use crate::{
     board::{Board, BoardError, Detail, Health, Query},
-    config::Expiry,
     diagnosis::{Snapshot, Survey, Surveyor, age},
     job::{Job, Location},
     output::{Exposition, timestamp},
@@ -36,7 +35,7 @@ impl Claimable {
 /// Reads a board and adds its metrics; sets `jobboard_up` to 0 if the board cannot be read.
 pub(crate) async fn scrape(
     board: &dyn Board,
-    expiry: Option<Expiry>,
+    expiry: Option<Duration>,
     exposition: &mut Exposition,
 ) -> Result<(), BoardError> {
     let start = Instant::now();
@@ -54,7 +53,7 @@ pub(crate) async fn scrape(
 
 async fn look(
     board: &dyn Board,
-    expiry: Option<Expiry>,
+    expiry: Option<Duration>,
 ) -> Result<(Health, Survey, Claimable), BoardError> {
     let health = board.health().await?;
     let now = Utc::now();

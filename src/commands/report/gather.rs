@@ -17,8 +17,7 @@ use crate::{
     commands::parts::{notes::note_if_unused, problems::omit_refused},
     context::Context,
     diagnosis::{
-        BOARD, Checkup, OutcomeCounts, Signatures, Snapshot, Surveyor, TRASH, examine,
-        octavia_expiry, seen,
+        BOARD, Checkup, OutcomeCounts, Signatures, Snapshot, Surveyor, TRASH, examine, seen,
     },
     job::{Entry, Job, Location, Outcome},
     problem::{Group, Problem},
@@ -180,7 +179,8 @@ pub(super) async fn gather(
     let at = wanted.unwrap_or(now);
     let health = board.health().await.with_context(trying)?;
     note_if_unused(ctx, board, &health);
-    let snapshot = Snapshot::read(board, octavia_expiry(ctx), now).await;
+    let expiry = ctx.config.board.value.octavia_expiry();
+    let snapshot = Snapshot::read(board, expiry, now).await;
     let snapshot = as_of(snapshot.with_context(trying)?, at);
     let mut unseen = Vec::new();
     let mut gathered = ReportData::new(at);
@@ -228,7 +228,7 @@ pub(super) async fn gather(
     let groups: Vec<_> = (Group::ALL.iter().copied())
         .filter(|group| *group != Group::Octavia)
         .collect();
-    let mut checkup = examine(ctx, board, &groups, Some(survey), true).await?;
+    let mut checkup = examine(&ctx.config, board, &groups, Some(survey), true).await?;
     let (problems, program) = (std::mem::take(&mut checkup.problems), ctx.program());
     let problems = problems.into_iter().map(|it| it.on(&program));
     let mut problems: Vec<_> = problems.collect();

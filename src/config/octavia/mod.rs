@@ -13,7 +13,6 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
-use chrono::{DateTime, Utc};
 
 use self::oslo::{Oslo, OsloValue};
 use super::{Environment, Setting, Source, Sourced};
@@ -38,80 +37,35 @@ pub(crate) struct Octavia {
     pub(super) password: Option<Sourced<Secret>>,
     pub(super) logbook: Option<Sourced<Secret>>,
     pub(crate) database: Option<Sourced<Secret>>,
-    pub(crate) expiry: Expiry,
+    /// How long a claim of Octavia's conductors lasts.
+    pub(crate) expiry: Duration,
     /// The settings, with notes on the unsupported and the doubtful ones.
     pub(super) settings: Vec<Setting>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Expiry(pub(super) Duration);
-
-impl Default for Expiry {
-    fn default() -> Self {
-        let seconds = default(GROUP, EXPIRY).and_then(|text| text.parse().ok());
-        Self(Duration::from_secs(seconds.unwrap_or_default()))
-    }
-}
-
-impl Expiry {
-    pub(crate) fn duration(self) -> Duration {
-        self.0
-    }
-
-    /// A renewed claim never has less left: conductors check this often, and renew after half the time.
-    pub(crate) fn quarter(self) -> Duration {
-        self.0 / 4
-    }
-
-    /// Returns the age of a job if it is old enough for a warning: all posters wait for it.
-    pub(crate) fn in_the_way(self, since: DateTime<Utc>, now: DateTime<Utc>) -> Option<Duration> {
-        let most = Duration::from_secs(600).max(self.0.saturating_mul(20));
-        let age = (now - since).to_std().ok()?;
-        (age >= most).then_some(age)
-    }
-}
-
-struct KnownOption {
-    name: &'static str,
-    key: &'static str,
-    default: Option<&'static str>,
-}
-
-macro_rules! options {
-    ($($name:literal $(= $default:literal)?),* $(,)?) => {
-        &[$(KnownOption {
-            name: $name,
-            key: concat!("task_flow.", $name),
-            default: options!(@ $($default)?),
-        }),*]
-    };
-    (@ $default:literal) => { Some($default) };
-    (@) => { None };
-}
-
 /// The options for the board and the logbook, with Octavia's defaults.
-const OPTIONS: &[KnownOption] = options![
-    "jobboard_enabled" = "False",
-    "jobboard_backend_driver" = "redis_taskflow_driver",
-    "jobboard_backend_hosts" = "127.0.0.1",
-    "jobboard_backend_port" = "6379",
-    "jobboard_backend_username",
-    "jobboard_backend_password",
-    "jobboard_backend_namespace" = "octavia_jobboard",
-    "jobboard_redis_backend_db" = "0",
-    "jobboard_redis_sentinel",
-    "jobboard_redis_sentinel_username",
-    "jobboard_redis_sentinel_password",
-    "jobboard_redis_backend_ssl_options" = "ssl:False",
-    "jobboard_redis_sentinel_ssl_options" = "ssl:False",
-    "jobboard_zookeeper_ssl_options" = "use_ssl:False",
-    "jobboard_expiration_time" = "30",
-    "jobboard_save_logbook" = "False",
-    "persistence_connection" = "sqlite://",
+const OPTIONS: [(&str, Option<&str>); 17] = [
+    ("jobboard_enabled", Some("False")),
+    ("jobboard_backend_driver", Some("redis_taskflow_driver")),
+    ("jobboard_backend_hosts", Some("127.0.0.1")),
+    ("jobboard_backend_port", Some("6379")),
+    ("jobboard_backend_username", None),
+    ("jobboard_backend_password", None),
+    ("jobboard_backend_namespace", Some("octavia_jobboard")),
+    ("jobboard_redis_backend_db", Some("0")),
+    ("jobboard_redis_sentinel", None),
+    ("jobboard_redis_sentinel_username", None),
+    ("jobboard_redis_sentinel_password", None),
+    ("jobboard_redis_backend_ssl_options", Some("ssl:False")),
+    ("jobboard_redis_sentinel_ssl_options", Some("ssl:False")),
+    ("jobboard_zookeeper_ssl_options", Some("use_ssl:False")),
+    ("jobboard_expiration_time", Some("30")),
+    ("jobboard_save_logbook", Some("False")),
+    ("persistence_connection", Some("sqlite://")),
 ];
 
 fn is_option(group: &str, name: &str) -> bool {
-    let is_known = group == GROUP && OPTIONS.iter().any(|it| it.name == name);
+    let is_known = group == GROUP && OPTIONS.iter().any(|(known, _)| *known == name);
     is_known || (group, name) == DATABASE
 }
 
@@ -119,8 +73,8 @@ fn default(group: &str, name: &str) -> Option<&'static str> {
     if (group, name) == DATABASE {
         return Some(IN_MEMORY);
     }
-    let option = OPTIONS.iter().find(|it| it.name == name)?;
-    option.default.filter(|_| group == GROUP)
+    let (_, default) = OPTIONS.into_iter().find(|(known, _)| *known == name)?;
+    default.filter(|_| group == GROUP)
 }
 
 impl Octavia {
@@ -185,27 +139,27 @@ impl Reader<'_> {
             logbook,
             url: url.relative_to(directory),
             password,
-            expiry: Expiry(Duration::from_secs(expiry)),
+            expiry: Duration::from_secs(expiry),
             settings: self.settings()?,
         })
     }
 
     fn settings(&self) -> anyhow::Result<Vec<Setting>> {
         let mut settings = Vec::new();
-        for option in OPTIONS {
-            let Some(place) = self.oslo.place(GROUP, option.name) else {
+        for (option, _) in OPTIONS {
+            let Some(place) = self.oslo.place(GROUP, option) else {
                 continue;
             };
-            let text = self.text(option.name)?;
+            let text = self.text(option)?;
             let text = text.map_or_else(String::new, |it| it.text);
             settings.push(Setting {
-                key: option.key,
-                value: shown(option.name, text).into(),
+                key: format!("{GROUP}.{option}"),
+                value: shown(option, text).into(),
                 source: place,
             });
         }
         let notes = self.notes.iter().map(|(option, problem)| Setting {
-            key: NOTE,
+            key: NOTE.to_owned(),
             value: format!("{option}: {problem}").into(),
             source: self.place(option),
         });

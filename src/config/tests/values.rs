@@ -104,7 +104,7 @@ fn every_value_is_listed_with_its_source() {
     };
     let config = machine.load(flags, &[("JOBBOARD_READ_ONLY", "1")]);
     let rows = config.entries().into_iter();
-    let rows = rows.map(|row| (row.key, row.text(), row.source));
+    let rows = rows.map(|row| (row.key.clone(), row.text(), row.source));
     assert_eq!(
         rows.collect::<Vec<_>>(),
         [
@@ -122,7 +122,7 @@ fn every_value_is_listed_with_its_source() {
             ("config_file", &user, "default"),
             ("config_file", &system, "default"),
         ]
-        .map(|(key, value, source)| (key, value.to_owned(), source.to_owned()))
+        .map(|(key, value, source)| (key.to_owned(), value.to_owned(), source.to_owned()))
     );
 }
 
@@ -135,7 +135,7 @@ fn board_without_a_name_has_none_in_the_list() {
         ..board("redis://a")
     };
     let rows = machine.load(flags, &[]).entries();
-    assert_eq!((rows[0].key, &rows[0].value), ("board", &Value::Null));
+    assert_eq!((&*rows[0].key, &rows[0].value), ("board", &Value::Null));
     assert_eq!(rows[0].text(), "none");
     assert_eq!(rows[0].source, "--board");
     let file = rows.last().unwrap();

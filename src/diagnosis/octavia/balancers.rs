@@ -1,17 +1,17 @@
 //! Looks at load balancers: their rows, jobs, claims and flows.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{
     jobs::{Database, Jobs},
-    verdict::{ClaimState, Facts, Judgement, Verdict, last},
+    verdict::{ClaimState, Facts, Verdict, last},
 };
 use crate::{
     board::{Board, BoardError, examine::Examined},
-    config::{Config, Expiry, Octavia, Sourced},
+    config::{Config, Octavia, Sourced},
     diagnosis::{
         holder::{Recheck, doubt},
         snapshot::Snapshot,
@@ -97,7 +97,7 @@ pub(crate) struct BalancerReport {
 pub(crate) struct OctaviaReader {
     pub(super) logbook: Database,
     own: Database,
-    expiry: Expiry,
+    expiry: Duration,
 }
 
 impl OctaviaReader {
@@ -231,14 +231,14 @@ impl OctaviaReader {
         let gap = jobs.gap.as_deref();
         let gap = gap.or(asked.is_none().then_some(NO_LOGBOOKS));
         let flow = asked.flatten();
-        let Judgement { verdict, job, why } = Facts {
+        let (verdict, job, why) = Facts {
             balancer: &balancer,
             on_board: &on_board,
             in_trash: &in_trash,
             claim: claim_state(&on_board, snapshot, late),
             host: host(&on_board, snapshot),
             flow: flow.as_ref(),
-            expiry: self.expiry.duration(),
+            expiry: self.expiry,
             gap,
             now: snapshot.now,
         }
@@ -281,7 +281,7 @@ impl OctaviaReader {
                 recheck.add(entry, pause);
             }
         }
-        let late = recheck.not_renewed(board, self.expiry.duration()).await?;
+        let late = recheck.not_renewed(board, self.expiry).await?;
         Ok(late.iter().map(|it| it.key().clone()).collect())
     }
 }

@@ -92,7 +92,7 @@ impl World {
     fn verdict(&self) -> (Verdict, bool) {
         let [on_board, in_trash]: [Vec<_>; 2] =
             [&self.on_board, &self.in_trash].map(|entries| entries.iter().collect());
-        let judgement = Facts {
+        let (verdict, job, why) = Facts {
             balancer: &self.balancer,
             on_board: &on_board,
             in_trash: &in_trash,
@@ -104,8 +104,8 @@ impl World {
             now: self.now,
         }
         .judge();
-        assert!(!judgement.why.is_empty());
-        (judgement.verdict, judgement.job.is_some())
+        assert!(!why.is_empty());
+        (verdict, job.is_some())
     }
 }
 

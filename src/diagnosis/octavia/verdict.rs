@@ -71,17 +71,10 @@ pub(super) struct Facts<'a> {
     pub(super) now: DateTime<Utc>,
 }
 
-/// A verdict, the job that it is about, and the reason in one sentence.
-#[derive(Debug, PartialEq)]
-pub(super) struct Judgement<'a> {
-    pub(super) verdict: Verdict,
-    pub(super) job: Option<&'a Entry>,
-    pub(super) why: String,
-}
-
 impl<'a> Facts<'a> {
-    pub(super) fn judge(&self) -> Judgement<'a> {
-        let (verdict, job, why) = match self.on_board {
+    /// Returns the verdict, the job that it is about, and the reason in one sentence.
+    pub(super) fn judge(&self) -> (Verdict, Option<&'a Entry>, String) {
+        match self.on_board {
             _ if !self.balancer.is_pending() => match self.balancer.status.as_str() {
                 "ERROR" => (Verdict::Failed, None, "it is in ERROR".to_owned()),
                 status => (Verdict::Settled, None, format!("it is {status}")),
@@ -95,8 +88,7 @@ impl<'a> Facts<'a> {
                 let why = format!("{} jobs on the board work on it", many.len());
                 (Verdict::Unclear, None, why)
             }
-        };
-        Judgement { verdict, job, why }
+        }
     }
 
     fn without_job(&self) -> (Verdict, Option<&'a Entry>, String) {

@@ -10,7 +10,6 @@ use super::{
     unreadable, with,
 };
 use crate::{
-    config::Expiry,
     diagnosis::{
         Cause, ExplainedJob, Snapshot,
         fixes::{FixTarget, fix},
@@ -255,13 +254,28 @@ fn damaged_record_is_judged_before_its_claim() {
 }
 
 #[test]
+fn job_blocks_after_ten_minutes_or_twenty_expiries() {
+    let blocks = |expiry: u64, age: i64| {
+        let mut octavia = night();
+        octavia.octavia_expiry = Some(Duration::from_secs(expiry));
+        let mut job = job("a");
+        job.created_on = Some(ago(age));
+        octavia.blocks_posters(&job).is_some()
+    };
+    for (expiry, age) in [(0, 600), (30, 600), (100, 2000)] {
+        assert!(blocks(expiry, age) && !blocks(expiry, age - 1));
+    }
+    assert!(!blocks(u64::MAX, 1_000_000) && !blocks(30, -1));
+}
+
+#[test]
 fn problems_besides_the_state_are_listed() {
     let posted = |seconds| edited(job("a"), |it| it.created_on = Some(ago(seconds)));
     let misnamed = edited(job("a"), |it| it.is_misnamed = true);
     let flawed = edited(job("a"), |it| it.problem = Some("odd priority".to_owned()));
     let peers = board(true).with_conductors(vec![conductor()]);
     let mut octavia = night();
-    octavia.octavia_expiry = Some(Expiry::default());
+    octavia.octavia_expiry = Some(Duration::from_secs(30));
     for (snapshot, entry, code) in [
         (&night(), misnamed, "ready runs, also uuid-mismatch"),
         (&night(), flawed.clone(), "ready runs"),

@@ -136,8 +136,7 @@ fn unsupported_or_suspicious_options_are_reported() {
     let fine = "jobboard_enabled = True\npersistence_connection = mysql+pymysql://o:hunter2@h/p\n";
     let octavia = of(&format!("[task_flow]\n{fine}")).unwrap();
     assert!(notes(&octavia).is_empty());
-    assert_eq!(octavia.expiry, Expiry::default());
-    assert_eq!(Expiry::default().duration(), Duration::from_secs(30));
+    assert_eq!(octavia.expiry, Duration::from_secs(30));
 }
 
 const MISTAKES: &str = r#"
@@ -248,23 +247,4 @@ fn untrusted_octavia_configurations_never_reveal_a_password() {
             }
         }
     });
-}
-
-#[test]
-fn job_blocks_after_ten_minutes_or_twenty_expiries() {
-    let now = Utc::now();
-    let is_in_the_way = |expiry: u64, age: u64| {
-        let expiry = Expiry(Duration::from_secs(expiry));
-        let blocked = expiry.in_the_way(now - Duration::from_secs(age), now);
-        assert!(blocked.is_none_or(|blocked| blocked == Duration::from_secs(age)));
-        blocked.is_some()
-    };
-    for (expiry, age) in [(0, 600), (30, 600), (100, 2000)] {
-        assert!(is_in_the_way(expiry, age) && !is_in_the_way(expiry, age - 1));
-    }
-    assert!(!is_in_the_way(u64::MAX, 1_000_000));
-    assert_eq!(
-        Expiry::default().in_the_way(now + Duration::from_secs(1), now),
-        None
-    );
 }
