@@ -116,16 +116,12 @@ impl ErrorPrinter {
     }
 
     fn worded(&self, error: &anyhow::Error) -> PrintedError {
-        let ErrorClass {
-            code,
-            kind,
-            way_out,
-        } = classify(error);
+        let ErrorClass { code, kind, hint } = classify(error);
         let board = error.chain().find_map(board_error);
         let board = board.and_then(BoardError::board);
         let second = (self.second.get()).filter(|(name, _)| board == Some(name));
         let program = second.map_or(&self.program, |(_, program)| program);
-        let hint = way_out.and_then(|it| it.hint.complete(program, it.job.as_deref()));
+        let hint = hint.and_then(|it| it.hint.complete(program, it.job.as_deref()));
         let (hint, commands) = hint.unzip();
         PrintedError {
             code,
@@ -140,16 +136,12 @@ impl ErrorPrinter {
 struct ErrorClass {
     code: u8,
     kind: &'static str,
-    way_out: Option<JobHint>,
+    hint: Option<JobHint>,
 }
 
 impl ErrorClass {
-    fn new((code, kind): (u8, &'static str), way_out: Option<JobHint>) -> Self {
-        Self {
-            code,
-            kind,
-            way_out,
-        }
+    fn new((code, kind): (u8, &'static str), hint: Option<JobHint>) -> Self {
+        Self { code, kind, hint }
     }
 }
 
@@ -202,8 +194,10 @@ fn classify_cause(cause: &(dyn StdError + 'static), trying: Option<&Trying>) -> 
         return classify_command(error, trying);
     }
     if let Some(error) = board_error(cause) {
-        let way_out = hint::of_board(error, trying);
-        return Some(ErrorClass::new(kind_of(error), way_out));
+        return Some(ErrorClass::new(
+            kind_of(error),
+            hint::of_board(error, trying),
+        ));
     }
     if let Some(error) = cause.downcast_ref::<LogbookError>() {
         let kind = match error {
@@ -217,8 +211,8 @@ fn classify_cause(cause: &(dyn StdError + 'static), trying: Option<&Trying>) -> 
         return None;
     };
     // Another client may hold the claim by then.
-    let way_out = hint::of_board(&BoardError::Changed, trying);
-    Some(ErrorClass::new((REJECTED, "changed"), way_out))
+    let hint = hint::of_board(&BoardError::Changed, trying);
+    Some(ErrorClass::new((REJECTED, "changed"), hint))
 }
 
 fn classify_command(error: &CommandError, trying: Option<&Trying>) -> Option<ErrorClass> {
@@ -242,9 +236,7 @@ fn classify_command(error: &CommandError, trying: Option<&Trying>) -> Option<Err
         CommandError::Partly { .. }
         | CommandError::Canary { .. }
         | CommandError::NotAllDone { .. } => (PARTLY, "failed"),
-        CommandError::Refused { .. } | CommandError::SameBoard | CommandError::UuidTaken { .. } => {
-            (REFUSED, "refused")
-        }
+        CommandError::Refused { .. } => (REFUSED, "refused"),
         CommandError::JobFailed { .. } => (JOB_FAILED, "failed"),
         CommandError::TimedOut(_) | CommandError::NoSlot(_) | CommandError::OutOfReach(_) => {
             (TIMED_OUT, "timeout")

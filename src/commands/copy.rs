@@ -177,7 +177,7 @@ pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()>
     };
     let is_other = planned.is_some_and(|it| it.action.target != route.target);
     let copied = match args.is_move && other.is_of_octavia() {
-        _ if own.url.is_same_board(&other.url) => Err(CommandError::SameBoard.into()),
+        _ if own.url.is_same_board(&other.url) => Err(moving::same_board().into()),
         true => Err(CommandError::refused(OCTAVIA).into()),
         false if is_other => {
             let message = format!("the plan is for a target other than {}", route.target);

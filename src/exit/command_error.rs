@@ -50,17 +50,6 @@ pub(crate) enum CommandError {
     },
     #[error("{message}")]
     Refused { message: String, hint: Option<Hint> },
-    #[error("source and target are the same board; nothing changed")]
-    SameBoard,
-    #[error(
-        "the target already has a job with the uuid {uuid}{}; both jobs are unchanged",
-        if *is_trashed { " in its trash" } else { "" }
-    )]
-    UuidTaken {
-        uuid: String,
-        is_trashed: bool,
-        target: String,
-    },
     #[error("{message}")]
     JobFailed {
         message: String,

@@ -53,8 +53,6 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
             verb::MEND => "`jobboard mend` lists all stuck load balancers".into(),
             _ => "`jobboard claim JOB` claims the job".into(),
         },
-        CommandError::SameBoard => "use different boards for --board and for --to or --from".into(),
-        CommandError::UuidTaken { uuid, target, .. } => shown_on(target, uuid),
         CommandError::UnreadableOwner => "`jobboard abandon --force JOB` releases the claim".into(),
         CommandError::NotHeldBy(_) => {
             "nothing changed; `jobboard owner JOB` shows who holds the claim".into()
@@ -98,22 +96,17 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
             return None;
         }
     };
-    let mut way_out = JobHint::new(hint, trying);
+    let mut job_hint = JobHint::new(hint, trying);
     match error {
         CommandError::MaybeClaimed { job, .. } | CommandError::Canary { job, .. } => {
-            way_out.job = Some(job.clone());
+            job_hint.job = Some(job.clone());
         }
         CommandError::JobFailed { job, .. } | CommandError::NotAllDone { job, .. } => {
-            way_out.job.clone_from(job)
+            job_hint.job.clone_from(job)
         }
         _ => {}
     }
-    Some(way_out)
-}
-
-fn shown_on(board: &str, uuid: &str) -> Hint {
-    let show = ["jobboard", "--board", board, "show", uuid];
-    Hint::new("`{}` shows the job on the target", [&show])
+    Some(job_hint)
 }
 
 fn not_all_done(has_failed: bool) -> &'static str {
@@ -140,13 +133,13 @@ fn elsewhere(location: Location, verb: &str) -> &'static str {
 }
 
 pub(super) fn of_board(error: &BoardError, trying: Option<&Trying>) -> Option<JobHint> {
-    let mut way_out = JobHint::new(board_hint(error, trying)?, trying);
+    let mut job_hint = JobHint::new(board_hint(error, trying)?, trying);
     match error {
-        BoardError::Malformed { key, .. } => way_out.job = Some(format!("key:{key}")),
-        BoardError::Exists { uuid, .. } => way_out.job = Some(uuid.clone()),
+        BoardError::Malformed { key, .. } => job_hint.job = Some(format!("key:{key}")),
+        BoardError::Exists { uuid, .. } => job_hint.job = Some(uuid.clone()),
         _ => {}
     }
-    Some(way_out)
+    Some(job_hint)
 }
 
 pub(super) fn of_logbook(error: &LogbookError, trying: Option<&Trying>) -> Option<JobHint> {

@@ -31,6 +31,11 @@ pub(crate) type Candidate = (Entry, Draft);
 /// A job, and the result of its copy or move.
 pub(crate) type TransferResult = (Entry, anyhow::Result<&'static str>);
 
+pub(crate) fn same_board() -> CommandError {
+    CommandError::refused("source and target are the same board; nothing changed")
+        .hint("use different boards for --board and for --to or --from")
+}
+
 pub(crate) struct Mover<'a> {
     route: &'a Route,
     owner: Owner,
@@ -151,7 +156,7 @@ impl<'a> Mover<'a> {
             match found {
                 Err(BoardError::NoSuchJob) => {}
                 Ok(entry) if entry.is_owned_by(&self.owner) => {
-                    return Err(CommandError::SameBoard.into());
+                    return Err(same_board().into());
                 }
                 Ok(entry) => {
                     let is_trashed = (entry.job()).is_some_and(|it| it.location == Location::Trash);

@@ -9,6 +9,7 @@ use crate::{
         Aftermath, AuditEntry, Authority, Decision, Draft, Identity, Job, JobKey, MAX_RECORDS,
         MoveRecord, Owner, Settlement,
     },
+    suggest::Hint,
 };
 
 pub(crate) struct Route {
@@ -57,11 +58,14 @@ impl Route {
     }
 
     pub(crate) fn taken(&self, draft: &Draft, is_trashed: bool) -> CommandError {
-        CommandError::UuidTaken {
-            uuid: draft.uuid.to_string(),
-            is_trashed,
-            target: self.target.clone(),
-        }
+        let (uuid, place) = (
+            draft.uuid.to_string(),
+            if is_trashed { " in its trash" } else { "" },
+        );
+        let show = ["jobboard", "--board", &self.target, "show", &uuid];
+        let hint = Hint::new("`{}` shows the job on the target", [&show]);
+        let taken = "the target already has a job with the uuid";
+        CommandError::refused(format!("{taken} {uuid}{place}; both jobs are unchanged")).hint(hint)
     }
 
     pub(crate) fn failed(&self) -> String {
