@@ -130,12 +130,10 @@ impl Sidecar {
         if let Some(failure) = decision.failure() {
             self.add_failure(failure);
         }
-        let counts = decision.counts();
-        if !counts.attempt {
-            self.count_ahead();
-            self.attempts = self.attempts.saturating_sub(1);
+        if !decision.counts_attempt() {
+            self.uncount();
         }
-        let postponed = u32::from(counts.postponement);
+        let postponed = u32::from(decision.is_postponed());
         self.postponed = self.postponed.saturating_add(postponed);
         self.not_before = decision.not_before().or(self.not_before);
         if settlement.audit.is_some() {

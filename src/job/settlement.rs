@@ -76,20 +76,23 @@ impl Decision {
         }
     }
 
-    pub(crate) fn counts(&self) -> AttemptCounts {
-        let (attempt, postponement) = match self {
+    /// Whether the attempt, counted when it was claimed, stays counted.
+    pub(crate) fn counts_attempt(&self) -> bool {
+        match self {
             Self::Abandon(aftermath) | Self::Trash(aftermath) => match aftermath {
-                Aftermath::None | Aftermath::Failed { .. } => (true, false),
-                Aftermath::Postponed { .. } => (false, true),
-                Aftermath::Interrupted => (false, false),
+                Aftermath::None | Aftermath::Failed { .. } => true,
+                Aftermath::Postponed { .. } | Aftermath::Interrupted => false,
             },
-            Self::Consume | Self::ConsumeFailed(_) => (true, false),
-            Self::Spent(_) => (false, false),
-        };
-        AttemptCounts {
-            attempt,
-            postponement,
+            Self::Consume | Self::ConsumeFailed(_) => true,
+            Self::Spent(_) => false,
         }
+    }
+
+    pub(crate) fn is_postponed(&self) -> bool {
+        let (Self::Abandon(aftermath) | Self::Trash(aftermath)) = self else {
+            return false;
+        };
+        matches!(aftermath, Aftermath::Postponed { .. })
     }
 
     pub(crate) fn failure(&self) -> Option<&Failure> {
@@ -101,14 +104,6 @@ impl Decision {
             Self::Abandon(_) | Self::Trash(_) | Self::Consume => None,
         }
     }
-}
-
-/// What counts when an attempt ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AttemptCounts {
-    /// Whether the attempt, counted when it was claimed, stays counted.
-    pub(crate) attempt: bool,
-    pub(crate) postponement: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

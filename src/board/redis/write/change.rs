@@ -327,7 +327,6 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
         Decision::Consume => "consume",
         Decision::ConsumeFailed(_) => "consume-failed",
     };
-    let counts = decision.counts();
     let no_name: &[u8] = b"";
     let (authority, owner, fence) = match &settlement.authority {
         Authority::Owner(owner) => ("owner", owner.as_bytes(), None),
@@ -346,8 +345,11 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
         .arg("owner", owner)
         .arg("fence", fence_text(fence))
         .arg("not_before", not_before.map(text_of).unwrap_or_default())
-        .arg("attempts", if counts.attempt { "0" } else { "-1" })
-        .arg("postponed", flag(counts.postponement))
+        .arg(
+            "attempts",
+            if decision.counts_attempt() { "0" } else { "-1" },
+        )
+        .arg("postponed", flag(decision.is_postponed()))
         .arg("failure", failure.unwrap_or_default())
         .arg("remark", audit_text(settlement.audit.as_ref()));
 }
