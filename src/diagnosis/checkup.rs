@@ -39,11 +39,12 @@ pub(crate) struct Checkup {
 }
 
 impl Checkup {
-    fn add(&mut self, group: Group, what: &str, seen: Result<Examined, String>) {
-        match seen {
-            Ok(seen) => {
-                self.unseen.extend(seen.gaps().map(|what| (group, what)));
-                self.problems.extend(seen.problems);
+    fn add(&mut self, group: Group, what: &str, examined: Result<Examined, String>) {
+        match examined {
+            Ok(examined) => {
+                self.unseen
+                    .extend(examined.gaps().map(|what| (group, what)));
+                self.problems.extend(examined.problems);
             }
             Err(why) => self.unseen.push((group, format!("{what}: {why}"))),
         }
@@ -90,8 +91,8 @@ pub(crate) async fn examine(
             checkup.unseen.push((Group::Jobs, what));
         }
     }
-    for (group, what, seen) in parts {
-        checkup.add(group, what, seen);
+    for (group, what, examined) in parts {
+        checkup.add(group, what, examined);
     }
     match survey {
         Some(Ok(survey)) => checkup.surveyed(survey),
@@ -109,8 +110,8 @@ pub(crate) async fn examine(
     if let Some(conf) = &config.board.value.octavia
         && groups.contains(&Group::Octavia)
     {
-        let seen = octavia::examine(config, board, conf).await;
-        checkup.add(Group::Octavia, "", Ok(seen));
+        let examined = octavia::examine(config, board, conf).await;
+        checkup.add(Group::Octavia, "", Ok(examined));
     }
     let problems = &mut checkup.problems;
     problems.retain(|it| groups.contains(&it.code.group()));
@@ -244,14 +245,14 @@ async fn within<T>(
     check: impl Future<Output = Result<T, BoardError>>,
 ) -> Result<T, String> {
     match time::timeout(most, check).await {
-        Ok(seen) => seen.map_err(|error| chain(&error)),
+        Ok(checked) => checked.map_err(|error| chain(&error)),
         Err(_) => Err(format!("no answer within {}s", most.as_secs())),
     }
 }
 
 /// Diagnoses this machine: permissions of trusted files, and missing kernel features.
 fn examine_machine(config: &Config) -> Examined {
-    let mut seen = Examined::default();
+    let mut examined = Examined::default();
     let configs = config.files();
     let configs = configs.map(|it| (it, 0o022, Code::WritableConfig, "written", "go-w"));
     let password = config.password_file();
@@ -265,7 +266,7 @@ fn examine_machine(config: &Config) -> Examined {
             let name = path.display();
             let summary = format!("{name} can be {what} by other users (mode {found:o})");
             let command = Suggestion::of("chmod").with([mode, &path.to_string_lossy()]);
-            seen.add(Problem::new(code, summary).fixed_by(Fix::elsewhere(command)));
+            examined.add(Problem::new(code, summary).fixed_by(Fix::elsewhere(command)));
         }
     }
     let lacking = [
@@ -283,7 +284,7 @@ fn examine_machine(config: &Config) -> Examined {
     for (what, _, remedy) in lacking.into_iter().filter(|(_, lacks, _)| *lacks) {
         let summary = format!("the kernel or this container lacks {what}");
         let remedy = Fix::elsewhere(Suggestion::of(remedy));
-        seen.add(Problem::new(Code::UnsupportedKernel, summary).fixed_by(remedy));
+        examined.add(Problem::new(Code::UnsupportedKernel, summary).fixed_by(remedy));
     }
-    seen
+    examined
 }

@@ -141,7 +141,7 @@ pub(crate) struct Recheck(Vec<Suspect>);
 struct Suspect {
     job: JobRef,
     holding: Holding,
-    seen: Instant,
+    at: Instant,
     pause: Duration,
 }
 
@@ -183,7 +183,7 @@ impl Recheck {
             self.0.push(Suspect {
                 job: JobRef::Key(entry.key().clone()),
                 holding: holding.clone(),
-                seen: Instant::now(),
+                at: Instant::now(),
                 pause: pause.max(MIN_PAUSE),
             });
         }
@@ -209,7 +209,7 @@ impl Recheck {
             let is_same =
                 (&now.owner, &now.fence) == (&before.holding.owner, &before.holding.fence);
             let left = |holding: &Holding| holding.expires_in.unwrap_or_default();
-            let waned = left(&before.holding).saturating_sub(left(now)) > before.seen.elapsed() / 2;
+            let waned = left(&before.holding).saturating_sub(left(now)) > before.at.elapsed() / 2;
             (is_same && waned).then_some(entry)
         });
         Ok(late.collect())

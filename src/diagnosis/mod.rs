@@ -31,6 +31,6 @@ pub(crate) use self::{
     octavia::{Asked, BalancerReport, JudgedBalancer, OctaviaReader, Verdict, Workers},
     runner::{absence, has_died, is_silent},
     signature::{FailureGroup, Sample, Signatures, signature},
-    snapshot::{Snapshot, apart, seen},
+    snapshot::{Snapshot, apart, or_gap},
     survey::{BOARD, Survey, Surveyor, TRASH},
 };

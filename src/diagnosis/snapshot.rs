@@ -41,17 +41,17 @@ pub(crate) struct Snapshot {
 
 /// Turns a permanent error into a gap; a retryable one stays an error, for example an unreachable board.
 pub(crate) fn apart<T>(
-    seen: Result<T, BoardError>,
+    part: Result<T, BoardError>,
 ) -> Result<(Option<T>, Option<String>), BoardError> {
-    match seen {
-        Ok(seen) => Ok((Some(seen), None)),
+    match part {
+        Ok(part) => Ok((Some(part), None)),
         Err(error) if error.is_retryable() => Err(error),
         Err(error) => Ok((None, Some(chain(&error)))),
     }
 }
 
 /// Adds a permanent error to the gaps.
-pub(crate) fn seen<T>(
+pub(crate) fn or_gap<T>(
     unseen: &mut Vec<String>,
     what: &str,
     part: Result<T, BoardError>,
@@ -69,8 +69,8 @@ impl Snapshot {
     ) -> Result<Self, BoardError> {
         let mut unseen = Vec::new();
         let (pauses, conductors) = tokio::join!(board.pauses(), board.conductors());
-        let pauses = seen(&mut unseen, "the pauses", pauses)?;
-        let conductors = seen(&mut unseen, "the conductors", conductors)?;
+        let pauses = or_gap(&mut unseen, "the pauses", pauses)?;
+        let conductors = or_gap(&mut unseen, "the conductors", conductors)?;
         let pauses = pauses.unwrap_or_default();
         let unreadable = pauses.iter().filter(|it| it.is_unreadable);
         Ok(Self {
@@ -88,7 +88,7 @@ impl Snapshot {
         &mut self,
         moves: Result<Vec<MoveRecord>, BoardError>,
     ) -> Result<(), BoardError> {
-        let moves = seen(&mut self.unseen, "the moves", moves)?;
+        let moves = or_gap(&mut self.unseen, "the moves", moves)?;
         self.moves = moves.unwrap_or_default();
         Ok(())
     }

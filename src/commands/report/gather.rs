@@ -17,7 +17,7 @@ use crate::{
     commands::parts::{notes::note_if_unused, problems::omit_refused},
     context::Context,
     diagnosis::{
-        BOARD, Checkup, OutcomeCounts, Signatures, Snapshot, Surveyor, TRASH, examine, seen,
+        BOARD, Checkup, OutcomeCounts, Signatures, Snapshot, Surveyor, TRASH, examine, or_gap,
     },
     job::{Entry, Job, Location, Outcome},
     problem::{Group, Problem},
@@ -186,7 +186,7 @@ pub(super) async fn gather(
     let mut gathered = ReportData::new(at);
     let mut surveyor = Surveyor::new(snapshot).with_names(COUNTED_NAMES);
     let history = gathered.add_history(board, ctx.config.history.value).await;
-    let history = seen(&mut unseen, "the history", history);
+    let history = or_gap(&mut unseen, "the history", history);
     let is_history_seen = history.with_context(trying)?.is_some();
     let read = ctx
         .out
@@ -200,7 +200,7 @@ pub(super) async fn gather(
         }
         Some(entry)
     });
-    seen(&mut unseen, "the trash", trash.await).with_context(trying)?;
+    or_gap(&mut unseen, "the trash", trash.await).with_context(trying)?;
     unseen.extend(gathered.unread());
     let jobs = surveyor.read(board, BOARD, |entry| {
         read.add(1);

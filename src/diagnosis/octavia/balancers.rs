@@ -118,11 +118,11 @@ impl OctaviaReader {
     pub(crate) async fn amphorae(
         &mut self,
         before: DateTime<Utc>,
-        seen: &mut Examined,
+        examined: &mut Examined,
     ) -> Vec<StuckAmphora> {
         let asked = self
             .own
-            .ask(seen, async |it| it.stuck_amphorae(before).await);
+            .ask(examined, async |it| it.stuck_amphorae(before).await);
         asked.await.unwrap_or_default()
     }
 
@@ -130,14 +130,18 @@ impl OctaviaReader {
     pub(crate) async fn row(
         &mut self,
         id: &str,
-        seen: &mut Examined,
+        examined: &mut Examined,
     ) -> Option<Option<LoadBalancer>> {
-        let rows = self.rows(Asked::Like(id), seen).await?;
+        let rows = self.rows(Asked::Like(id), examined).await?;
         Some(rows.into_iter().find(|it| it.id == id))
     }
 
-    async fn rows(&mut self, asked: Asked<'_>, seen: &mut Examined) -> Option<Vec<LoadBalancer>> {
-        let ask = self.own.ask(seen, async |it| match asked {
+    async fn rows(
+        &mut self,
+        asked: Asked<'_>,
+        examined: &mut Examined,
+    ) -> Option<Vec<LoadBalancer>> {
+        let ask = self.own.ask(examined, async |it| match asked {
             Asked::Pending => it.pending_balancers().await,
             Asked::Like(prefix) => it.balancers_with_prefix(prefix).await,
         });
@@ -149,9 +153,9 @@ impl OctaviaReader {
         &mut self,
         board: &dyn Board,
         asked: Asked<'_>,
-        seen: &mut Examined,
+        examined: &mut Examined,
     ) -> Option<BalancerReport> {
-        let mut rows = self.rows(asked, seen).await?;
+        let mut rows = self.rows(asked, examined).await?;
         let left_out = rows.len().saturating_sub(MAX_BALANCERS);
         rows.truncate(MAX_BALANCERS);
         if rows.is_empty() {
@@ -161,9 +165,9 @@ impl OctaviaReader {
         // Read the logbooks before the jobs, so that a new job is not missed.
         let flows = self
             .logbook
-            .ask(seen, async |it| it.latest_flows(&ids).await)
+            .ask(examined, async |it| it.latest_flows(&ids).await)
             .await;
-        let mut jobs = Jobs::read(board, &mut self.logbook, seen).await;
+        let mut jobs = Jobs::read(board, &mut self.logbook, examined).await;
         if flows.is_none() {
             jobs.gap.get_or_insert_with(|| NO_LOGBOOKS.to_owned());
         }
@@ -171,22 +175,22 @@ impl OctaviaReader {
         let now = Utc::now();
         let snapshot = Snapshot::read(board, None, now).await;
         let snapshot = snapshot.unwrap_or_else(|error| {
-            seen.unseen("the workers", error);
+            examined.unseen("the workers", error);
             Snapshot::new(board.capabilities(), None, now).unread()
         });
         let late = self.not_renewed(board, &ids, &jobs).await;
         let late = late.unwrap_or_else(|error| {
-            seen.unseen("the claims", error);
+            examined.unseen("the claims", error);
             Vec::new()
         });
         let mut balancers = Vec::new();
         for balancer in rows {
             let flow = flows.get(&balancer.id);
-            let judged = self.judged(balancer, flow, &jobs, &snapshot, &late, seen);
+            let judged = self.judged(balancer, flow, &jobs, &snapshot, &late, examined);
             balancers.push(judged.await);
         }
         // Their jobs may have ended meanwhile.
-        let again = self.rows(asked, seen).await?;
+        let again = self.rows(asked, examined).await?;
         let count = balancers.len();
         balancers.retain(|it| again.contains(&it.balancer));
         let has_changed = balancers.len() < count;
@@ -210,7 +214,7 @@ impl OctaviaReader {
         jobs: &Jobs,
         snapshot: &Snapshot,
         late: &[JobKey],
-        seen: &mut Examined,
+        examined: &mut Examined,
     ) -> JudgedBalancer {
         let about = |location| jobs.about(&balancer.id, location).collect::<Vec<_>>();
         let (on_board, in_trash) = (about(Location::Board), about(Location::Trash));
@@ -221,7 +225,7 @@ impl OctaviaReader {
             _ => None,
         };
         let job = job.and_then(Entry::job);
-        let asked = self.logbook.ask(seen, async |it| match (job, latest) {
+        let asked = self.logbook.ask(examined, async |it| match (job, latest) {
             (Some(job), _) => it.flow(job).await,
             (None, Some(uuid)) => it.flow_with("uuid", uuid).await,
             (None, None) => Ok(None),
@@ -246,7 +250,9 @@ impl OctaviaReader {
         let job = job.cloned();
         let origin = match (verdict, &flow) {
             (Verdict::LostJob, Some(flow)) => {
-                let asked = self.logbook.ask(seen, async |it| it.origin_of(flow).await);
+                let asked = self
+                    .logbook
+                    .ask(examined, async |it| it.origin_of(flow).await);
                 asked.await.flatten()
             }
             _ => None,

@@ -37,21 +37,24 @@ impl Jobs {
     pub(super) async fn read(
         board: &dyn Board,
         logbook: &mut Database,
-        seen: &mut Examined,
+        examined: &mut Examined,
     ) -> Self {
-        let (mut jobs, unnamed) = Self::of(board, seen).await;
-        jobs.add_unnamed(unnamed, logbook, seen).await;
+        let (mut jobs, unnamed) = Self::of(board, examined).await;
+        jobs.add_unnamed(unnamed, logbook, examined).await;
         if let Some(gap) = &jobs.gap {
-            seen.unseen(format!("pending load balancers: {gap}"), None);
+            examined.unseen(format!("pending load balancers: {gap}"), None);
         }
         jobs
     }
 
     /// Returns the logbooks of all jobs; `None`, with a gap, if some jobs could not be read.
-    pub(super) async fn books(board: &dyn Board, seen: &mut Examined) -> Option<HashSet<String>> {
-        let (jobs, _) = Self::of(board, seen).await;
+    pub(super) async fn books(
+        board: &dyn Board,
+        examined: &mut Examined,
+    ) -> Option<HashSet<String>> {
+        let (jobs, _) = Self::of(board, examined).await;
         if let Some(gap) = &jobs.gap {
-            seen.unseen(format!("logbooks without a job: {gap}"), None);
+            examined.unseen(format!("logbooks without a job: {gap}"), None);
         }
         jobs.books
     }
@@ -73,7 +76,7 @@ impl Jobs {
     }
 
     /// Reads all jobs; returns those without a load balancer separately.
-    async fn of(board: &dyn Board, seen: &mut Examined) -> (Self, Vec<Entry>) {
+    async fn of(board: &dyn Board, examined: &mut Examined) -> (Self, Vec<Entry>) {
         let mut unnamed = Vec::new();
         let mut jobs = Self {
             books: Some(HashSet::new()),
@@ -88,7 +91,7 @@ impl Jobs {
             }
             failed => {
                 let why = failed.ok().and_then(Result::err);
-                seen.unseen("the jobs", why);
+                examined.unseen("the jobs", why);
                 jobs.books = None;
                 jobs.gap = Some("the jobs cannot be read".to_owned());
             }
@@ -138,7 +141,12 @@ impl Jobs {
     }
 
     /// Adds jobs whose posting lacks the load balancer; the logbooks name it.
-    async fn add_unnamed(&mut self, jobs: Vec<Entry>, logbook: &mut Database, seen: &mut Examined) {
+    async fn add_unnamed(
+        &mut self,
+        jobs: Vec<Entry>,
+        logbook: &mut Database,
+        examined: &mut Examined,
+    ) {
         let book = |entry: &Entry| Some(entry.job()?.book.as_ref()?.uuid.clone());
         let books: Vec<_> = jobs.iter().filter_map(book).collect();
         let books: Vec<_> = books.iter().map(String::as_str).collect();
@@ -146,7 +154,7 @@ impl Jobs {
             [] => None,
             books => {
                 logbook
-                    .ask(seen, async |it| it.balancers(books).await)
+                    .ask(examined, async |it| it.balancers(books).await)
                     .await
             }
         };
@@ -203,7 +211,7 @@ impl Database {
 
     pub(super) async fn ask<T>(
         &mut self,
-        seen: &mut Examined,
+        examined: &mut Examined,
         ask: impl AsyncFnOnce(&Logbook) -> Result<T, LogbookError>,
     ) -> Option<T> {
         let why = match &self.opened {
@@ -217,7 +225,7 @@ impl Database {
         if self.opened.is_err() {
             self.opened = Ok(None);
         }
-        seen.unseen(format!("{}: {why}", self.what), None);
+        examined.unseen(format!("{}: {why}", self.what), None);
         None
     }
 }

@@ -30,39 +30,47 @@ const OLD: TimeDelta = TimeDelta::minutes(5);
 const NAMED: usize = 5;
 
 pub(super) async fn examine(config: &Config, board: &dyn Board, conf: &Octavia) -> Examined {
-    let mut seen = Examined::default();
+    let mut examined = Examined::default();
     for note in conf.notes() {
         let remedy = Fix::look(Suggestion::of("config"));
-        seen.add(Problem::new(Code::SuspiciousConfig, note).fixed_by(remedy));
+        examined.add(Problem::new(Code::SuspiciousConfig, note).fixed_by(remedy));
     }
     let mut reader = OctaviaReader::open(config, conf, conf.database.as_ref()).await;
-    let short = reader.logbook.ask(&mut seen, Logbook::short_columns).await;
-    seen.problems
+    let short = reader
+        .logbook
+        .ask(&mut examined, Logbook::short_columns)
+        .await;
+    examined
+        .problems
         .extend(short.filter(|it| !it.is_empty()).map(short_columns));
     let before = Utc::now() - OLD;
     // Read the logbooks before the jobs, so that a new job is not reported as missing.
     let books = reader
         .logbook
-        .ask(&mut seen, async |it| it.books_before(before).await);
+        .ask(&mut examined, async |it| it.books_before(before).await);
     let books = books.await.unwrap_or_default();
-    let look = reader.look(board, Asked::Pending, &mut seen).await;
+    let look = reader.look(board, Asked::Pending, &mut examined).await;
     let look = look.unwrap_or_default();
     let balancers = look.balancers;
     let known = match look.books {
         // The look reads no jobs if nothing is pending.
-        None if !books.is_empty() && balancers.is_empty() => Jobs::books(board, &mut seen).await,
+        None if !books.is_empty() && balancers.is_empty() => {
+            Jobs::books(board, &mut examined).await
+        }
         known => known,
     };
     if let Some(known) = known {
-        add_books_without_job(&mut reader, &books, &known, &mut seen).await;
+        add_books_without_job(&mut reader, &books, &known, &mut examined).await;
     }
     let stuck = balancers.into_iter();
     let stuck = stuck.filter(|it| {
         let is_old = it.balancer.since.is_none_or(|since| since < before);
         is_old && it.verdict.needs_operator()
     });
-    seen.problems.extend(stuck.map(|it| stuck_balancer(&it)));
-    seen
+    examined
+        .problems
+        .extend(stuck.map(|it| stuck_balancer(&it)));
+    examined
 }
 
 /// Reports logbooks that no job refers to.
@@ -70,7 +78,7 @@ async fn add_books_without_job(
     reader: &mut OctaviaReader,
     books: &[StaleBook],
     known: &HashSet<String>,
-    seen: &mut Examined,
+    examined: &mut Examined,
 ) {
     let without = books.iter().filter(|it| !known.contains(&it.uuid));
     let without: Vec<_> = without.collect();
@@ -79,11 +87,13 @@ async fn add_books_without_job(
     }
     let uuids: Vec<_> = without.iter().map(|book| book.uuid.as_str()).collect();
     // Some may have ended meanwhile.
-    let asked = reader.logbook.ask(seen, async |it| it.books(&uuids).await);
+    let asked = reader
+        .logbook
+        .ask(examined, async |it| it.books(&uuids).await);
     if let Some(there) = asked.await {
         let still = without.into_iter().filter(|it| there.contains(&it.uuid));
         let still: Vec<_> = still.collect();
-        seen.problems.extend(books_without_job(&still));
+        examined.problems.extend(books_without_job(&still));
     }
 }
 
