@@ -10,7 +10,7 @@ use crate::{
     board::chain,
     duration,
     job::{Aftermath, Attempts, CapturedOutput, Decision, Failure, Job, Owner},
-    process::{child::Ended, clock, command::NotRun},
+    process::{child::CommandEnd, clock, command::NotRun},
 };
 
 /// A command exits with this code to ask for a later retry: a temporary failure.
@@ -70,7 +70,7 @@ pub(crate) fn retry_limit(own: Option<u32>, usual: u32, most: Option<u32>) -> u3
 
 #[derive(Debug)]
 pub(crate) enum AttemptEnd {
-    Ended(Ended),
+    Ended(CommandEnd),
     TimedOut(Duration),
     /// The conductor had to end it, or may no longer start it.
     Interrupted,
@@ -104,8 +104,8 @@ impl RetryPolicy {
 
     pub(crate) fn decide(&self, end: &AttemptEnd, attempt: AttemptContext<'_>) -> Decision {
         match end {
-            AttemptEnd::Ended(Ended::Exit(0)) => Decision::Consume,
-            AttemptEnd::Ended(Ended::Exit(TRY_LATER)) | AttemptEnd::NoRoom => {
+            AttemptEnd::Ended(CommandEnd::Exit(0)) => Decision::Consume,
+            AttemptEnd::Ended(CommandEnd::Exit(TRY_LATER)) | AttemptEnd::NoRoom => {
                 let not_before = self.later(attempt.attempts.postponed);
                 Decision::Abandon(Aftermath::Postponed { not_before })
             }
@@ -123,7 +123,12 @@ impl RetryPolicy {
         }
     }
 
-    fn fail(&self, reason: String, ended: Option<Ended>, attempt: AttemptContext<'_>) -> Decision {
+    fn fail(
+        &self,
+        reason: String,
+        ended: Option<CommandEnd>,
+        attempt: AttemptContext<'_>,
+    ) -> Decision {
         let attempts = attempt.attempts.count;
         let is_spent = attempts >= self.limit(attempt.max_attempts);
         let failure = failure(reason, ended, attempt);
@@ -174,10 +179,10 @@ fn describe_failures(attempts: &Attempts) -> String {
     }
 }
 
-fn failure(reason: String, ended: Option<Ended>, attempt: AttemptContext<'_>) -> Failure {
+fn failure(reason: String, ended: Option<CommandEnd>, attempt: AttemptContext<'_>) -> Failure {
     let (exit_code, signal) = match ended {
-        Some(Ended::Exit(code)) => (Some(code), None),
-        Some(Ended::Signal(signal)) => (None, Some(signal)),
+        Some(CommandEnd::Exit(code)) => (Some(code), None),
+        Some(CommandEnd::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
     let CapturedOutput { stdout, stderr } = (attempt.output)();
@@ -248,7 +253,7 @@ mod tests {
 
     #[test]
     fn exit_code_decides_the_outcome() {
-        let decision = |code| decide(&policy(), &AttemptEnd::Ended(Ended::Exit(code)), 1, 0);
+        let decision = |code| decide(&policy(), &AttemptEnd::Ended(CommandEnd::Exit(code)), 1, 0);
         assert_eq!(decision(0), Decision::Consume);
         assert!(is_postponed(&decision(75)));
         assert!(is_failed(&decision(1)));
@@ -256,7 +261,7 @@ mod tests {
 
     #[test]
     fn last_failed_attempt_is_trashed_with_its_reason() {
-        let end = AttemptEnd::Ended(Ended::Signal(9));
+        let end = AttemptEnd::Ended(CommandEnd::Signal(9));
         assert!(is_failed(&decide(&policy(), &end, 2, 0)));
         let decision = decide(&policy(), &end, 3, 0);
         let Decision::Trash(Aftermath::Failed { failure, .. }) = decision else {
@@ -268,7 +273,7 @@ mod tests {
 
     #[test]
     fn postponed_job_is_never_exhausted_and_backs_off() {
-        let end = AttemptEnd::Ended(Ended::Exit(75));
+        let end = AttemptEnd::Ended(CommandEnd::Exit(75));
         let mut last = 0.0;
         for postponed in 0..8 {
             let decision = decide(&policy(), &end, 9, postponed);

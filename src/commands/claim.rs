@@ -34,7 +34,7 @@ use crate::{
     process::{clock::Boottime, signal::Signals},
     retry::RetryPolicy,
     suggest::{Hint, Suggestion},
-    worker::settling::settle_leased,
+    worker::settling::settle_claim,
 };
 
 /// Claim a job
@@ -221,7 +221,7 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
     let decision = Decision::Abandon(Aftermath::None);
     let authority = Authority::Claim(by.owner.clone(), claimed.fence.clone());
     let settlement = Settlement::of(claimed.job.key.clone(), decision, authority);
-    let settled = settle_leased(&*board, &settlement, Some(&mut lease)).await;
+    let settled = settle_claim(&*board, &settlement, Some(&mut lease)).await;
     settled.with_context(|| {
         let trying = ctx.trying(verb::ABANDON, &claimed.job.name);
         trying.with(claimed.job.reference())

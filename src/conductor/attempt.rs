@@ -23,7 +23,7 @@ use crate::{
     lease::Lost,
     optional::or_never,
     process::{
-        child::{Ended, GRACE, Process},
+        child::{CommandEnd, EXIT_GRACE, Process},
         clock::{self, Boottime},
         command::NotRun,
     },
@@ -39,24 +39,19 @@ const STRAYS: Duration = Duration::from_millis(200);
 pub(super) struct JobAttempt {
     pub(super) held: HeldJob,
     pub(super) tag: Arc<Tag>,
-    /// The retry limit; the attempt sets it.
-    pub(super) max_attempts: u32,
-    /// How long its command ran, if it started; the attempt sets it.
-    pub(super) took: Option<Duration>,
 }
 
 #[derive(Debug)]
 pub(super) struct FinishedAttempt {
     pub(super) attempt: JobAttempt,
-    /// The outcome, or why the job is no longer ours to settle.
-    pub(super) end: Result<Decision, Lost>,
+    /// How to settle the job, or why it is no longer ours to settle.
+    pub(super) decision: Result<Decision, Lost>,
+    pub(super) max_attempts: u32,
+    /// How long its command ran, if it started.
+    pub(super) took: Option<Duration>,
 }
 
 impl JobAttempt {
-    pub(super) fn seconds(&self) -> Option<f64> {
-        (self.took).map(|took| (took.as_secs_f64() * 1000.0).round() / 1000.0)
-    }
-
     /// Calls `over` with the verdict, before the last output is shown.
     pub(super) async fn perform(
         mut self,
@@ -70,7 +65,6 @@ impl JobAttempt {
         let start = Instant::now();
         let max_attempts = plan.as_ref().ok().and_then(|plan| plan.limits.max_attempts);
         let retry = &shared.settings.retry;
-        self.max_attempts = retry.limit(max_attempts);
         let span = Span::of(self.held.job.details.as_ref(), shared.spans.is_some());
         let mut run = JobRun {
             shared,
@@ -90,7 +84,7 @@ impl JobAttempt {
             }
         };
         let capture = run.capture;
-        let end = end.map(|end| {
+        let decision = end.map(|end| {
             let context = AttemptContext {
                 attempts: &self.held.job.attempts,
                 max_attempts,
@@ -99,14 +93,20 @@ impl JobAttempt {
             };
             retry.decide(&end, context)
         });
-        self.took = capture.is_some().then(|| start.elapsed());
-        if let Some(took) = self.took {
+        let took = capture.is_some().then(|| start.elapsed());
+        if let Some(took) = took {
             slot.took(took);
         }
-        let line = shared.spans.as_ref().zip(span.as_ref()).zip(self.took);
-        let line = line
-            .map(|((spans, span), took)| spans.line(span, &self.held.job, end.as_ref().ok(), took));
-        over(FinishedAttempt { attempt: self, end });
+        let line = shared.spans.as_ref().zip(span.as_ref()).zip(took);
+        let line = line.map(|((spans, span), took)| {
+            spans.line(span, &self.held.job, decision.as_ref().ok(), took)
+        });
+        over(FinishedAttempt {
+            attempt: self,
+            decision,
+            max_attempts: retry.limit(max_attempts),
+            took,
+        });
         if let Some(capture) = capture {
             tokio::select! {
                 biased;
@@ -206,7 +206,7 @@ impl JobRun<'_> {
             }
             kill_at = aborted(self.shutdown) => Ok(self.abort(process, kill_at).await?),
             limit = expired(limit) => {
-                self.stop(process, Boottime::now() + GRACE).await?;
+                self.stop(process, Boottime::now() + EXIT_GRACE).await?;
                 Ok(AttemptEnd::TimedOut(limit))
             }
             never = pump(&mut self.capture, self.shared) => match never {},
@@ -239,12 +239,12 @@ impl JobRun<'_> {
             }
         };
         Ok(match ended {
-            Ended::Exit(0 | TRY_LATER) => AttemptEnd::Ended(ended),
+            CommandEnd::Exit(0 | TRY_LATER) => AttemptEnd::Ended(ended),
             _ => AttemptEnd::Interrupted,
         })
     }
 
-    async fn stop(&mut self, process: &Process, kill_at: Boottime) -> io::Result<Ended> {
+    async fn stop(&mut self, process: &Process, kill_at: Boottime) -> io::Result<CommandEnd> {
         let guard = &*self.shared.worker.guard;
         tokio::select! {
             biased;

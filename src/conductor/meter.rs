@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::{
     job::{Aftermath, Counters, Decision},
-    lease::Renewal,
     names::named,
 };
 
@@ -19,8 +18,9 @@ pub(crate) const BUCKETS: [f64; 11] = [
 ];
 
 named! {
+    /// The end of an attempt, as metrics and traces count it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-    pub(crate) enum AttemptResult ("end", str::eq) {
+    pub(crate) enum EndLabel ("end", str::eq) {
         Consumed => "consumed",
         Failed => "failed",
         /// It asked to be tried later.
@@ -34,7 +34,7 @@ named! {
     }
 }
 
-impl From<&Decision> for AttemptResult {
+impl From<&Decision> for EndLabel {
     fn from(decision: &Decision) -> Self {
         match decision {
             Decision::Consume => Self::Consumed,
@@ -69,8 +69,8 @@ impl DurationHistogram {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Measurements {
     pub(crate) claims: u64,
-    /// The attempts by job name and result; `None` collects all further names.
-    pub(crate) ends: BTreeMap<Option<String>, [u64; AttemptResult::ALL.len()]>,
+    /// The attempts by job name and end; `None` collects all further names.
+    pub(crate) ends: BTreeMap<Option<String>, [u64; EndLabel::ALL.len()]>,
     pub(crate) runs: DurationHistogram,
     pub(crate) waits: DurationHistogram,
     pub(crate) renewed: u64,
@@ -87,20 +87,20 @@ impl Measurements {
         }
     }
 
-    pub(super) fn ended(&mut self, name: &str, end: AttemptResult) {
+    pub(super) fn ended(&mut self, name: &str, end: EndLabel) {
         let is_known = self.ends.contains_key(&Some(name.to_owned()));
         let name = (is_known || self.ends.len() < MAX_NAMES).then(|| name.to_owned());
         self.ends.entry(name).or_default()[end as usize] += 1;
     }
 
-    pub(super) fn count(&self, results: &[AttemptResult]) -> u64 {
+    pub(super) fn count(&self, results: &[EndLabel]) -> u64 {
         let ends = self.ends.values();
         ends.flat_map(|ends| results.iter().map(|result| ends[*result as usize]))
             .sum()
     }
 
     pub(super) fn counters(&self) -> Counters {
-        use AttemptResult::{Consumed, ConsumedFailed, Failed, Lost, Postponed, Trashed};
+        use EndLabel::{Consumed, ConsumedFailed, Failed, Lost, Postponed, Trashed};
         Counters {
             done: self.count(&[Consumed]),
             failed: self.count(&[Failed, Trashed, ConsumedFailed]),
@@ -109,10 +109,10 @@ impl Measurements {
         }
     }
 
-    pub(super) fn renewed(&mut self, renewal: Renewal) {
-        match renewal.is_answered {
-            true => (self.renewed, self.lateness) = (self.renewed + 1, renewal.late),
-            false => self.not_renewed += 1,
+    pub(super) fn renewed(&mut self, late: Option<Duration>) {
+        match late {
+            Some(late) => (self.renewed, self.lateness) = (self.renewed + 1, late),
+            None => self.not_renewed += 1,
         }
     }
 }
@@ -125,14 +125,14 @@ mod tests {
     fn excess_names_share_one_entry() {
         let mut measured = Measurements::default();
         for number in 0..10_000 {
-            measured.ended(&number.to_string(), AttemptResult::Consumed);
+            measured.ended(&number.to_string(), EndLabel::Consumed);
         }
-        measured.ended("7", AttemptResult::Lost);
+        measured.ended("7", EndLabel::Lost);
         assert_eq!(measured.ends.len(), MAX_NAMES + 1);
         let count = measured.ends.values().flatten().sum::<u64>();
         assert_eq!(count, 10_001);
         let seven = &measured.ends[&Some("7".to_owned())];
-        assert_eq!(seven[AttemptResult::Lost as usize], 1);
+        assert_eq!(seven[EndLabel::Lost as usize], 1);
     }
 
     #[test]

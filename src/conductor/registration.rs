@@ -38,12 +38,12 @@ pub(super) fn initial_entry(settings: &Settings) -> ConductorReport {
         lease: Some(settings.lease.as_secs_f64()),
         running: Some(0),
         course,
-        takes: Some(takes(settings, &settings.policy)),
+        takes: Some(published_policy(settings, &settings.policy)),
         ..ConductorReport::default()
     }
 }
 
-fn takes(settings: &Settings, policy: &ExecutionPolicy) -> PublishedPolicy {
+fn published_policy(settings: &Settings, policy: &ExecutionPolicy) -> PublishedPolicy {
     PublishedPolicy {
         filters: settings.filters.texts(),
         ..policy.published(&settings.retry)
@@ -65,7 +65,7 @@ pub(super) async fn publish(shared: Arc<Shared>, mut last: ConductorReport) {
         };
         shared.status.publish_in(&mut entry);
         if looked.elapsed() >= WHILE || policy.has_changed().unwrap_or_default() {
-            let seen = self::takes(&shared.settings, &policy.borrow_and_update());
+            let seen = published_policy(&shared.settings, &policy.borrow_and_update());
             if takes.replace(seen) != takes {
                 // A handler came or was mended: skipped jobs are looked at again.
                 shared.policy.send_modify(|_| ());

@@ -14,7 +14,7 @@ use super::{
     policy::{ExecutionPolicy, excerpt},
     shared::{Shared, Shutdown},
 };
-use crate::process::{child::GRACE, signal::Signals};
+use crate::process::{child::EXIT_GRACE, signal::Signals};
 
 const READY: &str = "READY=1";
 
@@ -57,7 +57,7 @@ impl<'a> Service<'a> {
             shared,
             steering,
             // By then every claim has been settled or has expired.
-            end: (settings.grace + GRACE + settings.lease, None),
+            end: (settings.grace + EXIT_GRACE + settings.lease, None),
             sent: Vec::new(),
             contact: None,
             not_reloaded: None,

@@ -15,7 +15,7 @@ use self::refused::RefusedSettlements;
 use super::{
     attempt::{FinishedAttempt, JobAttempt, capture::Destination},
     log::Note,
-    meter::AttemptResult,
+    meter::EndLabel,
     shared::Shared,
 };
 use crate::{
@@ -41,6 +41,8 @@ pub(super) struct Settler {
 pub(super) struct DueSettlement {
     pub(super) attempt: JobAttempt,
     pub(super) decision: Decision,
+    max_attempts: u32,
+    seconds: Option<f64>,
     /// Whether the board may have settled it without our receiving the reply.
     is_unconfirmed: bool,
 }
@@ -124,27 +126,32 @@ impl Settler {
         }
     }
 
-    fn take(&mut self, FinishedAttempt { attempt, end }: FinishedAttempt) -> Option<DueSettlement> {
-        if let Some(took) = attempt.took {
+    fn take(&mut self, finished: FinishedAttempt) -> Option<DueSettlement> {
+        let attempt = finished.attempt;
+        if let Some(took) = finished.took {
             (self.shared.status).work(|work| work.measured.runs.add(took));
         }
-        let decision = match end {
+        let decision = match finished.decision {
             Err(lost) => {
                 self.lose(&attempt, &lost);
                 return None;
             }
             Ok(decision) => decision,
         };
-        if let Some(took) = attempt.seconds() {
+        let rounded = |took: Duration| (took.as_secs_f64() * 1000.0).round() / 1000.0;
+        let seconds = finished.took.map(rounded);
+        if let Some(seconds) = seconds {
             let failure = decision.failure().map(Failure::headline);
             let note = Note::new("running_end")
                 .of(&attempt.tag)
-                .with("seconds", took);
+                .with("seconds", seconds);
             self.shared.status.log(note.with_any("failure", failure));
         }
         Some(DueSettlement {
             attempt,
             decision,
+            max_attempts: finished.max_attempts,
+            seconds,
             is_unconfirmed: false,
         })
     }
@@ -164,7 +171,7 @@ impl Settler {
 
     fn lose(&mut self, attempt: &JobAttempt, lost: &Lost) {
         let name = &attempt.tag.name;
-        (self.shared.status).work(|work| work.measured.ended(name, AttemptResult::Lost));
+        (self.shared.status).work(|work| work.measured.ended(name, EndLabel::Lost));
         self.refused.forget(&attempt.held.job.key);
         let reason = match std::error::Error::source(lost) {
             Some(source) => format!("{lost}: {source}"),
@@ -259,7 +266,11 @@ impl Settler {
 
     fn done(&mut self, due: DueSettlement) {
         let DueSettlement {
-            attempt, decision, ..
+            attempt,
+            decision,
+            max_attempts,
+            seconds,
+            ..
         } = due;
         let key = &attempt.held.job.key;
         self.refused.forget(key);
@@ -271,11 +282,11 @@ impl Settler {
         };
         self.shared.status.settled(key, &attempt.tag, &decision);
         let note = Note::new(event).of(&attempt.tag);
-        let mut note = note.with_any("seconds", attempt.seconds());
+        let mut note = note.with_any("seconds", seconds);
         let failure = decision.failure();
         if let Some(failure) = failure {
             note = note.with("attempt", attempt.held.job.attempts.count);
-            note = note.with("max_attempts", attempt.max_attempts);
+            note = note.with("max_attempts", max_attempts);
             note = note.with("reason", failure.headline());
         }
         // Prefixed lines were printed already.

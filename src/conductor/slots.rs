@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-/// How many short jobs in a row allow claiming ahead.
-const SHORT_JOBS: u32 = 8;
+/// How many jobs must have ended before jobs are claimed ahead.
+const MIN_ENDED: u32 = 8;
 
 /// The longest expected wait of a job that is claimed ahead.
 const MAX_EXPECTED_WAIT: Duration = Duration::from_millis(40);
@@ -28,8 +28,10 @@ pub(super) struct Slots {
 #[derive(Debug, Default)]
 struct SlotUsage {
     taken: usize,
+    /// The recent average of how long jobs ran.
     pace: Duration,
-    seen: u32,
+    /// The jobs that ended since the start, or since a job had to wait too long.
+    ended: u32,
 }
 
 #[derive(Debug)]
@@ -62,7 +64,7 @@ impl Slots {
     }
 
     pub(super) fn stop_claiming_ahead(&self) {
-        self.state.lock().seen = 0;
+        self.state.lock().ended = 0;
     }
 
     pub(super) fn take(self: &Arc<Self>) -> Slot {
@@ -79,7 +81,7 @@ impl Slot {
     pub(super) fn took(&self, long: Duration) {
         let mut state = self.0.state.lock();
         state.pace = (state.pace * 3 + long) / 4;
-        state.seen = state.seen.saturating_add(1);
+        state.ended = state.ended.saturating_add(1);
     }
 
     pub(super) fn stop_claiming_ahead(&self) {
@@ -104,7 +106,7 @@ impl SlotUsage {
     }
 
     fn ahead(&self, jobs: usize) -> usize {
-        if self.seen < SHORT_JOBS || self.pace >= MAX_EXPECTED_WAIT {
+        if self.ended < MIN_ENDED || self.pace >= MAX_EXPECTED_WAIT {
             return 0;
         }
         let pace = self.pace.max(Duration::from_micros(100));

@@ -14,7 +14,7 @@ use super::{
     StopCondition,
     contact::Contact,
     log::{Note, Reporter, Tag},
-    meter::{AttemptResult, Measurements},
+    meter::{EndLabel, Measurements},
     policy::excerpt,
     skipped::SkippedJobs,
 };
@@ -136,8 +136,7 @@ impl ConductorStatus {
 
     pub(super) fn settled(&self, key: &JobKey, tag: &Arc<Tag>, decision: &Decision) {
         self.work(|work| {
-            work.measured
-                .ended(&tag.name, AttemptResult::from(decision));
+            work.measured.ended(&tag.name, EndLabel::from(decision));
             match decision {
                 Decision::Abandon(Aftermath::Failed { .. }) => {
                     if work.failing.len() < self.most_failing {
@@ -181,13 +180,7 @@ impl ConductorStatus {
             entry.runs = work.runs.values().take(MAX_RUNS).cloned().collect();
             entry.counters = work.measured.counters();
             let unsettled = work.unsettled.iter().take(MAX_UNSETTLED);
-            entry.unsettled = unsettled
-                .map(|job| Unsettled {
-                    uuid: excerpt(&job.uuid).into_owned(),
-                    name: excerpt(&job.name).into_owned(),
-                    reason: excerpt(&job.reason).into_owned(),
-                })
-                .collect();
+            entry.unsettled = unsettled.cloned().collect();
         });
     }
 
@@ -218,11 +211,9 @@ impl ConductorStatus {
     }
 
     pub(crate) fn summary(&self) -> WorkSummary {
-        use AttemptResult::{
-            Consumed, ConsumedFailed, Failed, Interrupted, Lost, Postponed, Trashed,
-        };
+        use EndLabel::{Consumed, ConsumedFailed, Failed, Interrupted, Lost, Postponed, Trashed};
         self.work(|work| {
-            let count = |results: &[AttemptResult]| work.measured.count(results);
+            let count = |results: &[EndLabel]| work.measured.count(results);
             // A job that was retried from the trash counts once.
             let failing = work.failing.values().filter(|tag| !work.has_trashed(tag));
             let mut failing: Vec<_> = failing.cloned().collect();

@@ -23,7 +23,7 @@ use crate::{
     lease::Keeper,
     optional::or_never,
     process::{
-        child::GRACE,
+        child::EXIT_GRACE,
         clock::{self, Boottime},
         guard::BEFORE_FIRST,
         part,
@@ -87,7 +87,7 @@ impl Supervisor {
             returned: returned_there.clone(),
         };
         let settler = Settler::new(Arc::clone(&shared), finished_there, returned_there);
-        let renewed = move |renewal| status.work(|work| work.measured.renewed(renewal));
+        let renewed = move |late| status.work(|work| work.measured.renewed(late));
         Self {
             keeper: Keeper::start_reporting(Arc::clone(&shared.board), renewed),
             won,
@@ -110,7 +110,7 @@ impl Supervisor {
         match &reason {
             StopReason::Signal => self.stop_starting(),
             StopReason::Picked(Err(_)) | StopReason::SettlerFailed(_) => {
-                self.abort_by(Boottime::now() + GRACE)
+                self.abort_by(Boottime::now() + EXIT_GRACE)
             }
             StopReason::Idle => _ = self.shared.shutdown.send_replace(Shutdown::Finish),
             // The last claimed jobs still have to start.
@@ -167,8 +167,6 @@ impl Supervisor {
                     false => won.heard,
                 },
             },
-            max_attempts: 0,
-            took: None,
         };
         let (shared, shutdown) = (Arc::clone(&self.shared), self.shared.shutdown.subscribe());
         let finished = self.finished.clone();
@@ -202,7 +200,7 @@ impl Supervisor {
                 }
                 () = or_never(hurry.map(clock::sleep_until)) => {
                     hurry = None;
-                    self.abort_by(Boottime::now() + GRACE);
+                    self.abort_by(Boottime::now() + EXIT_GRACE);
                 }
                 _ = signals.next() => {
                     if (last + ECHO).is_past() {

@@ -240,7 +240,7 @@ pub(crate) fn from_json<T: DeserializeOwned>(record: &[u8]) -> serde_json::Resul
     if record.len() > MAX_RECORD_BYTES {
         let length = record.len();
         return Err(serde_json::Error::custom(format!(
-            "the audit entry has {length} bytes"
+            "the record has {length} bytes"
         )));
     }
     let read = serde_json::from_slice(record)?;

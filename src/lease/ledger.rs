@@ -170,12 +170,13 @@ impl Ledger {
         }
     }
 
+    /// Fails if some claims were neither granted nor refused, with the board's reason if it gave one.
     pub(super) fn enter(
         &self,
         ids: &[u64],
         answers: Vec<board::Result<()>>,
         asked: Boottime,
-    ) -> RenewalRound {
+    ) -> Result<(), Option<Arc<BoardError>>> {
         let mut open = (answers.len() < ids.len()).then_some(None);
         for (&id, answer) in ids.iter().zip(answers) {
             match answer {
@@ -185,7 +186,7 @@ impl Ledger {
                 Err(error) => open = Some(Some(Arc::new(error))),
             }
         }
-        open.map_or(RenewalRound::Settled, RenewalRound::Open)
+        open.map_or(Ok(()), Err)
     }
 
     /// Extends a claim from the time of the request: the board counts from later on.
@@ -208,10 +209,4 @@ impl Ledger {
             entry.lose(Lost::refused(source, grace));
         }
     }
-}
-
-pub(super) enum RenewalRound {
-    Settled,
-    /// Some were neither; the reason is the board's, if it gave one.
-    Open(Option<Arc<BoardError>>),
 }

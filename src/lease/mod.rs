@@ -16,7 +16,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use self::ledger::{Ledger, RenewalRound};
+use self::ledger::Ledger;
 use crate::{
     backoff::Backoff,
     board::{Board, BoardError},
@@ -66,14 +66,6 @@ impl Lost {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Renewal {
-    /// Whether the board granted or refused each.
-    pub(crate) is_answered: bool,
-    /// The delay from when the first renewal was due to the answer.
-    pub(crate) late: Duration,
-}
-
 /// Renews the claims of one board. If dropped, it lets them all expire.
 #[derive(Debug)]
 pub(crate) struct Keeper {
@@ -86,9 +78,11 @@ impl Keeper {
         Self::start_reporting(board, |_| {})
     }
 
+    /// Reports each request: the delay from when the first renewal was due to the answer, or `None` if the board did
+    /// not grant or refuse each.
     pub(crate) fn start_reporting(
         board: Arc<dyn Board>,
-        renewed: impl Fn(Renewal) + Send + 'static,
+        renewed: impl Fn(Option<Duration>) + Send + 'static,
     ) -> Self {
         let ledger = Arc::new(Ledger::of(&*board));
         let task = JoinSet::from_iter([part(keep(board, Closing(Arc::clone(&ledger)), renewed))]);
@@ -201,7 +195,7 @@ impl Drop for Closing {
 }
 
 /// Renews all claims whenever one is due, so that they stay due together.
-async fn keep(board: Arc<dyn Board>, closing: Closing, renewed: impl Fn(Renewal)) {
+async fn keep(board: Arc<dyn Board>, closing: Closing, renewed: impl Fn(Option<Duration>)) {
     let ledger = &*closing.0;
     let mut last = None;
     let (mut backoff, mut not_before) =
@@ -223,13 +217,10 @@ async fn keep(board: Arc<dyn Board>, closing: Closing, renewed: impl Fn(Renewal)
             continue;
         }
         let round = renew(&*board, ledger, last.as_ref()).await;
-        renewed(Renewal {
-            is_answered: matches!(round, RenewalRound::Settled),
-            late: Boottime::now().since(due),
-        });
+        renewed(round.is_ok().then(|| Boottime::now().since(due)));
         match round {
-            RenewalRound::Settled => (last, backoff) = (None, Backoff::after_one(RENEWAL_PAUSES)),
-            RenewalRound::Open(error) => {
+            Ok(()) => (last, backoff) = (None, Backoff::after_one(RENEWAL_PAUSES)),
+            Err(error) => {
                 last = error.or(last);
                 not_before = Boottime::now() + backoff.pause();
             }
@@ -237,8 +228,13 @@ async fn keep(board: Arc<dyn Board>, closing: Closing, renewed: impl Fn(Renewal)
     }
 }
 
-/// Asks the board once, and gives up claims that expire meanwhile.
-async fn renew(board: &dyn Board, ledger: &Ledger, last: Option<&Arc<BoardError>>) -> RenewalRound {
+/// Asks the board once, and gives up claims that expire meanwhile. Fails unless the board grants or refuses each claim,
+/// with the board's reason if it gave one.
+async fn renew(
+    board: &dyn Board,
+    ledger: &Ledger,
+    last: Option<&Arc<BoardError>>,
+) -> Result<(), Option<Arc<BoardError>>> {
     let (ids, claims) = ledger.claims();
     let asked = Boottime::now();
     // If claims expire, two more requests fit before the loss, even if the board is silent.
@@ -251,7 +247,7 @@ async fn renew(board: &dyn Board, ledger: &Ledger, last: Option<&Arc<BoardError>
             () = ledger.some_loss() => ledger.expire(last),
             () = ledger.changed.notified() => {}
             answer = &mut call => break answer,
-            () = clock::sleep_until(patience) => return RenewalRound::Open(None),
+            () = clock::sleep_until(patience) => return Err(None),
         }
     };
     match answer {
@@ -262,6 +258,6 @@ async fn renew(board: &dyn Board, ledger: &Ledger, last: Option<&Arc<BoardError>
             };
             ledger.enter(&ids, answers, asked)
         }
-        Err(error) => RenewalRound::Open(Some(Arc::new(error))),
+        Err(error) => Err(Some(Arc::new(error))),
     }
 }

@@ -14,16 +14,16 @@ use super::{
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, waitid};
 use tokio::time;
 
-/// How long a command may take to exit after a request.
-pub(crate) const GRACE: Duration = Duration::from_secs(5);
+/// How long a command may take to exit after its conductor's request.
+pub(crate) const EXIT_GRACE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum CommandEnd {
     Exit(i32),
     Signal(i32),
 }
 
-impl Ended {
+impl CommandEnd {
     pub(crate) fn code(self) -> i32 {
         match self {
             Self::Exit(code) => code,
@@ -37,7 +37,7 @@ impl Ended {
     }
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for CommandEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exit(code) => write!(f, "exit {code}"),
@@ -111,7 +111,7 @@ impl Process {
         std::mem::take(&mut self.pipes)
     }
 
-    pub(crate) async fn ended(&self) -> io::Result<Ended> {
+    pub(crate) async fn ended(&self) -> io::Result<CommandEnd> {
         self.end.wait().await;
         #[cfg(test)]
         if let ProcessEnd::Simulated(end) = &self.end {
@@ -119,7 +119,7 @@ impl Process {
         }
         loop {
             let status = self.look(WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
-            if let Some(ended) = status.as_ref().and_then(Ended::from_status) {
+            if let Some(ended) = status.as_ref().and_then(CommandEnd::from_status) {
                 return Ok(ended);
             }
             // A tracer holds the command: its parent is notified after the tracer.
@@ -141,7 +141,11 @@ impl Process {
     /// Asks the whole group and its known descendants to exit, and kills them at the given time.
     ///
     /// Returns how the leader ended. Its descendants may survive until `clear_away`.
-    pub(crate) async fn stop(&self, kill_at: Boottime, guard: Option<&Guard>) -> io::Result<Ended> {
+    pub(crate) async fn stop(
+        &self,
+        kill_at: Boottime,
+        guard: Option<&Guard>,
+    ) -> io::Result<CommandEnd> {
         self.group.terminate();
         let others = async {
             if let Some(guard) = guard {
@@ -210,8 +214,8 @@ mod tests {
     #[tokio::test]
     async fn exit_of_a_command_is_reported() {
         let process = start("exit 3");
-        assert_eq!(process.ended().await.unwrap(), Ended::Exit(3));
-        assert_eq!(process.ended().await.unwrap(), Ended::Exit(3));
+        assert_eq!(process.ended().await.unwrap(), CommandEnd::Exit(3));
+        assert_eq!(process.ended().await.unwrap(), CommandEnd::Exit(3));
         let process = start("kill -9 $$");
         assert_eq!(process.ended().await.unwrap().code(), 137);
     }
@@ -225,7 +229,7 @@ mod tests {
         command.set("GIVEN", "here");
         command.unset("HOME");
         let process = Process::start(&command).unwrap();
-        assert_eq!(process.ended().await.unwrap(), Ended::Exit(0));
+        assert_eq!(process.ended().await.unwrap(), CommandEnd::Exit(0));
         let seen = fs::read_to_string(directory.path().join("seen")).unwrap();
         assert_eq!(seen, "line\nhere:none\n");
     }
@@ -237,7 +241,7 @@ mod tests {
         for directory in [None, Some("/".into())] {
             command.cwd = directory;
             let process = Process::start(&command).unwrap();
-            let broken_pipe = Ended::Signal(Signal::PIPE.as_raw());
+            let broken_pipe = CommandEnd::Signal(Signal::PIPE.as_raw());
             assert_eq!(process.ended().await.unwrap(), broken_pipe);
         }
     }
@@ -248,7 +252,7 @@ mod tests {
         command.input = Input::Nothing;
         command.output = OutputTarget::Discard;
         let process = Process::start(&command).unwrap();
-        assert_eq!(process.ended().await.unwrap(), Ended::Exit(6));
+        assert_eq!(process.ended().await.unwrap(), CommandEnd::Exit(6));
     }
 
     #[tokio::test]
@@ -271,7 +275,10 @@ mod tests {
         let ready = directory.path().join("ready");
         let polite = start("exec sleep 60");
         let until = Boottime::now() + Duration::from_secs(60);
-        assert_eq!(polite.stop(until, None).await.unwrap(), Ended::Signal(15));
+        assert_eq!(
+            polite.stop(until, None).await.unwrap(),
+            CommandEnd::Signal(15)
+        );
 
         let script = format!(
             "trap '' TERM; touch {}; sleep 60; sleep 60",
@@ -282,14 +289,17 @@ mod tests {
             time::sleep(Duration::from_millis(5)).await;
         }
         let until = Boottime::now() + Duration::from_millis(50);
-        assert_eq!(stubborn.stop(until, None).await.unwrap(), Ended::Signal(9));
+        assert_eq!(
+            stubborn.stop(until, None).await.unwrap(),
+            CommandEnd::Signal(9)
+        );
     }
 
     #[tokio::test]
     async fn end_of_a_command_does_not_wait_for_its_pipes() {
         let process = start("sleep 60 & exit 4");
         let ended = time::timeout(Duration::from_secs(10), process.ended());
-        assert_eq!(ended.await.unwrap().unwrap(), Ended::Exit(4));
+        assert_eq!(ended.await.unwrap().unwrap(), CommandEnd::Exit(4));
     }
 
     #[tokio::test]
@@ -309,7 +319,7 @@ mod tests {
         assert_eq!(signal, Signal::STOP);
         assert_eq!(process.stopped(), None);
         process.group().signal(Signal::CONT);
-        assert_eq!(process.ended().await.unwrap(), Ended::Exit(5));
+        assert_eq!(process.ended().await.unwrap(), CommandEnd::Exit(5));
     }
 
     #[tokio::test]

@@ -14,7 +14,7 @@ use rustix::{
 use tokio::time;
 
 use super::{
-    child::{Ended, Process},
+    child::{CommandEnd, Process},
     group::{ProcessGroup, Stat},
     signal::Signals,
 };
@@ -89,13 +89,13 @@ impl Terminal {
         getppid() != Some(self.front)
     }
 
-    pub(crate) fn reclaim_foreground(&mut self, command: ProcessGroup, ended: Option<Ended>) {
+    pub(crate) fn reclaim_foreground(&mut self, command: ProcessGroup, ended: Option<CommandEnd>) {
         // The command may have given it to a job below it.
         let is_with_command = self.tty.foreground() == Some(command.leader());
         if is_with_command
             || (self.is_lent.get() && self.tty.foreground() != Some(self.front_group))
         {
-            if !matches!(ended, Some(Ended::Exit(_))) {
+            if !matches!(ended, Some(CommandEnd::Exit(_))) {
                 self.tty.set_modes(self.modes.as_ref());
             }
             self.tty.give_foreground(self.front_group);
@@ -115,8 +115,8 @@ impl Terminal {
     }
 
     /// Repeats the signal for the front's whole group, such as the shell of a script, as if we were not there.
-    fn share(&self, ended: Option<Ended>) {
-        if let Some(Ended::Signal(number)) = ended
+    fn share(&self, ended: Option<CommandEnd>) {
+        if let Some(CommandEnd::Signal(number)) = ended
             && let Some(signal @ (Signal::INT | Signal::QUIT)) = Signal::from_named_raw(number)
         {
             let _ = kill_process_group(self.front_group, signal);

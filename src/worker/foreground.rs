@@ -9,7 +9,7 @@ use crate::{
     lease::KeptLease,
     optional::or_never,
     process::{
-        child::{Ended, GRACE, Process},
+        child::{CommandEnd, EXIT_GRACE, Process},
         clock::Boottime,
         command::CommandSpec,
         guard::Guard,
@@ -28,7 +28,7 @@ pub(crate) async fn perform_here(
     command: &mut CommandSpec,
     signals: &mut Signals,
     mut terminal: Option<&mut Terminal>,
-) -> Result<(Ended, bool), NotPerformed> {
+) -> Result<(CommandEnd, bool), NotPerformed> {
     worker.guard.check()?;
     worker.end_leftovers(held).await;
     if let Some(signal) = signals.pending().await {
@@ -72,7 +72,7 @@ impl ForegroundWatch<'_> {
         &mut self,
         lease: &mut KeptLease,
         signals: &mut Signals,
-    ) -> Result<Ended, NotPerformed> {
+    ) -> Result<CommandEnd, NotPerformed> {
         if let Some(terminal) = &self.terminal {
             terminal.give_foreground(self.process.group());
         }
@@ -100,7 +100,7 @@ impl ForegroundWatch<'_> {
     }
 
     /// Passes a signal on to the command. The second ending signal kills it.
-    async fn pass_on(&mut self, signal: Signal) -> io::Result<Option<Ended>> {
+    async fn pass_on(&mut self, signal: Signal) -> io::Result<Option<CommandEnd>> {
         let group = self.process.group();
         // A key typed at a terminal that the command does not hold is meant for the command alone.
         let is_typed = matches!(signal, Signal::INT | Signal::QUIT);
@@ -110,7 +110,7 @@ impl ForegroundWatch<'_> {
         }
         let since = *self.first.get_or_insert_with(Boottime::now);
         if self.terminal.as_ref().is_some_and(|it| it.is_front_gone()) {
-            let kill_at = Boottime::now() + GRACE;
+            let kill_at = Boottime::now() + EXIT_GRACE;
             return self.process.stop(kill_at, Some(self.guard)).await.map(Some);
         }
         let is_second = (since + ECHO).is_past();

@@ -44,8 +44,9 @@ impl Earlier {
     }
 }
 
-/// Settles a job, and repeats the request if its reply is lost, for a few seconds.
-pub(crate) async fn settle_leased(
+/// Settles a job, and repeats the request if its reply is lost, for a few seconds. `lease` renews its claim, unless
+/// nothing does.
+pub(crate) async fn settle_claim(
     board: &dyn Board,
     settlement: &Settlement,
     mut lease: Option<&mut KeptLease>,
@@ -102,7 +103,7 @@ mod tests {
         let board = Scripted::settling(answers);
         let authority = Authority::Owner(Owner::new("ada").unwrap());
         let settlement = Settlement::of(JobKey::new("one"), Decision::Consume, authority);
-        settle_leased(&board, &settlement, None).await
+        settle_claim(&board, &settlement, None).await
     }
 
     #[tokio::test]

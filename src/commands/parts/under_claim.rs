@@ -17,7 +17,7 @@ use crate::{
     job::{CapturedOutput, Claimant, Claimed, Decision, Fence, Job, Owner, Settlement, Term},
     lease::{Keeper, KeptLease, USUAL_LEASE},
     process::{
-        child::Ended,
+        child::CommandEnd,
         clock::Boottime,
         command::{CommandSpec, NotRun},
         host_name,
@@ -25,7 +25,7 @@ use crate::{
     },
     retry::{AttemptContext, AttemptEnd, RetryPolicy},
     trace::Span,
-    worker::{HeldJob, NotPerformed, Worker, foreground::perform_here, settling::settle_leased},
+    worker::{HeldJob, NotPerformed, Worker, foreground::perform_here, settling::settle_claim},
 };
 
 const EXPIRY: (Duration, Duration) = (
@@ -142,8 +142,8 @@ impl Performer {
             }
             // A person ended the command, here or at the terminal: no failure of the job.
             Ok((ended, is_interrupted))
-                if *ended != Ended::Exit(0)
-                    && (*is_interrupted || *ended == Ended::Signal(Signal::INT.as_raw())) =>
+                if *ended != CommandEnd::Exit(0)
+                    && (*is_interrupted || *ended == CommandEnd::Signal(Signal::INT.as_raw())) =>
             {
                 (Some(AttemptEnd::Interrupted), Some(*ended))
             }
@@ -229,7 +229,7 @@ impl Performer {
         };
         let decision = self.retry.decide(end, context);
         let settlement = Settlement::of_command(job, &decision, &self.by.owner, fence);
-        let settled = settle_leased(board, &settlement, lease).await;
+        let settled = settle_claim(board, &settlement, lease).await;
         let settled =
             settled.with_context(|| ctx.trying("settle", &job.name).with(job.reference()))?;
         if let Some(why) = settled.forgotten {
@@ -239,7 +239,7 @@ impl Performer {
     }
 }
 
-fn report(ctx: &Context, job: &Job, decision: &Decision, ended: Option<Ended>) {
+fn report(ctx: &Context, job: &Job, decision: &Decision, ended: Option<CommandEnd>) {
     let fate = match decision {
         Decision::Consume => return,
         Decision::ConsumeFailed(_) => "was removed and recorded as failed".to_owned(),

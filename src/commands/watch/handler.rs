@@ -9,7 +9,7 @@ use crate::{
     exit::{CommandError, chain},
     output::{Text, complain},
     process::{
-        child::{Ended, GRACE, Process},
+        child::{CommandEnd, EXIT_GRACE, Process},
         clock::Boottime,
         command::{CommandSpec, Input},
     },
@@ -75,7 +75,7 @@ impl Handler {
         if let Some(process) = &self.running {
             let ended = process.ended().await?;
             self.running = None;
-            let wrong = (ended != Ended::Exit(0)).then(|| ended.to_string());
+            let wrong = (ended != CommandEnd::Exit(0)).then(|| ended.to_string());
             self.record_result(wrong.as_deref());
             return Ok(());
         }
@@ -106,7 +106,7 @@ impl Handler {
     pub(super) async fn end(mut self, ended: anyhow::Result<()>) -> anyhow::Result<()> {
         if let Some(process) = self.running.take() {
             // A command that does not end is killed.
-            let _ = process.stop(Boottime::now() + GRACE, None).await;
+            let _ = process.stop(Boottime::now() + EXIT_GRACE, None).await;
         }
         ended.and(CommandError::partly("events", self.failed, self.handled))
     }

@@ -20,11 +20,11 @@ const SOURCES: &str = r"
     the conductor counts the remaining lease => lease/ledger.rs => renew_at deadlines add expire confirm refuse => 31e303dc
     the command ends before its deadline => process/guard/line.rs => before => 74d38da3
     the guard is informed and the command starts => worker/mod.rs => end_leftovers launch finish => 49a62c35
-    remains of earlier attempts are ended => process/guard/leftover.rs => end end_left_over left_over => d0ed3bcd
-    the guard ends a command => process/guard/helper.rs => enforce end_all => f1e7e14e
+    remains of earlier attempts are ended => process/guard/leftover.rs => end end_left_over left_over => 6293556e
+    the guard ends a command => process/guard/helper.rs => enforce end_all => 8167da68
     a conductor settles => conductor/settler.rs => settle drop_lost => 06a08579
-    possible claims are released => board/ext.rs => release_held => 17761222
-    an unconfirmed claim is noticed => conductor/picker/claim.rs => unanswered mark_unreleased check_claim_event => 4b17d0f8
+    possible claims are released => board/ext.rs => release_held => 56c27e0f
+    an unconfirmed claim is noticed => conductor/picker/claim.rs => unanswered mark_unreleased check_claim_event => a5ed81f1
 ";
 
 fn code(text: &str) -> String {

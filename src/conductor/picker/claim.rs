@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Opening, Picker, WonClaim};
+use super::{Picker, WonClaim};
 use crate::{
     board::{BoardError, ClaimRules},
     conductor::{admission::Rejection, skipped::SkippedJob, slots::Slots},
@@ -16,25 +16,17 @@ const MAX_SPREAD: usize = 256;
 /// Maximum number of unanswered claims to remember.
 const MAX_UNANSWERED: usize = 10_000;
 
-#[derive(Default)]
-pub(super) struct ClaimedBatch {
-    pub(super) won: Vec<WonClaim>,
-    pub(super) error: Option<BoardError>,
-}
-
-impl ClaimedBatch {
-    /// No claim succeeded, for a reason unrelated to the jobs.
-    pub(super) fn none(error: BoardError) -> Self {
-        Self {
-            won: Vec::new(),
-            error: Some(error),
-        }
-    }
-}
+/// The claims that succeeded, and an error that is unrelated to the jobs.
+type ClaimedBatch = (Vec<WonClaim>, Option<BoardError>);
 
 impl Picker<'_> {
-    pub(super) async fn claim(&mut self, opening: Opening, slots: &Arc<Slots>) -> ClaimedBatch {
-        let Opening { free, keys } = opening;
+    /// Claims up to `free` of these jobs.
+    pub(super) async fn claim(
+        &mut self,
+        free: usize,
+        keys: Vec<JobKey>,
+        slots: &Arc<Slots>,
+    ) -> ClaimedBatch {
         let rules = ClaimRules {
             is_attempt: true,
             at_once: slots.at_once(),
@@ -42,7 +34,7 @@ impl Picker<'_> {
         };
         let term = match self.lease_term.ask(self.shared).await {
             Ok(term) => term,
-            Err(error) => return ClaimedBatch::none(error),
+            Err(error) => return (Vec::new(), Some(error)),
         };
         let asked = Boottime::now();
         let answers = match self.shared.board.claim(&keys, &self.by, free, rules).await {
@@ -53,13 +45,13 @@ impl Picker<'_> {
         // The server may have restarted with another lease term.
         let later = self.lease_term.ask(self.shared).await;
         let term = later.map_or(term, |later| term.min(later));
-        let (mut batch, mut missed) = (ClaimedBatch::default(), 0);
+        let (mut won, mut failure, mut missed) = (Vec::new(), None, 0);
         for (key, answer) in keys.into_iter().zip(answers) {
             match answer {
                 Ok(claimed) => {
                     self.backlog.remove(&key);
                     self.fruitless = 0;
-                    batch.won.push(WonClaim {
+                    won.push(WonClaim {
                         claimed,
                         asked,
                         heard,
@@ -73,7 +65,7 @@ impl Picker<'_> {
                         slots.stop_claiming_ahead();
                     }
                     missed += usize::from(matches!(error, BoardError::AlreadyClaimed { .. }));
-                    batch.error = self.record_failed_claim(key, error).or(batch.error);
+                    failure = self.record_failed_claim(key, error).or(failure);
                 }
             }
         }
@@ -82,14 +74,14 @@ impl Picker<'_> {
             0 => self.spread / 2,
             missed => (self.spread * 2).max(missed * 4).min(MAX_SPREAD),
         };
-        batch
+        (won, failure)
     }
 
     fn unanswered(&mut self, keys: &[JobKey], error: BoardError) -> ClaimedBatch {
         if error.may_have_taken_effect() {
             keys.iter().for_each(|key| self.mark_unreleased(key));
         }
-        ClaimedBatch::none(error)
+        (Vec::new(), Some(error))
     }
 
     /// Records a failed claim. Returns an error that is unrelated to the job.

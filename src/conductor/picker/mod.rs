@@ -19,7 +19,7 @@ use tokio::{
     time::{self, Duration, Instant},
 };
 
-use self::{claim::ClaimedBatch, refresh::RemainingWork};
+use self::refresh::RemainingWork;
 use super::{
     admission::Rejection,
     contact::Outage,
@@ -92,11 +92,6 @@ pub(super) async fn run(
     picker.work(&slots, &won).await
 }
 
-struct Opening {
-    free: usize,
-    keys: Vec<JobKey>,
-}
-
 struct Picker<'a> {
     shared: &'a Shared,
     outage: Outage,
@@ -151,18 +146,18 @@ impl Picker<'_> {
                 opening = self.opening(slots, most) => opening,
             };
             // A claim request is never dropped: it may succeed.
-            let batch = match opening {
+            let (jobs, error) = match opening {
                 Ok(None) => return Ok(()),
-                Ok(Some(opening)) => self.claim(opening, slots).await,
-                Err(error) => ClaimedBatch::none(error),
+                Ok(Some((free, keys))) => self.claim(free, keys, slots).await,
+                Err(error) => (Vec::new(), Some(error)),
             };
-            jobs_left = jobs_left.saturating_sub(batch.won.len() as u64);
-            for job in batch.won {
+            jobs_left = jobs_left.saturating_sub(jobs.len() as u64);
+            for job in jobs {
                 self.shared.in_flight.take(&job.claimed.job.key);
                 // The receiver outlives the picker.
                 let _ = won.send(job);
             }
-            match batch.error.map_or(Ok(()), Err) {
+            match error.map_or(Ok(()), Err) {
                 Ok(()) => self.outage.end(),
                 Err(error) if error.is_denied() => return Err(error),
                 // An error at the first listing is permanent.
@@ -200,12 +195,17 @@ impl Picker<'_> {
         self.listed = None;
     }
 
-    /// Waits for free slots and candidates; `None` once all jobs are done.
-    async fn opening(&mut self, slots: &Slots, most: usize) -> Result<Option<Opening>> {
+    /// Waits for free slots and candidates, and returns the number of slots and the candidates; `None` once all jobs
+    /// are done.
+    async fn opening(
+        &mut self,
+        slots: &Slots,
+        most: usize,
+    ) -> Result<Option<(usize, Vec<JobKey>)>> {
         let free = self.wait_for_slots(slots).await?.min(most);
         let keys = self.candidates(free).await?;
         self.guarded().await;
-        Ok(keys.map(|keys| Opening { free, keys }))
+        Ok(keys.map(|keys| (free, keys)))
     }
 
     async fn candidates(&mut self, most: usize) -> Result<Option<Vec<JobKey>>> {

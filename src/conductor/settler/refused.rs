@@ -7,8 +7,8 @@ use tokio::time::{self, Instant};
 use super::{DueSettlement, Settler};
 use crate::{
     backoff::Backoff,
-    board::{BoardError, chain, error::NodeConflict},
-    conductor::{log::Note, status::ConductorStatus},
+    board::{BoardError, chain},
+    conductor::{log::Note, policy::excerpt, status::ConductorStatus},
     job::{JobKey, Unsettled},
     optional::or_never,
 };
@@ -95,7 +95,14 @@ impl RefusedSettlements {
     }
 
     fn news(&mut self) -> Option<Vec<Unsettled>> {
-        let entries = self.jobs.values().map(|job| job.entry.clone());
+        let entries = self
+            .jobs
+            .values()
+            .map(|RefusedSettlement { entry, .. }| Unsettled {
+                uuid: excerpt(&entry.uuid).into_owned(),
+                name: excerpt(&entry.name).into_owned(),
+                reason: excerpt(&entry.reason).into_owned(),
+            });
         std::mem::take(&mut self.has_changed).then(|| entries.collect())
     }
 }

@@ -21,7 +21,7 @@ use rustix::{
 };
 
 use super::{
-    GRACE, NAME,
+    NAME, ORPHAN_GRACE,
     line::GuardLine,
     schedule::{CHECK_PAUSE, KILL_TIMEOUT, KillSchedule, KillStep},
 };
@@ -217,6 +217,7 @@ impl WatchedCommands {
             GuardLine::Forget(group) => {
                 self.groups.remove(&group);
             }
+            // It ends the reading of the lines.
             GuardLine::Bye => {}
         }
     }
@@ -297,7 +298,7 @@ impl WatchedCommands {
         let (died, now) = (sweep.died, Boottime::now());
         for (&group, watched) in &self.groups {
             // The command must end before another client can claim the job, even within its grace period.
-            let is_grace = now < (died + GRACE).min(watched.schedule.command.deadlines.kill);
+            let is_grace = now < (died + ORPHAN_GRACE).min(watched.schedule.command.deadlines.kill);
             if !watched.is_replaced(group) && (!is_grace || sweep.terminated.insert(group.leader()))
             {
                 end_group(group, is_grace);
@@ -312,7 +313,7 @@ impl WatchedCommands {
         if is_over || is_unkillable {
             return true;
         }
-        let is_late = |label| (died + GRACE).min(self.kill_at(label)) <= now;
+        let is_late = |label| (died + ORPHAN_GRACE).min(self.kill_at(label)) <= now;
         let (late, left): (Vec<_>, Vec<_>) =
             bearers.into_iter().partition(|&(_, label)| is_late(label));
         if !late.is_empty() {

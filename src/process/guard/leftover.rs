@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, getpid};
 use tokio::{sync::Mutex, time};
 
 use super::{
-    GRACE, WORD,
+    ORPHAN_GRACE, WORD,
     schedule::{CHECK_PAUSE, KILL_TIMEOUT},
 };
 #[cfg(test)]
@@ -102,7 +102,7 @@ async fn end_left_over(job: u32) {
             if is_guarded {
                 continue;
             }
-            if (begin + GRACE).is_past() {
+            if (begin + ORPHAN_GRACE).is_past() {
                 killed.get_or_insert_with(Boottime::now);
                 process.signal(Signal::KILL);
             } else if asked.insert(process) {

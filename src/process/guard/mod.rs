@@ -62,7 +62,7 @@ pub(crate) const CONDUCTOR: &str = "JOBBOARD_CONDUCTOR";
 const PIPE_SIZE: usize = 1 << 18;
 
 /// How long a command without a conductor may take to exit after a request.
-const GRACE: Duration = Duration::from_millis(500);
+const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Launch {

@@ -6,15 +6,15 @@ use rustix::process::{Signal, kill_process};
 
 use super::*;
 use crate::process::{
-    child::{Ended, Process},
+    child::{CommandEnd, Process},
     clock::Boottime,
     command::CommandSpec,
     label::{JOB, MARK},
     lineage::Processes,
 };
 
-const KILLED: Ended = Ended::Signal(Signal::KILL.as_raw());
-const TERMINATED: Ended = Ended::Signal(Signal::TERM.as_raw());
+const KILLED: CommandEnd = CommandEnd::Signal(Signal::KILL.as_raw());
+const TERMINATED: CommandEnd = CommandEnd::Signal(Signal::TERM.as_raw());
 
 #[test]
 #[ignore = "serves the other tests as their guard"]

@@ -17,7 +17,7 @@ use super::{
     part::part_of,
     program::{current, guard_of},
 };
-use crate::process::child::Ended;
+use crate::process::child::CommandEnd;
 
 /// The conductor's end of the pipe to its guard.
 #[derive(Debug)]
@@ -66,11 +66,11 @@ where
     Some((end, Mailbox { lines, guard }))
 }
 
-struct EndOnDrop(watch::Sender<Option<Ended>>);
+struct EndOnDrop(watch::Sender<Option<CommandEnd>>);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
         self.0
-            .send_replace(Some(Ended::Signal(Signal::KILL.as_raw())));
+            .send_replace(Some(CommandEnd::Signal(Signal::KILL.as_raw())));
     }
 }

@@ -23,7 +23,7 @@ use super::{
     processes::{Behaviour, ProcessTable, pid_of},
     program::{Standing, current, guard_of},
 };
-use crate::process::{child::Ended, spawn::ChildLifetime};
+use crate::process::{child::CommandEnd, spawn::ChildLifetime};
 
 thread_local! {
     static MACHINE: RefCell<Option<Arc<Machine>>> = const { RefCell::new(None) };
@@ -305,10 +305,10 @@ impl Behaviour {
     fn of_command(dice: &mut Dice) -> Self {
         let longest = [100, 1_000, 20_000, 90_000][dice.below(4) as usize];
         let ends = match dice.below(100) {
-            0..82 => Ended::Exit(0),
-            82..95 => Ended::Exit(1),
-            95..98 => Ended::Exit(75),
-            _ => Ended::Signal(9),
+            0..82 => CommandEnd::Exit(0),
+            82..95 => CommandEnd::Exit(1),
+            95..98 => CommandEnd::Exit(75),
+            _ => CommandEnd::Signal(9),
         };
         Self {
             ends,
@@ -320,7 +320,7 @@ impl Behaviour {
     /// Many descendants outlive their command.
     fn of_descendant(dice: &mut Dice) -> Self {
         Self {
-            ends: Ended::Exit(1),
+            ends: CommandEnd::Exit(1),
             lasts: Duration::from_millis(1 + dice.below(300_000)),
             is_stubborn: dice.below(3) == 0,
         }

@@ -30,7 +30,7 @@ use self::{
     program::current,
 };
 use super::{
-    child::Ended,
+    child::CommandEnd,
     command::CommandSpec,
     group::{ProcessEnd, ProcessGroup, Stat},
     guard::Orphan,
@@ -41,7 +41,7 @@ use super::{
 /// Greater than every process id of Linux, so that a stray signal hits no real process.
 const FIRST_PID: i32 = 1 << 23;
 
-pub(crate) type End = watch::Receiver<Option<Ended>>;
+pub(crate) type End = watch::Receiver<Option<CommandEnd>>;
 
 pub(crate) fn has(planted: Planted) -> bool {
     machine().is_some_and(|machine| machine.has(planted))

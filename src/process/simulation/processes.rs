@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::{End, FIRST_PID};
 use crate::process::{
-    child::Ended, group::Stat, guard::Orphan, label::Label, spawn::ChildLifetime,
+    child::CommandEnd, group::Stat, guard::Orphan, label::Label, spawn::ChildLifetime,
 };
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ struct SimulatedProcess {
     job: String,
     is_bound: bool,
     is_stubborn: bool,
-    end: watch::Sender<Option<Ended>>,
+    end: watch::Sender<Option<CommandEnd>>,
 }
 
 impl SimulatedProcess {
@@ -37,7 +37,7 @@ impl SimulatedProcess {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Behaviour {
     pub(super) lasts: Duration,
-    pub(super) ends: Ended,
+    pub(super) ends: CommandEnd,
     pub(super) is_stubborn: bool,
 }
 
@@ -110,13 +110,13 @@ impl ProcessTable {
     }
 
     /// Ends a process if it is alive. Only the first end counts.
-    pub(super) fn end(&mut self, pid: i32, how: Ended) {
+    pub(super) fn end(&mut self, pid: i32, how: CommandEnd) {
         let Some(process) = self.all.get(&pid).filter(|it| it.is_alive()) else {
             return;
         };
         process.end.send_replace(Some(how));
         let (is_command, adopter) = (process.group == pid, process.conductor.map(pid_of));
-        if how == Ended::Exit(0) && is_command {
+        if how == CommandEnd::Exit(0) && is_command {
             self.succeeded.insert(process.job.clone());
         }
         if process.parent.is_none() || process.parent != adopter {
@@ -174,7 +174,7 @@ impl ProcessTable {
             }
         }
         for pid in bound {
-            self.end(pid, Ended::Signal(Signal::TERM.as_raw()));
+            self.end(pid, CommandEnd::Signal(Signal::TERM.as_raw()));
         }
     }
 
@@ -189,7 +189,7 @@ impl ProcessTable {
             signal == Signal::KILL || signal == Signal::TERM && !it.is_stubborn
         };
         if self.all.get(&pid).is_some_and(ends) {
-            self.end(pid, Ended::Signal(signal.as_raw()));
+            self.end(pid, CommandEnd::Signal(signal.as_raw()));
         }
     }
 

@@ -27,7 +27,7 @@ use crate::{
         simulation::{Standing, part_of},
     },
     retry::{AttemptContext, AttemptEnd},
-    worker::{HeldJob, Worker, foreground::perform_here, settling::settle_leased},
+    worker::{HeldJob, Worker, foreground::perform_here, settling::settle_claim},
 };
 
 impl World {
@@ -229,7 +229,7 @@ async fn run_one(board: Arc<SimulatedBoard>, owner: Owner, server: &Server) {
         },
     );
     let settlement = Settlement::of_command(job, &decision, &owner, fence);
-    if settle_leased(&*board, &settlement, Some(lease))
+    if settle_claim(&*board, &settlement, Some(lease))
         .await
         .is_ok()
     {
