@@ -38,7 +38,18 @@ impl FixTarget<'_> {
     }
 
     fn run(self, risk: Risk, repair: Repair) -> Fix {
-        Fix::run(risk, repair, &self.jobs())
+        let (verb, option) = match repair {
+            Repair::Abandon { now: false } => ("abandon --force", None),
+            Repair::Abandon { now: true } => ("abandon --force --now", None),
+            Repair::Trash { reason } => ("trash --force", reason.map(|it| ["--reason", it])),
+            Repair::Retry { canary } => ("retry", canary.then_some(["--canary", "1"])),
+        };
+        let command = Suggestion::of(verb).with(self.jobs());
+        Fix {
+            risk: Some(risk),
+            repair: Some(repair),
+            ..Fix::act(command.with(option.into_iter().flatten()))
+        }
     }
 
     pub(super) fn retry(self) -> Fix {

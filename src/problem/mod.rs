@@ -44,19 +44,6 @@ pub(crate) enum Repair {
     },
 }
 
-impl Repair {
-    fn command(self, jobs: &[&str]) -> Suggestion {
-        let (verb, option) = match self {
-            Self::Abandon { now: false } => ("abandon --force", None),
-            Self::Abandon { now: true } => ("abandon --force --now", None),
-            Self::Trash { reason } => ("trash --force", reason.map(|it| ["--reason", it])),
-            Self::Retry { canary } => ("retry", canary.then_some(["--canary", "1"])),
-        };
-        let command = Suggestion::of(verb).with(jobs.iter().copied());
-        command.with(option.into_iter().flatten())
-    }
-}
-
 /// The help for a problem: a command of ours that repairs it or shows more, or a step outside jobboard.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Fix {
@@ -75,14 +62,6 @@ pub(crate) struct Fix {
 }
 
 impl Fix {
-    pub(crate) fn run(risk: Risk, repair: Repair, jobs: &[&str]) -> Self {
-        Self {
-            risk: Some(risk),
-            repair: Some(repair),
-            ..Self::act(repair.command(jobs))
-        }
-    }
-
     /// A command that only shows information.
     pub(crate) fn look(command: Suggestion) -> Self {
         Self {
