@@ -11,7 +11,7 @@ use crate::{
     board::{Board, BoardError, JobRef},
     job::{ClaimEnd, Entry, Holding, Location, MOVER, Owner},
     lease::USUAL_LEASE,
-    process::group::has_ended,
+    process::{group::has_ended, lease_times::least_left},
 };
 
 /// The clock difference that is ignored.
@@ -163,12 +163,11 @@ pub(crate) fn doubt(
         // TaskFlow's conductors check every quarter of the expiry, and renew after half of it.
         (octavia_expiry.unwrap_or(EXPIRY_OF_PEERS) / 4, MIN_PAUSE)
     } else if let Some(lease) = conductor.and_then(Runner::lease) {
-        // Conductors renew when two thirds are left.
-        (lease / 3, MIN_PAUSE)
+        (least_left(lease), MIN_PAUSE)
     } else if process_of(&owner.text()).is_some() {
         // Only processes renew theirs. The lease is unknown, but a claim with this much left is renewed within half of
         // it.
-        (USUAL_LEASE / 3, left / 2)
+        (least_left(USUAL_LEASE), left / 2)
     } else {
         return None;
     };

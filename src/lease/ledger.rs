@@ -20,8 +20,9 @@ use crate::{
     process::{
         clock::{self, Boottime},
         group::ProcessGroup,
-        guard::{Deadlines, Guard, GuardedCommand},
+        guard::{Guard, GuardedCommand},
         label::Label,
+        lease_times::{Deadlines, grace, known_after, renew_after},
     },
 };
 
@@ -48,17 +49,17 @@ struct LedgerEntry {
 
 impl LedgerEntry {
     fn renew_at(&self) -> Boottime {
-        self.confirmed[0] + self.claim.term / 3
+        self.confirmed[0] + renew_after(self.claim.term)
     }
 
     fn deadlines(&self, ledger: &Ledger) -> Deadlines {
         let ([last, before], term) = (self.confirmed, self.claim.term);
         let since = match ledger.has_session {
             // The server that ends sessions may not know of the last request, if the server between them has died. It
-            // knows of the request before, and of each contact that is a quarter of a session old.
+            // knows of the request before, and of each contact older than `known_after`.
             //
             // Two requests may follow each other closely, for the sake of other claims.
-            true if !planted!(CountsFromTheRequests) => before.min(last - term / 4),
+            true if !planted!(CountsFromTheRequests) => before.min(last - known_after(term)),
             true => before,
             false => last,
         };
@@ -205,7 +206,7 @@ impl Ledger {
     fn refuse(&self, id: u64, source: BoardError) {
         let entry = self.entries.lock().remove(&id);
         if let Some(entry) = entry {
-            let grace = Deadlines::grace(entry.claim.term).min(Duration::from_secs(1));
+            let grace = grace(entry.claim.term).min(Duration::from_secs(1));
             entry.lose(Lost::refused(source, grace));
         }
     }

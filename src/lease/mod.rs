@@ -1,8 +1,4 @@
-//! Renews claims, all in one exchange, and notifies the holder of a lost claim.
-//!
-//! A term counts from the last granted request. After 4/12 of it the next request is sent, and again after each 3/12
-//! without a reply. After 10/12 the command is asked to end, after 11/12 it is killed (`process/guard/line.rs`). On a
-//! board with sessions the term counts from the request before the last, so the command ends 4/12 earlier.
+//! Renews claims, all in one exchange, and notifies the holder of a lost claim. `process/lease_times.rs` has the times.
 
 mod ledger;
 #[cfg(test)]
@@ -27,6 +23,7 @@ use crate::{
         group::ProcessGroup,
         guard::Guard,
         label::Label,
+        lease_times::retry_after,
         part,
     },
 };
@@ -237,9 +234,8 @@ async fn renew(
 ) -> Result<(), Option<Arc<BoardError>>> {
     let (ids, claims) = ledger.claims();
     let asked = Boottime::now();
-    // If claims expire, two more requests fit before the loss, even if the board is silent.
     let shortest = claims.iter().map(|claim| claim.term).min();
-    let patience = asked + shortest.unwrap_or_default() / 4;
+    let patience = asked + retry_after(shortest.unwrap_or_default());
     let mut call = pin!(board.renew(&claims));
     let answer = loop {
         tokio::select! {

@@ -8,6 +8,7 @@ pub(crate) mod group;
 pub(crate) mod guard;
 pub(crate) mod job_control;
 pub(crate) mod label;
+pub(crate) mod lease_times;
 pub(crate) mod lineage;
 pub(crate) mod service_manager;
 pub(crate) mod signal;

@@ -1,32 +1,8 @@
 //! The protocol between a conductor and its guard: lines of JSON.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
-use crate::process::{clock::Boottime, group::ProcessGroup, label::Label};
-
-/// When a command must end because its lease does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Deadlines {
-    pub(crate) terminate: Boottime,
-    pub(crate) kill: Boottime,
-}
-
-impl Deadlines {
-    /// Places both limits before the deadline of a lease of this length.
-    pub(crate) fn before(deadline: Boottime, term: Duration) -> Self {
-        Self {
-            terminate: deadline - term / 6,
-            kill: deadline - Self::grace(term),
-        }
-    }
-
-    /// How long a command gets to end before it is killed.
-    pub(crate) fn grace(term: Duration) -> Duration {
-        term / 12
-    }
-}
+use crate::process::{clock::Boottime, group::ProcessGroup, label::Label, lease_times::Deadlines};
 
 /// A command that must end in time, with all its descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +62,8 @@ impl GuardLine {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -128,13 +106,5 @@ mod tests {
         ] {
             assert_eq!(GuardLine::parse(line.as_bytes()), None, "{line}");
         }
-    }
-
-    #[test]
-    fn both_moments_precede_the_deadline() {
-        let deadlines =
-            Deadlines::before(Boottime::from_nanos(12_000), Duration::from_nanos(12_000));
-        assert_eq!(deadlines.terminate.as_nanos(), 10_000);
-        assert_eq!(deadlines.kill.as_nanos(), 11_000);
     }
 }

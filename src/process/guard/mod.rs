@@ -39,7 +39,7 @@ pub(crate) use self::strays::Orphan;
 pub(crate) use self::{
     helper::main,
     leftover::{BEFORE_FIRST, LeftOver},
-    line::{Deadlines, GuardedCommand},
+    line::GuardedCommand,
 };
 use self::{line::GuardLine, strays::Adopted};
 #[cfg(test)]
@@ -47,6 +47,7 @@ use super::simulation;
 use super::{
     group::{ProcessEnd, ProcessGroup},
     label::Label,
+    lease_times::Deadlines,
     own_pid,
 };
 

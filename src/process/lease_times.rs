@@ -1,0 +1,73 @@
+//! The times within a lease: when it is renewed, and when the command under it must end.
+//!
+//! A term counts from the last granted request. After 4/12 of it the next request is sent, and again after each 3/12
+//! without a reply. After 10/12 the command is asked to end, after 11/12 it is killed. On a board with sessions the
+//! term counts from the request before the last, so the command ends 4/12 earlier.
+
+use std::time::Duration;
+
+use super::clock::Boottime;
+
+/// The age of a granted request at which the next one is due.
+pub(crate) fn renew_after(term: Duration) -> Duration {
+    term / 3
+}
+
+/// How long a request for a renewal may take. Two more fit before the loss, even if the board is silent.
+pub(crate) fn retry_after(term: Duration) -> Duration {
+    term / 4
+}
+
+/// The age of a request at which the server that ends sessions knows of it, whichever server received it.
+pub(crate) fn known_after(session: Duration) -> Duration {
+    session / 4
+}
+
+/// How long before the deadline a command is asked to end.
+fn terminate_before(term: Duration) -> Duration {
+    term / 6
+}
+
+fn kill_before(term: Duration) -> Duration {
+    term / 12
+}
+
+/// How long a command gets to end before it is killed.
+pub(crate) fn grace(term: Duration) -> Duration {
+    term / 12
+}
+
+/// A living owner leaves more time than this: a renewal would be overdue.
+pub(crate) fn least_left(term: Duration) -> Duration {
+    term / 3
+}
+
+/// When a command must end because its lease does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Deadlines {
+    pub(crate) terminate: Boottime,
+    pub(crate) kill: Boottime,
+}
+
+impl Deadlines {
+    /// Places both limits before the deadline of a lease of this length.
+    pub(crate) fn before(deadline: Boottime, term: Duration) -> Self {
+        Self {
+            terminate: deadline - terminate_before(term),
+            kill: deadline - kill_before(term),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_moments_precede_the_deadline() {
+        let deadlines =
+            Deadlines::before(Boottime::from_nanos(12_000), Duration::from_nanos(12_000));
+        assert_eq!(deadlines.terminate.as_nanos(), 10_000);
+        assert_eq!(deadlines.kill.as_nanos(), 11_000);
+    }
+}
