@@ -344,6 +344,21 @@ fn published_policy_decides_like_the_policy() {
 }
 
 #[test]
+fn long_published_pattern_matches_nothing_but_still_allows_commands() {
+    let long = format!("/{}", "*".repeat(1024));
+    let peer = ExecutionPolicy::of(&PublishedPolicy {
+        programs: Some(vec![long.clone()]),
+        variables: Some(vec![long]),
+        ..PublishedPolicy::default()
+    });
+    let refusal = |details| peer.admit(&job("a", details)).unwrap_err();
+    let of_program = refusal(json!({"command": ["/true"]}));
+    assert_matches!(of_program, Forbidden::NotAllowed(_));
+    let of_variable = refusal(json!({"command": ["/true"], "env": {"/": "1"}}));
+    assert_matches!(of_variable, Forbidden::Variable(_));
+}
+
+#[test]
 fn advice_to_allow_a_launcher_warns_that_it_allows_any_program() {
     for (program, warns) in [
         ("/usr/bin/env", true),
