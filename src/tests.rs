@@ -335,6 +335,19 @@ fn architecture_names_files_that_exist() {
 }
 
 #[test]
+fn architecture_names_each_file_of_the_board() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let (_, map) = text.split_once("\n  board/").unwrap();
+    let (map, _) = map.split_once("\n  job/").unwrap();
+    let files = fs::read_dir(root.join("src/board")).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let names = names.filter(|name| name.ends_with(".rs") && name != "mod.rs");
+    let missing: Vec<_> = names.filter(|name| !map.contains(name.as_str())).collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[test]
 fn architecture_names_each_method_of_the_board() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let code = fs::read_to_string(root.join("src/board/mod.rs")).unwrap();

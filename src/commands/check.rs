@@ -11,9 +11,9 @@ use chrono::{SubsecRound, Utc};
 
 use self::{
     metric::{BoardMeasures, Metric},
-    verdict::{CheckFinding, CheckVerdict, Threshold, Thresholds},
+    verdict::{CheckFinding, CheckVerdict, Thresholds},
 };
-use super::parts::words::{Words, of_fields};
+use super::parts::words::of_fields;
 use crate::{
     board::{
         Board, BoardExt, Health,
@@ -46,23 +46,8 @@ use crate::{
 /// up to 2s longer. backing_off counts jobs that wait for their next attempt.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
-    /// Warn if METRIC is outside this range
-    #[arg(
-        short,
-        long,
-        value_name = "METRIC=RANGE",
-        value_parser = Words { all: Metric::names, read: Threshold::read }
-    )]
-    warn: Vec<Threshold>,
-
-    /// Report CRITICAL if METRIC is outside this range
-    #[arg(
-        short,
-        long,
-        value_name = "METRIC=RANGE",
-        value_parser = Words { all: Metric::names, read: Threshold::read }
-    )]
-    crit: Vec<Threshold>,
+    #[command(flatten)]
+    thresholds: Thresholds,
 
     /// Count only matching jobs; repeat to narrow further (`jobboard help filters`)
     #[arg(long, value_name = "EXPR", value_parser = of_fields)]
@@ -77,7 +62,8 @@ pub(crate) async fn run(ctx: &mut Context, args: CheckArgs) -> anyhow::Result<()
     // Monitoring also reads standard error, and wants one line.
     let is_verbose = ctx.out.is_verbose();
     ctx.out.silence();
-    for (option, thresholds) in [("--warn", &args.warn), ("--crit", &args.crit)] {
+    let given = &args.thresholds;
+    for (option, thresholds) in [("--warn", &given.warn), ("--crit", &given.crit)] {
         let metrics = thresholds.iter().map(|it| it.metric).enumerate();
         let mut twice =
             metrics.filter(|(at, it)| thresholds[..*at].iter().any(|one| one.metric == *it));
@@ -113,9 +99,9 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
     let expiry = ctx.config.board.value.octavia_expiry();
     let snapshot = Snapshot::read(board, expiry, now).await;
     let mut surveyor = Surveyor::new(snapshot.with_context(trying)?);
-    let names_failed = |all: &[Threshold]| all.iter().any(|it| it.metric == Metric::Failed);
-    let is_usual = args.warn.is_empty() && args.crit.is_empty();
-    let reads_trash = is_usual || names_failed(&args.warn) || names_failed(&args.crit);
+    let usual = args.thresholds.is_empty().then(Thresholds::usual);
+    let thresholds = usual.as_ref().unwrap_or(&args.thresholds);
+    let reads_trash = thresholds.shown().any(|it| it == Metric::Failed);
     let matches = |it: &Entry| filters.matches(it, now);
     let jobs = surveyor.read(board, BOARD, |it| matches(&it).then_some(it));
     jobs.await.with_context(trying)?;
@@ -151,20 +137,24 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
     sort(&mut problems);
     let measured = BoardMeasures {
         trashed,
-        conductors: (survey.snapshot.sees_conductors)
-            .then(|| survey.snapshot.alive().count() as u64),
-        unseen: survey.snapshot.unseen.clone(),
-        figures: survey.figures,
+        survey,
         problems,
         round_trip,
-        now,
     };
-    Ok(judge(ctx, args, board.url(), &measured, &health))
+    Ok(judge(
+        ctx,
+        args,
+        thresholds,
+        board.url(),
+        &measured,
+        &health,
+    ))
 }
 
 fn judge(
     ctx: &Context,
     args: &CheckArgs,
+    thresholds: &Thresholds,
     board: &str,
     measured: &BoardMeasures,
     health: &Health,
@@ -174,14 +164,7 @@ fn judge(
         let filters = filters.flat_map(|it| ["--filter".to_owned(), it.to_string()]);
         command.with(filters).on(&ctx.program())
     };
-    let is_usual = args.warn.is_empty() && args.crit.is_empty();
-    let thresholds = match is_usual {
-        true => Thresholds::usual(),
-        false => Thresholds {
-            warn: args.warn.clone(),
-            crit: args.crit.clone(),
-        },
-    };
+    let is_usual = args.thresholds.is_empty();
     // Neither a metric nor a range covers these.
     let has_metric = |it: &Problem| {
         let mut shown = thresholds.shown();
@@ -211,11 +194,11 @@ fn judge(
         findings.push(finding(state, Some(of), summary, look));
     }
     let unused = "no job was ever posted on this board".to_owned();
-    let unseen = measured.unseen.iter();
+    let unseen = measured.survey.snapshot.unseen.iter();
     let unseen = unseen.map(|what| format!("cannot read {what}"));
     let unused = (!health.is_used).then_some(unused).into_iter();
     let others = unused.chain(unseen).filter(|_| is_usual);
     let warning = |what| finding(PluginState::Warning, None, what, Suggestion::of("ping"));
     findings.extend(others.map(warning));
-    CheckVerdict::new(board, measured, &thresholds, findings, command)
+    CheckVerdict::new(board, measured, thresholds, findings, command)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     bulk::{
-        act::{BulkRun, Effect, Pace, Verb, act},
+        act::{Effect, Pace, Verb, act},
         references::{Scope, references},
         select::{Choice, Chosen, confirm, named},
         settle::{refuse_process_name, stated_owner},
@@ -86,10 +86,5 @@ pub(crate) async fn run(ctx: &mut Context, args: ExtendArgs) -> anyhow::Result<(
         });
         Ok(renewed.collect())
     };
-    let run = BulkRun {
-        verb,
-        pace: Pace::FULL,
-        resume: None,
-    };
-    act(ctx, run, chosen, extend).await
+    act(ctx, verb, Pace::FULL, None, chosen, extend).await
 }

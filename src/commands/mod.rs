@@ -48,7 +48,7 @@ mod watch;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use clap::{ArgMatches, Args, FromArgMatches, error::ErrorKind};
+use clap::{ArgMatches, Args, ColorChoice, FromArgMatches, error::ErrorKind};
 
 pub(crate) use self::{
     completions::complete::answer_shell,
@@ -64,7 +64,7 @@ use crate::{
     config::Flags,
     context::Context,
     duration,
-    output::{ColorChoice, Format, Output, Verbosity},
+    output::{Format, Output, Verbosity},
 };
 
 /// Administer job boards: post, list, claim, run and repair jobs

@@ -3,22 +3,18 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use chrono::Utc;
 
 use super::parts::{
     draft::DraftArgs,
     octavia::warn_of_workers,
-    unconfirmed::{claim_confirmed, may_have, posted_claim},
+    unconfirmed::{claim_confirmed, claim_of_post},
     under_claim::{Performer, WonJob, lease, ours},
 };
 use crate::{
-    board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Posted},
+    board::{Board, BoardError, BoardExt, ClaimRules, JobRef},
     context::{Context, Creation},
     exit::verb,
-    job::{
-        Attempts, ClaimEnd, Claimant, Claimed, Decision, Draft, Fence, Holding, Job, JobKey,
-        Location,
-    },
+    job::{Claimant, Decision, Job, Location},
     process::clock::Boottime,
     retry::RetryPolicy,
     suggest::Suggestion,
@@ -79,7 +75,9 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
                 Some(won) => break won,
             }
         }
-        break posted_job(ctx, &*board, &draft, posted, asked, by).await?;
+        let claimed = claim_of_post(&*board, &draft, by, posted).await;
+        let claimed = claimed.with_context(|| ctx.trying("post", &args.name).with(draft.uuid))?;
+        break WonJob { claimed, asked };
     };
     let is_unique = args.draft.is_unique();
     let left = |ctx: &Context, job: &Job, decision: &Decision| hint(ctx, job, decision, is_unique);
@@ -110,64 +108,6 @@ fn hint(ctx: &Context, job: &Job, decision: &Decision, is_unique: bool) {
         "{name} is not retried until {until}; to retry {name} now: {how}"
     ));
     ctx.out.note(format!("to remove {name}: `{remove}`"));
-}
-
-async fn posted_job(
-    ctx: &Context,
-    board: &dyn Board,
-    draft: &Draft,
-    posted: board::Result<Posted>,
-    asked: Boottime,
-    by: &Claimant,
-) -> anyhow::Result<WonJob> {
-    let uuid = draft.uuid.to_string();
-    let (now, sequence) = (Utc::now(), posted.as_ref().ok().map(|it| it.sequence));
-    let (key, fence) = the_claim(board, posted, &uuid, &draft.name, by)
-        .await
-        .with_context(|| ctx.trying("post", &draft.name).with(&uuid))?;
-    let job = Job {
-        priority: draft.priority,
-        sequence,
-        created_on: Some(now),
-        holding: Some(Holding {
-            claimed_on: Some(now),
-            ..Holding::new(Some(by.owner.clone()), ClaimEnd::Timed, Some(fence.clone()))
-        }),
-        book: draft.book.clone(),
-        details: Some(draft.details.clone()),
-        attempts: Attempts {
-            count: 1,
-            ..Attempts::default()
-        },
-        ..Job::new(key, uuid, draft.name.clone())
-    };
-    let claimed = Claimed {
-        job,
-        fence,
-        is_first: true,
-    };
-    Ok(WonJob { claimed, asked })
-}
-
-/// Returns the claim of a posted job; without a reply, as the board shows it later.
-async fn the_claim(
-    board: &dyn Board,
-    posted: board::Result<Posted>,
-    uuid: &str,
-    name: &str,
-    by: &Claimant,
-) -> anyhow::Result<(JobKey, Fence)> {
-    match posted {
-        Ok(posted) => {
-            let fence = posted.fence.context("the job was posted without a claim")?;
-            Ok((posted.key, fence))
-        }
-        Err(error @ BoardError::Unknown { .. }) => {
-            let claim = posted_claim(board, uuid, &by.owner).await;
-            Ok(claim.ok_or_else(|| may_have(uuid, name, &by.owner, error))?)
-        }
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Claims the job of an earlier run that failed and is not running.

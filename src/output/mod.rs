@@ -55,7 +55,7 @@ pub(crate) use self::{
     prometheus::{Exposition, timestamp},
     rows::{Report, Row, Rows},
     stderr::{can_ask, complain, complain_json, complain_of},
-    style::{ColorChoice, Format, Pieces, Style, Tone, Verbosity, width},
+    style::{Format, Pieces, Style, Tone, Verbosity, width},
     table::{ABSENT, Cell, Column, Fit, laid_out},
     text::{Text, counted, ends, listed},
 };
@@ -97,7 +97,7 @@ impl Output {
         let is_terminal = io::stdout().is_terminal();
         Self {
             style,
-            is_coloured: style.color.applies(is_terminal, style.is_plain),
+            is_coloured: style.colours(is_terminal),
             stdout: BufWriter::with_capacity(BUFFER, io::stdout()),
             record: Vec::new(),
             aside: None,

@@ -81,10 +81,7 @@ impl Output {
     }
 
     pub(crate) fn colours_errors(&self) -> bool {
-        let style = &self.style;
-        style
-            .color
-            .applies(io::stderr().is_terminal(), style.is_plain)
+        self.style.colours(io::stderr().is_terminal())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use anstyle::AnsiColor;
-use clap::ValueEnum;
+use clap::{ColorChoice, ValueEnum};
 
 use super::text::Text;
 use crate::job::State;
@@ -29,24 +29,6 @@ impl fmt::Display for Format {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ColorChoice {
-    #[default]
-    Auto,
-    Always,
-    Never,
-}
-
-impl ColorChoice {
-    pub(super) fn applies(self, is_terminal: bool, is_plain: bool) -> bool {
-        match self {
-            Self::Always => true,
-            Self::Never => false,
-            Self::Auto => is_terminal && !is_plain,
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Verbosity {
     Quiet,
@@ -62,6 +44,16 @@ pub(crate) struct Style {
     pub(crate) color: ColorChoice,
     pub(crate) verbosity: Verbosity,
     pub(crate) is_plain: bool,
+}
+
+impl Style {
+    pub(super) fn colours(self, is_terminal: bool) -> bool {
+        match self.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => is_terminal && !self.is_plain,
+        }
+    }
 }
 
 /// How a piece of text stands out. Meaning never depends on it alone.

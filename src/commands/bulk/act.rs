@@ -78,19 +78,15 @@ pub(crate) struct Effect {
     pub(crate) note: Option<String>,
 }
 
-pub(crate) struct BulkRun {
-    pub(crate) verb: Verb,
-    pub(crate) pace: Pace,
-    pub(crate) resume: Option<Suggestion>,
-}
-
 /// Acts on the chosen jobs in batches, and reports each in order.
 ///
 /// A single job sets the exit code by its own error; several jobs share one. With a command to resume, Ctrl-C ends the
 /// work after a batch and prints that command.
 pub(crate) async fn act(
     ctx: &mut Context,
-    BulkRun { verb, pace, resume }: BulkRun,
+    verb: Verb,
+    pace: Pace,
+    resume: Option<Suggestion>,
     chosen: Chosen,
     mut change: impl AsyncFnMut(&[&Entry]) -> board::Result<Vec<anyhow::Result<Effect>>>,
 ) -> anyhow::Result<()> {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::{
-    act::{BulkRun, Effect, Pace, act},
+    act::{Effect, Pace, act},
     action::{Action, Force},
     plan,
     report::{dry_run, sorted_out},
@@ -113,11 +113,7 @@ impl Task {
         board: &dyn Board,
     ) -> anyhow::Result<()> {
         let is_planned = self.chosen.choice == Choice::Planned;
-        let run = BulkRun {
-            verb: self.action.verb(),
-            pace: self.pace,
-            resume: self.resume,
-        };
+        let verb = self.action.verb();
         let executor = Executor::new(board, &self.action, self.who, self.reason).await;
         // Cut entries lack the texts that a change may need.
         let must_read = |entry: &Entry| is_planned || entry.is_cut();
@@ -132,7 +128,7 @@ impl Task {
             Action::Change(_) => notes_on_change(ctx, board, &self.chosen),
             _ => Vec::new(),
         };
-        act(ctx, run, self.chosen, each).await?;
+        act(ctx, verb, self.pace, self.resume, self.chosen, each).await?;
         notes.into_iter().for_each(|it| ctx.out.note(it));
         Ok(())
     }

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::range::Range;
 use crate::{
-    diagnosis::{Figures, Standing, age},
+    diagnosis::{Standing, Survey, age},
     duration,
     names::{UnknownName, named},
     problem::{Code, Problem},
@@ -50,16 +49,11 @@ named! {
 /// The metrics up to this one are always shown; the others only if a range names them.
 const LAST_USUAL: Metric = Metric::Rtt;
 
-#[derive(Debug)]
 pub(super) struct BoardMeasures {
-    pub(super) figures: Figures,
+    pub(super) survey: Survey,
     pub(super) trashed: u64,
-    /// `None`: unreadable.
-    pub(super) conductors: Option<u64>,
     pub(super) round_trip: Duration,
-    pub(super) unseen: Vec<String>,
     pub(super) problems: Vec<Problem>,
-    pub(super) now: DateTime<Utc>,
 }
 
 impl Metric {
@@ -89,8 +83,10 @@ impl Metric {
 
     /// Returns the value, in seconds for durations; `None` if unreadable.
     pub(super) fn value(self, measured: &BoardMeasures) -> Option<f64> {
-        let figures = &measured.figures;
-        let age = |job: &Option<Standing>| age(job.as_ref(), measured.now).as_secs();
+        let Survey {
+            figures, snapshot, ..
+        } = &measured.survey;
+        let age = |job: &Option<Standing>| age(job.as_ref(), snapshot.now).as_secs();
         let count = match self {
             Self::Unclaimed => figures.unclaimed,
             Self::OldestUnclaimed => age(&figures.oldest_unclaimed),
@@ -98,7 +94,8 @@ impl Metric {
             Self::LongestClaim => age(&figures.longest_held),
             Self::BackingOff => figures.backing_off,
             Self::Trashed => measured.trashed,
-            Self::Conductors => measured.conductors?,
+            Self::Conductors if !snapshot.sees_conductors => return None,
+            Self::Conductors => snapshot.alive().count() as u64,
             Self::Rtt => {
                 let micros = measured.round_trip.as_micros();
                 return Some(micros as f64 / 1e6);

@@ -9,6 +9,7 @@ use super::{
     range::Range,
 };
 use crate::{
+    commands::parts::words::Words,
     exit::{PluginState, without_bars},
     problem::{Code, CodeCount, Problem},
     suggest::Suggestion,
@@ -31,13 +32,32 @@ impl Threshold {
     }
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, clap::Args)]
 pub(super) struct Thresholds {
+    /// Warn if METRIC is outside this range
+    #[arg(
+        short,
+        long,
+        value_name = "METRIC=RANGE",
+        value_parser = Words { all: Metric::names, read: Threshold::read }
+    )]
     pub(super) warn: Vec<Threshold>,
+
+    /// Report CRITICAL if METRIC is outside this range
+    #[arg(
+        short,
+        long,
+        value_name = "METRIC=RANGE",
+        value_parser = Words { all: Metric::names, read: Threshold::read }
+    )]
     pub(super) crit: Vec<Threshold>,
 }
 
 impl Thresholds {
+    pub(super) fn is_empty(&self) -> bool {
+        self.warn.is_empty() && self.crit.is_empty()
+    }
+
     pub(super) fn usual() -> Self {
         let zero = |metric| Threshold {
             metric,

@@ -19,23 +19,9 @@ use crate::{
     },
     context::Context,
     job::{JobField, MAX_BRIEF, MAX_TEXT_BYTES, brief},
-    output::{ABSENT, Cell, Column, Fit, Page, Report, Row, Tone},
+    output::{ABSENT, Cell, Column, Fit, Row, Tone},
     secret::covered_member,
 };
-
-#[derive(Debug, Serialize)]
-#[serde(transparent)]
-struct JobCount(u64);
-
-impl Report for JobCount {
-    fn fields(&self) -> Vec<String> {
-        vec![self.0.to_string()]
-    }
-
-    fn human(&self, page: &mut Page) {
-        page.line().plain(self.0.to_string());
-    }
-}
 
 #[derive(Debug)]
 struct GroupCount<'a> {
@@ -109,9 +95,9 @@ pub(super) async fn count(
             *counts.entry(values.collect()).or_default() += 1;
         }
     }
-    let count = counts.values().sum();
+    let count: u64 = counts.values().sum();
     if args.by.is_empty() {
-        ctx.out.report(&JobCount(count))?;
+        ctx.out.answer(&[count.to_string()], &count)?;
     } else {
         print_groups(ctx, &args.by, counts)?;
     }

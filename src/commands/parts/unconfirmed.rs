@@ -1,11 +1,12 @@
 //! Resolves claims without a reply.
 
+use anyhow::Context as _;
 use tokio::time::Instant;
 
 use crate::{
-    board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef},
+    board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Posted},
     exit::CommandError,
-    job::{Aftermath, Claimant, Claimed, Entry, Fence, Job, JobKey, Location, Owner, Term},
+    job::{Aftermath, Claimant, Claimed, Draft, Entry, Job, JobKey, Location, Owner, Term},
     worker::repeat::until_answered,
 };
 
@@ -138,22 +139,39 @@ pub(crate) fn may_have(job: &str, name: &str, owner: &Owner, source: BoardError)
     }
 }
 
-pub(crate) async fn posted_claim(
+/// Returns the claim of a job that was posted with one; without a reply, as the board shows it later.
+pub(crate) async fn claim_of_post(
     board: &dyn Board,
-    uuid: &str,
-    owner: &Owner,
-) -> Option<(JobKey, Fence)> {
-    let wanted = JobRef::Uuid(uuid.to_owned());
+    draft: &Draft,
+    by: &Claimant,
+    posted: board::Result<Posted>,
+) -> anyhow::Result<Claimed> {
+    let error = match posted {
+        Ok(posted) => {
+            let claimed = posted.claimed(draft, by, board.capabilities());
+            return claimed.context("the job was posted without a claim");
+        }
+        Err(error @ BoardError::Unknown { .. }) => error,
+        Err(error) => return Err(error.into()),
+    };
+    let uuid = draft.uuid.to_string();
+    let wanted = JobRef::Uuid(uuid.clone());
     let found = until_answered(Instant::now(), async || {
         match board.resolve_one(Location::Board, &wanted).await {
             Err(error) if error.is_retryable() => None,
             found => Some(found.ok()),
         }
     });
-    let entry = found
-        .await
-        .flatten()
-        .filter(|entry| entry.is_owned_by(owner))?;
-    let fence = entry.holding()?.fence.clone()?;
-    Some((entry.key().clone(), fence))
+    let found = found.await.flatten();
+    let claimed = found.filter(|it| it.is_owned_by(&by.owner));
+    let claimed = claimed.and_then(|entry| {
+        let fence = entry.holding()?.fence.clone()?;
+        let Entry::Job(job) = entry else { return None };
+        Some(Claimed {
+            is_first: job.is_claimed_first(),
+            job: *job,
+            fence,
+        })
+    });
+    Ok(claimed.ok_or_else(|| may_have(&uuid, &draft.name, &by.owner, error))?)
 }

@@ -1,11 +1,8 @@
 //! Finds the output format of a command line that does not parse.
 
-use clap::ValueEnum;
+use clap::{ColorChoice, ValueEnum};
 
-use crate::{
-    commands::Command,
-    output::{ColorChoice, Format},
-};
+use crate::{commands::Command, output::Format};
 
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct EarlyFormat {
