@@ -131,7 +131,8 @@ impl Sidecar {
             self.add_failure(failure);
         }
         if !decision.counts_attempt() {
-            self.uncount();
+            self.count_ahead();
+            self.attempts = self.attempts.saturating_sub(1);
         }
         let postponed = u32::from(decision.is_postponed());
         self.postponed = self.postponed.saturating_add(postponed);

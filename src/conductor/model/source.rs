@@ -14,16 +14,16 @@ const SOURCES: &str = r"
     owner and claim of the job => board/redis/write/scripts/prelude.lua => last_fence holder_now give_to fence_of refusal_of => cb26ecea
     a claim or a renewal is served => board/zookeeper/write/claim.rs => attempt renew => d49af379
     a settlement is served => board/zookeeper/write/settle.rs => settle_one permitted settling => b1da596f
-    a claim or a renewal is served => board/embedded/write/claim.rs => take renew => a26d0ca0
-    a settlement is served => board/embedded/write/settle.rs => settle => fdfe50d8
-    a claim or a settlement is permitted => board/rules.rs => permit permit_owner permit_settlement => 04e0e187
+    a claim or a renewal is served => board/embedded/write/claim.rs => take renew => 5169e212
+    a settlement is served => board/embedded/write/settle.rs => settle => 85655145
+    a claim or a settlement is permitted => board/rules.rs => permit permit_owner permit_settlement => 01c95616
     the conductor counts the remaining lease => lease/ledger.rs => renew_at deadlines add expire confirm refuse => a3c810ad
     a renewal is due and the command ends before its deadline => process/lease_times.rs => renew_after known_after terminate_before kill_before grace before => 88d58c7d
     the guard is informed and the command starts => worker/mod.rs => end_leftovers launch finish => 49a62c35
     remains of earlier attempts are ended => process/guard/leftover.rs => end end_left_over left_over => 6293556e
     the guard ends a command => process/guard/helper.rs => enforce end_all => 8167da68
     a conductor settles => conductor/settler.rs => settle drop_lost => 06a08579
-    possible claims are released => board/ext.rs => release_held => 56c27e0f
+    possible claims are released => board/ext.rs => release_held => 17761222
     an unconfirmed claim is noticed => conductor/picker/claim.rs => unanswered mark_unreleased check_claim_event => a5ed81f1
 ";
 

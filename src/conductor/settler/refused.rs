@@ -7,7 +7,7 @@ use tokio::time::{self, Instant};
 use super::{DueSettlement, Settler};
 use crate::{
     backoff::Backoff,
-    board::{BoardError, chain},
+    board::{BoardError, chain, error::NodeConflict},
     conductor::{log::Note, policy::excerpt, status::ConductorStatus},
     job::{JobKey, Unsettled},
     optional::or_never,

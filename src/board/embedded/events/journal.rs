@@ -150,8 +150,8 @@ struct JournalRow {
     posted: i64,
 }
 
-/// Reads the events after a position. Posts have no rows in the journal: they are read from the job table, and merged by
-/// their numbers.
+/// Reads the events after a position. Posts have no rows in the journal: they are read from the job table and merged
+/// by number.
 pub(crate) fn read(view: &BoardView<'_>, position: &mut Position) -> rusqlite::Result<Vec<Event>> {
     let end = Position::end(view)?;
     let first: Option<i64> = view.one("SELECT min(id) FROM event", [], |row| row.get(0))?;
