@@ -259,7 +259,7 @@ fn job_blocks_after_ten_minutes_or_twenty_expiries() {
         let mut octavia = night();
         octavia.octavia_expiry = Some(Duration::from_secs(expiry));
         let mut job = job("a");
-        job.created_on = Some(ago(age));
+        job.created_on = Some(octavia.now - TimeDelta::seconds(age));
         octavia.blocks_posters(&job).is_some()
     };
     for (expiry, age) in [(0, 600), (30, 600), (100, 2000)] {
