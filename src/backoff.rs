@@ -32,7 +32,7 @@ pub(crate) struct Backoff {
 
 impl Backoff {
     /// Starts with an attempt without a pause.
-    pub(crate) fn at_once(bounds: (Duration, Duration)) -> Self {
+    pub(crate) fn without_first_pause(bounds: (Duration, Duration)) -> Self {
         let next = Duration::ZERO;
         Self { bounds, next }
     }
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn back_off_grows_with_each_attempt() {
         let bounds @ (shortest, longest) = (Duration::from_millis(200), Duration::from_secs(5));
-        let mut backoff = Backoff::at_once(bounds);
+        let mut backoff = Backoff::without_first_pause(bounds);
         assert_eq!(backoff.pause(), Duration::ZERO);
         for mut backoff in [backoff, Backoff::after_one(bounds)] {
             let pauses: Vec<_> = (0..20).map(|_| backoff.pause()).collect();

@@ -264,7 +264,7 @@ fn kind_of(error: &BoardError) -> (u8, &'static str) {
         // No command reports `Delayed`: `claim --next` skips a job that was delayed after the listing.
         BoardError::Delayed { .. } | BoardError::Changed => (REJECTED, "changed"),
         BoardError::Exists { .. }
-        | BoardError::NodeConflict(NodeConflict::Board(_) | NodeConflict::Trash(_))
+        | BoardError::NodeConflict(NodeConflict::OnBoard(_) | NodeConflict::InTrash(_))
         | BoardError::NameTaken { .. } => (REJECTED, "exists"),
         BoardError::Malformed { .. } | BoardError::Unclaimable { .. } => (REJECTED, "malformed"),
         BoardError::Unsupported(_) => (REJECTED, "unsupported"),

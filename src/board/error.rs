@@ -94,9 +94,9 @@ pub(crate) enum BoardError {
 #[derive(Debug, Error)]
 pub(crate) enum NodeConflict {
     #[error("the board now has another job at {0}")]
-    Board(String),
+    OnBoard(String),
     #[error("the trash already has a job at {0}, from another board that shares the trash")]
-    Trash(String),
+    InTrash(String),
     #[error("cannot delete the node {node}: another client created nodes below it ({below})")]
     Children {
         node: String,
@@ -111,7 +111,9 @@ pub(crate) enum Unsupported {
     /// Claims end with the session of their owner.
     #[error("this board cannot expire claims at a given time")]
     ExpiringClaims,
-    #[error("this board cannot list jobs in TaskFlow's order, because TaskFlow cannot read it")]
+    #[error(
+        "this board cannot list jobs in TaskFlow's order, because TaskFlow cannot read this board"
+    )]
     PeerOrder,
     #[error(
         "this board cannot restore a job whose name has no number, because every TaskFlow \

@@ -45,7 +45,7 @@ pub(crate) fn follow(board: &dyn Board, start: Start) -> BoxStream<'_, Result<Ne
         board,
         start,
         events: None,
-        backoff: Backoff::at_once(RECONNECT_PAUSES),
+        backoff: Backoff::without_first_pause(RECONNECT_PAUSES),
         was_heard: false,
         is_lost: false,
         owes_resync: false,
@@ -81,7 +81,7 @@ impl Follower<'_> {
                     Some(Ok(event)) => return Ok(News::Event(event)),
                     ended => {
                         if since.elapsed() >= STEADY {
-                            self.backoff = Backoff::at_once(RECONNECT_PAUSES);
+                            self.backoff = Backoff::without_first_pause(RECONNECT_PAUSES);
                         }
                         self.events = None;
                         let error = ended.and_then(Result::err);

@@ -23,7 +23,7 @@ pub(crate) struct ClaimRules {
     /// The others wait for their turn, and their claims become attempts once they have a result. If a claim expires
     /// first, the job is not claimed ahead again, so that its attempts are counted: a claim that would wait
     /// for its turn is refused, with a delay of [`NOT_AHEAD`].
-    pub(crate) at_once: usize,
+    pub(crate) starting: usize,
     /// Whether to skip delayed jobs. False when the job was requested by name.
     pub(crate) respects_delay: bool,
 }
@@ -32,7 +32,7 @@ impl ClaimRules {
     /// Claims named jobs by hand, also delayed ones, and counts no attempt.
     pub(crate) const BY_HAND: Self = Self {
         is_attempt: false,
-        at_once: usize::MAX,
+        starting: usize::MAX,
         respects_delay: false,
     };
 
@@ -54,7 +54,7 @@ pub(super) struct ClaimRequest<'a> {
 
 impl<'a> ClaimRequest<'a> {
     pub(super) fn after(won: usize, by: &'a Claimant, rules: ClaimRules) -> Self {
-        let is_ahead = rules.is_attempt && won >= rules.at_once;
+        let is_ahead = rules.is_attempt && won >= rules.starting;
         Self {
             by,
             rules,

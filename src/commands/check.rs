@@ -143,8 +143,8 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
     };
     Ok(judge(
         ctx,
-        args,
-        thresholds,
+        &args.filter,
+        (thresholds, usual.is_some()),
         board.url(),
         &measured,
         &health,
@@ -153,18 +153,18 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
 
 fn judge(
     ctx: &Context,
-    args: &CheckArgs,
-    thresholds: &Thresholds,
+    filters: &[Filter],
+    thresholds: (&Thresholds, bool),
     board: &str,
     measured: &BoardMeasures,
     health: &Health,
 ) -> CheckVerdict {
     let command = |(command, is_filtered): (Suggestion, bool)| {
-        let filters = args.filter.iter().filter(|_| is_filtered);
+        let filters = filters.iter().filter(|_| is_filtered);
         let filters = filters.flat_map(|it| ["--filter".to_owned(), it.to_string()]);
         command.with(filters).on(&ctx.program())
     };
-    let is_usual = args.thresholds.is_empty();
+    let (thresholds, are_usual) = thresholds;
     // Neither a metric nor a range covers these.
     let has_metric = |it: &Problem| {
         let mut shown = thresholds.shown();
@@ -185,7 +185,7 @@ fn judge(
     for of in CodeCount::of(others.iter().copied()) {
         let state = match of.code {
             Code::BlocksPosters => PluginState::Critical,
-            _ if !is_usual => continue,
+            _ if !are_usual => continue,
             _ => PluginState::Warning,
         };
         let look = Suggestion::of("doctor --only").with([of.code.name()]);
@@ -197,7 +197,7 @@ fn judge(
     let unseen = measured.survey.snapshot.unseen.iter();
     let unseen = unseen.map(|what| format!("cannot read {what}"));
     let unused = (!health.is_used).then_some(unused).into_iter();
-    let others = unused.chain(unseen).filter(|_| is_usual);
+    let others = unused.chain(unseen).filter(|_| are_usual);
     let warning = |what| finding(PluginState::Warning, None, what, Suggestion::of("ping"));
     findings.extend(others.map(warning));
     CheckVerdict::new(board, measured, thresholds, findings, command)

@@ -26,7 +26,7 @@ use tokio::{
 use crate::job::Job;
 
 /// How many reports may wait before commands wait with their output.
-const ROOM: usize = 1024;
+const MAX_QUEUED: usize = 1024;
 
 /// How long to wait for room where no command waits.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -166,7 +166,7 @@ pub(crate) struct Reporter {
 
 impl Reporter {
     pub(crate) fn new() -> (Self, mpsc::Receiver<LogItem>) {
-        let (sender, receiver) = mpsc::channel(ROOM);
+        let (sender, receiver) = mpsc::channel(MAX_QUEUED);
         let reporter = Self {
             sender,
             has_notes: true,
@@ -237,7 +237,7 @@ mod tests {
     #[tokio::test]
     async fn overflowing_notes_are_counted() {
         let (reporter, mut receiver) = Reporter::new();
-        for _ in 0..ROOM + 3 {
+        for _ in 0..MAX_QUEUED + 3 {
             reporter.report(Note::new("a"));
         }
         for _ in 0..2 {

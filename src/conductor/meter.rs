@@ -20,7 +20,7 @@ pub(crate) const BUCKETS: [f64; 11] = [
 named! {
     /// The end of an attempt, as metrics and traces count it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-    pub(crate) enum EndLabel ("end", str::eq) {
+    pub(crate) enum CountedEnd ("end", str::eq) {
         Consumed => "consumed",
         Failed => "failed",
         /// It asked to be tried later.
@@ -34,7 +34,7 @@ named! {
     }
 }
 
-impl From<&Decision> for EndLabel {
+impl From<&Decision> for CountedEnd {
     fn from(decision: &Decision) -> Self {
         match decision {
             Decision::Consume => Self::Consumed,
@@ -70,7 +70,7 @@ impl DurationHistogram {
 pub(crate) struct Measurements {
     pub(crate) claims: u64,
     /// The attempts by job name and end; `None` collects all further names.
-    pub(crate) ends: BTreeMap<Option<String>, [u64; EndLabel::ALL.len()]>,
+    pub(crate) ends: BTreeMap<Option<String>, [u64; CountedEnd::ALL.len()]>,
     pub(crate) runs: DurationHistogram,
     pub(crate) waits: DurationHistogram,
     pub(crate) renewed: u64,
@@ -87,20 +87,21 @@ impl Measurements {
         }
     }
 
-    pub(super) fn ended(&mut self, name: &str, end: EndLabel) {
+    pub(super) fn ended(&mut self, name: &str, end: CountedEnd) {
         let is_known = self.ends.contains_key(&Some(name.to_owned()));
         let name = (is_known || self.ends.len() < MAX_NAMES).then(|| name.to_owned());
         self.ends.entry(name).or_default()[end as usize] += 1;
     }
 
-    pub(super) fn count(&self, results: &[EndLabel]) -> u64 {
-        let ends = self.ends.values();
-        ends.flat_map(|ends| results.iter().map(|result| ends[*result as usize]))
+    pub(super) fn count(&self, ends: &[CountedEnd]) -> u64 {
+        let counts = self.ends.values();
+        counts
+            .flat_map(|counts| ends.iter().map(|end| counts[*end as usize]))
             .sum()
     }
 
     pub(super) fn counters(&self) -> Counters {
-        use EndLabel::{Consumed, ConsumedFailed, Failed, Lost, Postponed, Trashed};
+        use CountedEnd::{Consumed, ConsumedFailed, Failed, Lost, Postponed, Trashed};
         Counters {
             done: self.count(&[Consumed]),
             failed: self.count(&[Failed, Trashed, ConsumedFailed]),
@@ -125,14 +126,14 @@ mod tests {
     fn excess_names_share_one_entry() {
         let mut measured = Measurements::default();
         for number in 0..10_000 {
-            measured.ended(&number.to_string(), EndLabel::Consumed);
+            measured.ended(&number.to_string(), CountedEnd::Consumed);
         }
-        measured.ended("7", EndLabel::Lost);
+        measured.ended("7", CountedEnd::Lost);
         assert_eq!(measured.ends.len(), MAX_NAMES + 1);
         let count = measured.ends.values().flatten().sum::<u64>();
         assert_eq!(count, 10_001);
         let seven = &measured.ends[&Some("7".to_owned())];
-        assert_eq!(seven[EndLabel::Lost as usize], 1);
+        assert_eq!(seven[CountedEnd::Lost as usize], 1);
     }
 
     #[test]

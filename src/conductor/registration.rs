@@ -22,9 +22,10 @@ const NAME_TIMEOUT: Duration = Duration::from_secs(45);
 
 const NAME_PAUSE: Duration = Duration::from_secs(1);
 
-const MOMENT: Duration = Duration::from_secs(1);
+const PUBLISH_PAUSE: Duration = Duration::from_secs(1);
 
-const WHILE: Duration = Duration::from_secs(10);
+/// How often to look at the handlers without a word of a change.
+const POLICY_INTERVAL: Duration = Duration::from_secs(10);
 
 pub(super) fn initial_entry(settings: &Settings) -> ConductorReport {
     let course = match settings.until.drained {
@@ -56,7 +57,7 @@ pub(super) async fn publish(shared: Arc<Shared>, mut last: ConductorReport) {
     let (course, mut takes) = (last.course, last.takes.clone());
     let (mut looked, mut heard) = (Instant::now(), Instant::now());
     loop {
-        time::sleep(MOMENT).await;
+        time::sleep(PUBLISH_PAUSE).await;
         let mut entry = last.clone();
         entry.course = match *shared.shutdown.borrow() {
             Shutdown::NotYet => course,
@@ -64,7 +65,7 @@ pub(super) async fn publish(shared: Arc<Shared>, mut last: ConductorReport) {
             Shutdown::Finish | Shutdown::Abort(_) => Course::Ending,
         };
         shared.status.publish_in(&mut entry);
-        if looked.elapsed() >= WHILE || policy.has_changed().unwrap_or_default() {
+        if looked.elapsed() >= POLICY_INTERVAL || policy.has_changed().unwrap_or_default() {
             let seen = published_policy(&shared.settings, &policy.borrow_and_update());
             if takes.replace(seen) != takes {
                 // A handler came or was mended: skipped jobs are looked at again.

@@ -18,7 +18,7 @@ use crate::process::{child::EXIT_GRACE, signal::Signals};
 
 const READY: &str = "READY=1";
 
-const MOMENT: Duration = Duration::from_secs(1);
+const STATUS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long the shutdown may continue after the last notification.
 const EXTENSION: &str = "EXTEND_TIMEOUT_USEC=15000000";
@@ -73,7 +73,7 @@ impl<'a> Service<'a> {
             tokio::select! {
                 _ = registered.changed() => {}
                 _ = shutdown.changed() => {}
-                () = time::sleep(MOMENT), if self.shared.settings.service_manager.is_some() => {}
+                () = time::sleep(STATUS_INTERVAL), if self.shared.settings.service_manager.is_some() => {}
                 signal = self.steering.signals.next() => self.handle_signal(signal),
             }
         }

@@ -15,7 +15,7 @@ use self::refused::RefusedSettlements;
 use super::{
     attempt::{FinishedAttempt, JobAttempt, capture::Destination},
     log::Note,
-    meter::EndLabel,
+    meter::CountedEnd,
     shared::Shared,
 };
 use crate::{
@@ -28,7 +28,7 @@ use crate::{
 const MAX_SETTLEMENTS_PER_BATCH: usize = 256;
 
 /// How long due jobs wait for more.
-const MOMENT: Duration = Duration::from_millis(10);
+const COLLECT_TIME: Duration = Duration::from_millis(10);
 
 pub(super) struct Settler {
     shared: Arc<Shared>,
@@ -117,7 +117,7 @@ impl Settler {
 
     /// Waits a moment for more, if other jobs are running: each exchange is as expensive as a job.
     async fn gather(&mut self, due: &mut Vec<DueSettlement>) {
-        let end = Instant::now() + MOMENT;
+        let end = Instant::now() + COLLECT_TIME;
         while due.len() < MAX_SETTLEMENTS_PER_BATCH && self.shared.in_flight.count() > due.len() {
             match timeout_at(end, self.finished.recv()).await {
                 Ok(Some(finished)) => due.extend(self.take(finished)),
@@ -171,7 +171,7 @@ impl Settler {
 
     fn lose(&mut self, attempt: &JobAttempt, lost: &Lost) {
         let name = &attempt.tag.name;
-        (self.shared.status).work(|work| work.measured.ended(name, EndLabel::Lost));
+        (self.shared.status).work(|work| work.measured.ended(name, CountedEnd::Lost));
         self.refused.forget(&attempt.held.job.key);
         let reason = match std::error::Error::source(lost) {
             Some(source) => format!("{lost}: {source}"),

@@ -30,7 +30,7 @@ struct SlotUsage {
     taken: usize,
     /// The recent average of how long jobs ran.
     pace: Duration,
-    /// The jobs that ended since the start, or since a job had to wait too long.
+    /// The jobs that ended since claiming ahead was last stopped.
     ended: u32,
 }
 
@@ -59,7 +59,7 @@ impl Slots {
     }
 
     /// Returns how many new jobs could start without waiting.
-    pub(super) fn at_once(&self) -> usize {
+    pub(super) fn starting(&self) -> usize {
         self.jobs.saturating_sub(self.state.lock().taken)
     }
 

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
-use super::{log::Log, meter::EndLabel};
+use super::{log::Log, meter::CountedEnd};
 use crate::{
     job::{Conductor, Decision, Job},
     process::clock,
@@ -59,7 +59,7 @@ impl Spans {
             Some(_) => failure.map(|failure| failure.reason.as_str()),
             None => Some("the claim was lost"),
         };
-        let outcome = decision.map_or(EndLabel::Lost, EndLabel::from);
+        let outcome = decision.map_or(CountedEnd::Lost, CountedEnd::from);
         let mut attributes = vec![
             text("messaging.system", "jobboard"),
             text("messaging.destination.name", &self.board),

@@ -14,7 +14,7 @@ use super::{
     StopCondition,
     contact::Contact,
     log::{Note, Reporter, Tag},
-    meter::{EndLabel, Measurements},
+    meter::{CountedEnd, Measurements},
     policy::excerpt,
     skipped::SkippedJobs,
 };
@@ -136,7 +136,7 @@ impl ConductorStatus {
 
     pub(super) fn settled(&self, key: &JobKey, tag: &Arc<Tag>, decision: &Decision) {
         self.work(|work| {
-            work.measured.ended(&tag.name, EndLabel::from(decision));
+            work.measured.ended(&tag.name, CountedEnd::from(decision));
             match decision {
                 Decision::Abandon(Aftermath::Failed { .. }) => {
                     if work.failing.len() < self.most_failing {
@@ -211,9 +211,9 @@ impl ConductorStatus {
     }
 
     pub(crate) fn summary(&self) -> WorkSummary {
-        use EndLabel::{Consumed, ConsumedFailed, Failed, Interrupted, Lost, Postponed, Trashed};
+        use CountedEnd::{Consumed, ConsumedFailed, Failed, Interrupted, Lost, Postponed, Trashed};
         self.work(|work| {
-            let count = |results: &[EndLabel]| work.measured.count(results);
+            let count = |ends: &[CountedEnd]| work.measured.count(ends);
             // A job that was retried from the trash counts once.
             let failing = work.failing.values().filter(|tag| !work.has_trashed(tag));
             let mut failing: Vec<_> = failing.cloned().collect();

@@ -25,7 +25,7 @@ use crate::{
     suggest::Suggestion,
 };
 
-const USUAL: Duration = Duration::from_secs(2);
+const USUAL_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
 pub(crate) struct Checkup {
@@ -155,15 +155,15 @@ async fn look(
         false => Access::Change,
     };
     let (connection, server, survey) = tokio::join!(
-        part(Group::Connection, Part::Connection(access), USUAL),
-        part(Group::Server, Part::Server, USUAL),
+        part(Group::Connection, Part::Connection(access), USUAL_TIMEOUT),
+        part(Group::Server, Part::Server, USUAL_TIMEOUT),
         jobs,
     );
     // A survey has examined the keys.
     let is_surveyed = survey.as_ref().is_some_and(Result::is_ok);
     let keys = match is_surveyed {
         true => None,
-        false => part(Group::Keys, Part::Keys { highest: None }, USUAL).await,
+        false => part(Group::Keys, Part::Keys { highest: None }, USUAL_TIMEOUT).await,
     };
     let strays = match finds_strays {
         true => part(Group::Keys, Part::Strays, WHOLE).await,

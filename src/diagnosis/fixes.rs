@@ -66,7 +66,7 @@ impl FixTarget<'_> {
     }
 }
 
-/// Returns what helps against a cause: the same for one job and for all.
+/// Returns what helps against a cause, for one job or for all; `explain` knows more about some jobs.
 pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
     let fix = match cause.code {
         Code::OwnerDead

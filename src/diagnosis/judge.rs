@@ -26,10 +26,11 @@ use crate::{
 /// The longest back-off, and a day for clocks that differ.
 const MAX_DELAY: TimeDelta = TimeDelta::days(366);
 
+/// A job blocks posters at this age, or after 20 expiries if that is longer.
 const MIN_BLOCKING: Duration = Duration::from_secs(600);
 
 /// The time left of a claim by hand that is worth a word.
-const SOON: Duration = Duration::from_secs(10);
+const EXPIRES_SOON: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(crate) struct Judged {
@@ -181,7 +182,7 @@ impl Snapshot {
             }
             Holder::Other => {
                 let left = holding.expires_in.filter(|_| holding.fence.is_some());
-                let code = match left.is_some_and(|left| left < SOON) {
+                let code = match left.is_some_and(|left| left < EXPIRES_SOON) {
                     true => Code::ClaimExpiresSoon,
                     false => Code::Running,
                 };
@@ -296,7 +297,7 @@ impl Snapshot {
         also
     }
 
-    /// Warns of an old job on Octavia's board: all posters wait for it.
+    /// Returns the cause if an old job blocks Octavia's board: all posters wait for it.
     pub(crate) fn blocks_posters(&self, job: &Job) -> Option<Cause> {
         let least = MIN_BLOCKING.max(self.octavia_expiry?.saturating_mul(20));
         let age = (self.now - job.created_on?).to_std().ok()?;

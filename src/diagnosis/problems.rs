@@ -26,7 +26,7 @@ use crate::{
 const APART: usize = 4;
 
 /// The causes that are named where they are shown as one problem.
-const NAMED: usize = 3;
+const MAX_NAMED_CAUSES: usize = 3;
 
 /// The longest cause in a command, in characters.
 const MAX_GLOB_CHARS: usize = 30;
@@ -111,7 +111,7 @@ impl Survey {
         for (_, cases) in all {
             joined.join((*cases).clone());
         }
-        let named = all.iter().take(NAMED);
+        let named = all.iter().take(MAX_NAMED_CAUSES);
         let with_count = |(cause, cases): &(&Cause, &Cases)| match cases.count {
             1 => cause.about.to_string(),
             count => format!("{} ({count})", cause.about),
@@ -120,8 +120,8 @@ impl Survey {
         let mut about = named.join(", ");
         if all.is_empty() {
             about = "many different causes".to_owned();
-        } else if all.len() > NAMED {
-            about += &format!(" and {} more", all.len() - NAMED);
+        } else if all.len() > MAX_NAMED_CAUSES {
+            about += &format!(" and {} more", all.len() - MAX_NAMED_CAUSES);
         }
         self.block(
             &Cause::new(code, CauseSubject::Several(about)),
@@ -284,7 +284,7 @@ impl Snapshot {
             count => format!("pauses that cannot be read: {count}"),
         };
         let problem = Problem::new(Code::UnreadableEntry, summary).fixed_by(fix);
-        let named = names.iter().take(NAMED);
+        let named = names.iter().take(MAX_NAMED_CAUSES);
         Some(named.fold(problem, |problem, it| problem.seen("pause", it)))
     }
 
@@ -300,8 +300,12 @@ impl Snapshot {
         }
         let count = targets.len();
         if count > APART {
-            let first: Vec<_> = targets.iter().take(NAMED).map(|it| it.as_str()).collect();
-            let (first, more) = (first.join(", "), count - NAMED);
+            let first: Vec<_> = targets
+                .iter()
+                .take(MAX_NAMED_CAUSES)
+                .map(|it| it.as_str())
+                .collect();
+            let (first, more) = (first.join(", "), count - MAX_NAMED_CAUSES);
             let summary = format!("moves to {first} and {more} more boards were interrupted");
             let advice = "`jobboard copy --resume --to BOARD` finishes the moves to one board";
             return vec![Problem::new(Code::UnfinishedMove, summary).fixed_by(Fix::advice(advice))];

@@ -112,7 +112,7 @@ impl RunnerAnswer {
 }
 
 /// Loads are shown for this many conductors.
-const NAMED: usize = 3;
+const MAX_NAMED_CONDUCTORS: usize = 3;
 
 /// The limit for the patterns of all conductors together: about ten thousand.
 const MAX_PATTERNS: usize = 1 << 20;
@@ -231,9 +231,12 @@ impl Runner {
 
 /// Describes the load of these conductors, and counts those beyond the first few.
 pub(super) fn loads(runners: &[&Runner], now: DateTime<Utc>) -> String {
-    let named = runners.iter().take(NAMED).map(|it| it.load(now));
+    let named = runners
+        .iter()
+        .take(MAX_NAMED_CONDUCTORS)
+        .map(|it| it.load(now));
     let named = named.collect::<Vec<_>>().join("; ");
-    match runners.len().saturating_sub(NAMED) {
+    match runners.len().saturating_sub(MAX_NAMED_CONDUCTORS) {
         0 => named,
         more => format!("{named}; and {more} more conductors"),
     }

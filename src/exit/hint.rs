@@ -173,11 +173,11 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         BoardError::NotDelayed => "nothing changed; `jobboard show JOB` shows the job",
         BoardError::Changed => LOOK_AT_IT,
         BoardError::Exists { .. } => "nothing changed; `jobboard show JOB` shows the existing job",
-        BoardError::NodeConflict(NodeConflict::Trash(_)) => {
+        BoardError::NodeConflict(NodeConflict::InTrash(_)) => {
             "nothing changed; `jobboard list --trash --shared` shows the other job: restore it \
              on its board, or purge it, then repeat"
         }
-        BoardError::NodeConflict(NodeConflict::Board(_)) => {
+        BoardError::NodeConflict(NodeConflict::OnBoard(_)) => {
             "nothing changed; repeat the command when the other job has left the board"
         }
         BoardError::NameTaken { .. } => {

@@ -12,7 +12,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
-use super::Lost;
+use super::{Lost, Unanswered};
 use crate::{
     board::{self, Board, BoardError},
     job::Claim,
@@ -177,7 +177,7 @@ impl Ledger {
         ids: &[u64],
         answers: Vec<board::Result<()>>,
         asked: Boottime,
-    ) -> Result<(), Option<Arc<BoardError>>> {
+    ) -> Result<(), Unanswered> {
         let mut open = (answers.len() < ids.len()).then_some(None);
         for (&id, answer) in ids.iter().zip(answers) {
             match answer {

@@ -70,13 +70,16 @@ pub(crate) struct Keeper {
     task: JoinSet<()>,
 }
 
+/// Why the board neither granted nor refused a claim, if it gave a reason.
+type Unanswered = Option<Arc<BoardError>>;
+
 impl Keeper {
     pub(crate) fn start(board: Arc<dyn Board>) -> Self {
         Self::start_reporting(board, |_| {})
     }
 
     /// Reports each request: the delay from when the first renewal was due to the answer, or `None` if the board did
-    /// not grant or refuse each.
+    /// not grant or refuse each claim.
     pub(crate) fn start_reporting(
         board: Arc<dyn Board>,
         renewed: impl Fn(Option<Duration>) + Send + 'static,
@@ -231,7 +234,7 @@ async fn renew(
     board: &dyn Board,
     ledger: &Ledger,
     last: Option<&Arc<BoardError>>,
-) -> Result<(), Option<Arc<BoardError>>> {
+) -> Result<(), Unanswered> {
     let (ids, claims) = ledger.claims();
     let asked = Boottime::now();
     let shortest = claims.iter().map(|claim| claim.term).min();

@@ -5,7 +5,6 @@ use std::{borrow::Cow, time::Duration};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use self::flow_state::*;
 use crate::{duration, secret::covered_text};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -127,17 +126,23 @@ impl Atom {
     /// Whether it is finished in the direction of its flow.
     fn is_behind(&self, goes_back: bool) -> bool {
         match goes_back {
-            true => matches!(&*self.state, REVERTED | REVERT_FAILURE),
-            false => matches!(&*self.state, SUCCESS | IGNORE),
+            true => matches!(
+                &*self.state,
+                flow_state::REVERTED | flow_state::REVERT_FAILURE
+            ),
+            false => matches!(&*self.state, flow_state::SUCCESS | flow_state::IGNORE),
         }
     }
 
     pub(crate) fn is_pending(&self) -> bool {
-        self.state == PENDING
+        self.state == flow_state::PENDING
     }
 
     pub(crate) fn is_at_work(&self) -> bool {
-        matches!(&*self.state, RUNNING | REVERTING | RETRYING)
+        matches!(
+            &*self.state,
+            flow_state::RUNNING | flow_state::REVERTING | flow_state::RETRYING
+        )
     }
 
     pub(crate) fn lasts(&self, now: DateTime<Utc>) -> Option<Duration> {
@@ -156,7 +161,12 @@ impl Flow {
     /// Whether its engine has started but not finished it.
     pub(crate) fn is_under_way(&self) -> bool {
         let state = self.state.as_deref();
-        state.is_some_and(|it| matches!(it, RUNNING | RESUMING | SUSPENDING))
+        state.is_some_and(|it| {
+            matches!(
+                it,
+                flow_state::RUNNING | flow_state::RESUMING | flow_state::SUSPENDING
+            )
+        })
     }
 
     pub(crate) fn changed(&self) -> Option<DateTime<Utc>> {
@@ -173,10 +183,12 @@ impl Flow {
     }
 
     pub(crate) fn progress(&self) -> FlowProgress {
-        let is_undone =
-            |it: &Atom| it.is_to_be_reverted || matches!(&*it.state, REVERTING | REVERTED);
+        let is_undone = |it: &Atom| {
+            it.is_to_be_reverted
+                || matches!(&*it.state, flow_state::REVERTING | flow_state::REVERTED)
+        };
         // A retry reverts first and then runs again.
-        let is_retried = |it: &Atom| it.is_to_be_retried || it.state == RETRYING;
+        let is_retried = |it: &Atom| it.is_to_be_retried || it.state == flow_state::RETRYING;
         let goes_back = self.atoms.iter().any(is_undone) && !self.atoms.iter().any(is_retried);
         // An atom that never started needs no reverting.
         let counts = |atom: &&Atom| !goes_back || !atom.is_pending();
@@ -202,14 +214,18 @@ pub(crate) fn position(flow: &Flow, now: DateTime<Utc>) -> String {
         None => String::new(),
     };
     match flow.state.as_deref() {
-        None | Some(PENDING) if flow.atoms.is_empty() => "the flow has not started".to_owned(),
-        Some(RUNNING) if flow.atoms.is_empty() => {
+        None | Some(flow_state::PENDING) if flow.atoms.is_empty() => {
+            "the flow has not started".to_owned()
+        }
+        Some(flow_state::RUNNING) if flow.atoms.is_empty() => {
             "the flow has started, but none of its tasks".to_owned()
         }
-        Some(SUCCESS) => format!("the flow has succeeded, {counted}"),
-        Some(REVERTED) => format!("the flow was reverted{because}"),
-        Some(FAILURE) => format!("the flow has failed, {counted}{because}"),
-        Some(SUSPENDED | SUSPENDING) => format!("the flow is suspended, {counted}{because}"),
+        Some(flow_state::SUCCESS) => format!("the flow has succeeded, {counted}"),
+        Some(flow_state::REVERTED) => format!("the flow was reverted{because}"),
+        Some(flow_state::FAILURE) => format!("the flow has failed, {counted}{because}"),
+        Some(flow_state::SUSPENDED | flow_state::SUSPENDING) => {
+            format!("the flow is suspended, {counted}{because}")
+        }
         _ if goes_back => {
             format!("the flow is reverting{}, {counted}{because}", at(flow, now))
         }
@@ -226,7 +242,7 @@ fn at(flow: &Flow, now: DateTime<Utc>) -> String {
         .lasts(now)
         .map(|long| format!(" for {}", duration::brief(long)));
     let doing = match &*first.state {
-        RETRYING => " at retrying ",
+        flow_state::RETRYING => " at retrying ",
         _ => " at ",
     };
     let more = match others.len() {

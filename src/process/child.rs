@@ -14,7 +14,7 @@ use super::{
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, waitid};
 use tokio::time;
 
-/// How long a command may take to exit after its conductor's request.
+/// How long a command may take to exit after a request, while the process that started it is alive.
 pub(crate) const EXIT_GRACE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

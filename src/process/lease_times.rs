@@ -13,7 +13,8 @@ pub(crate) fn renew_after(term: Duration) -> Duration {
     term / 3
 }
 
-/// How long a request for a renewal may take. Two more fit before the loss, even if the board is silent.
+/// How long a request for a renewal may take. If claims expire, two more fit before the loss, even if the board is
+/// silent.
 pub(crate) fn retry_after(term: Duration) -> Duration {
     term / 4
 }
@@ -28,16 +29,12 @@ fn terminate_before(term: Duration) -> Duration {
     term / 6
 }
 
-fn kill_before(term: Duration) -> Duration {
-    term / 12
-}
-
 /// How long a command gets to end before it is killed.
 pub(crate) fn grace(term: Duration) -> Duration {
     term / 12
 }
 
-/// A living owner leaves more time than this: a renewal would be overdue.
+/// A living owner renews before so little is left.
 pub(crate) fn least_left(term: Duration) -> Duration {
     term / 3
 }
@@ -54,7 +51,7 @@ impl Deadlines {
     pub(crate) fn before(deadline: Boottime, term: Duration) -> Self {
         Self {
             terminate: deadline - terminate_before(term),
-            kill: deadline - kill_before(term),
+            kill: deadline - grace(term),
         }
     }
 }
@@ -62,6 +59,13 @@ impl Deadlines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_follow_in_twelfths_of_the_term() {
+        let term = Duration::from_secs(12);
+        let times = [renew_after(term), retry_after(term), least_left(term)];
+        assert_eq!(times.map(|it| it.as_secs()), [4, 3, 4]);
+    }
 
     #[test]
     fn both_moments_precede_the_deadline() {

@@ -44,8 +44,8 @@ impl Earlier {
     }
 }
 
-/// Settles a job, and repeats the request if its reply is lost, for a few seconds. `lease` renews its claim, unless
-/// nothing does.
+/// Settles a job, and repeats the request if its reply is lost, for a few seconds. `lease` is the lease that renews
+/// the claim, if any.
 pub(crate) async fn settle_claim(
     board: &dyn Board,
     settlement: &Settlement,

@@ -161,9 +161,12 @@ pub(crate) async fn manual_claims_count_no_attempt(board: &Subject) {
     assert_eq!(on_board(board, &key).await.attempts.count, 2);
 }
 
-/// Claims jobs, with `at_once` as the limit of immediate starts.
-async fn claim_ahead(board: &Subject, keys: &[JobKey], at_once: usize) -> Vec<Result<Claimed>> {
-    let rules = ClaimRules { at_once, ..ATTEMPT };
+/// Claims jobs, with `starting` as the limit of immediate starts.
+async fn claim_ahead(board: &Subject, keys: &[JobKey], starting: usize) -> Vec<Result<Claimed>> {
+    let rules = ClaimRules {
+        starting,
+        ..ATTEMPT
+    };
     let by = claimant("ada", Term::Lease(LONG));
     let claims = board.claim(keys, &by, keys.len(), rules).await;
     claims.unwrap()
@@ -178,7 +181,7 @@ async fn give_back(board: &Subject, claimed: &Claimed, aftermath: Aftermath) {
 pub(crate) async fn claim_made_ahead_counts_an_attempt_once_it_has_a_result(board: &Subject) {
     let failed = Aftermath::failed(super::settling::failure("broken"));
     let not_before = chrono::Utc::now();
-    for (aftermath, at_once, ahead) in [
+    for (aftermath, starting, ahead) in [
         (Aftermath::None, 1, 0),
         (Aftermath::Interrupted, 0, 0),
         (Aftermath::Postponed { not_before }, 0, 0),
@@ -195,7 +198,7 @@ pub(crate) async fn claim_made_ahead_counts_an_attempt_once_it_has_a_result(boar
             assert_eq!(on_board(board, key).await.attempts.count, 1);
             give_back(board, &claimed, aftermath.clone()).await;
         }
-        for (key, attempts) in keys.iter().zip([at_once, ahead]) {
+        for (key, attempts) in keys.iter().zip([starting, ahead]) {
             let stored = on_board(board, key).await.attempts;
             assert_eq!(stored.count, attempts, "{aftermath:?}");
         }
@@ -206,7 +209,7 @@ pub(crate) async fn job_released_ahead_of_its_turn_starts_immediately_when_claim
     board: &Subject,
 ) {
     let key = [post_one(board, "resize").await];
-    let claim = async |at_once| claim_ahead(board, &key, at_once).await.pop().unwrap();
+    let claim = async |starting| claim_ahead(board, &key, starting).await.pop().unwrap();
     let left = claim(0).await.unwrap();
     // Simulates an expired claim.
     give_back(board, &left, Aftermath::None).await;

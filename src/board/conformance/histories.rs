@@ -25,7 +25,7 @@ use crate::{
 
 pub(crate) const WHO: [&str; 3] = ["ada", "bob", "eve"];
 
-const SOON: Duration = Duration::from_millis(20);
+const SHORT_TERM: Duration = Duration::from_millis(20);
 
 /// Plays random histories on a board; returns the shortest that differs from the model, and how.
 ///
@@ -138,7 +138,9 @@ impl<'a> History<'a> {
             }
             Act::Lapse(..) if !has_expiring_claims => Default::default(),
             Act::Lapse(job, who) => {
-                let answers = self.claim(&[*job], *who, Term::For(SOON), BY_HAND).await;
+                let answers = self
+                    .claim(&[*job], *who, Term::For(SHORT_TERM), BY_HAND)
+                    .await;
                 if answers.1 == ["ok"] {
                     until_free(self.board, &self.jobs[*job].keys[0]).await;
                     self.jobs[*job].model.expire(*who);

@@ -141,7 +141,7 @@ macro_rules! keeps_its_promises {
 
         $crate::board::conformance::keeps_its_promises! { $open, storage =>
             stored::lookup_shows_each_change_that_a_client_knew_of,
-            stored::malformed_record_stays_until_it_is_overridden,
+            stored::malformed_record_stays_until_it_is_forced_out,
             stored::refused_claim_of_a_record_that_is_no_posting_emits_no_event,
             stored::reads_and_examinations_change_nothing,
             stored::unreadable_sidecar_refuses_only_claims_that_need_it,
@@ -185,7 +185,7 @@ pub(crate) const BY_HAND: ClaimRules = ClaimRules::BY_HAND;
 /// Claims as conductors do.
 pub(crate) const ATTEMPT: ClaimRules = ClaimRules {
     is_attempt: true,
-    at_once: usize::MAX,
+    starting: usize::MAX,
     respects_delay: true,
 };
 

@@ -194,7 +194,7 @@ pub(crate) async fn trashing_an_untried_job_counts_no_attempt(board: &Subject) {
     let key = post_one(board, "resize").await;
     for ahead in [false, true] {
         let rules = ClaimRules {
-            at_once: usize::from(!ahead),
+            starting: usize::from(!ahead),
             ..ATTEMPT
         };
         board.claim_one(&key, &ada(), rules).await.unwrap();

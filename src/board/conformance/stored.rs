@@ -63,7 +63,7 @@ async fn revise(board: &Subject, revision: Revision) -> Result<()> {
     board.revise(&[revision]).await.unwrap().remove(0)
 }
 
-pub(crate) async fn malformed_record_stays_until_it_is_overridden(
+pub(crate) async fn malformed_record_stays_until_it_is_forced_out(
     board: &Subject,
     storage: &impl Storage,
 ) {

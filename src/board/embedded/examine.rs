@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// Free space that a board needs for a while.
-const ROOM: u64 = 64 * 1024 * 1024;
+const MIN_FREE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Time limit of the file check, which large indexes use up.
 const MAX_CHECK: Duration = Duration::from_secs(10);
@@ -119,7 +119,7 @@ impl Embedded {
         }
         if let Ok(system) = rustix::fs::statvfs(directory) {
             let free = system.f_bavail.saturating_mul(system.f_frsize);
-            if free < ROOM {
+            if free < MIN_FREE_BYTES {
                 let command = Suggestion::of("df -h").with([directory.to_string_lossy()]);
                 let summary = format!("the disk of the board has only {} MiB free", free >> 20);
                 seen.add(Problem::new(Code::DiskFull, summary).fixed_by(Fix::elsewhere(command)));

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// How long before its end a certificate should be replaced.
-const SOON: TimeDelta = TimeDelta::days(30);
+const REPLACE_BEFORE: TimeDelta = TimeDelta::days(30);
 
 pub(crate) async fn examine(
     servers: &[Server],
@@ -34,7 +34,7 @@ pub(crate) async fn examine(
             continue;
         };
         let left = end - Utc::now();
-        if left < SOON {
+        if left < REPLACE_BEFORE {
             let days = left.num_days();
             let summary = format!("the certificate of {server} expires in {days} days");
             let show = Suggestion::of("openssl s_client -connect").with([server.to_string()]);

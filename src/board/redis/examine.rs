@@ -33,7 +33,7 @@ const MAX_STRAYS: usize = 100_000;
 /// The names may be long.
 const MAX_ENTRIES: usize = 1000;
 
-const NAMED: usize = 20;
+const MAX_NAMED_KEYS: usize = 20;
 
 const NAMES_PER_REQUEST: usize = 1000;
 
@@ -283,7 +283,8 @@ impl Redis {
             names.sort_unstable();
             names.dedup();
             if let Some(first) = names.first() {
-                let remedy = self.cli(Suggestion::of("DEL").with(names.iter().take(NAMED)));
+                let remedy =
+                    self.cli(Suggestion::of("DEL").with(names.iter().take(MAX_NAMED_KEYS)));
                 let problem = Problem::new(code, format!("{what}: {}", names.len()));
                 seen.add(problem.fixed_by(remedy).seen("key", first));
             }

@@ -43,7 +43,7 @@ pub(super) mod sentinel;
 #[cfg(test)]
 mod tests;
 
-/// The operation of a request, as error messages name it. Only these requests are resent if their reply is lost.
+/// What a request does, as error messages name it. A request that says `READ` is sent again if its reply is lost.
 pub(super) const READ: &str = "read";
 pub(super) const WRITE: &str = "write to";
 
@@ -146,7 +146,7 @@ impl RedisClient {
         }
     }
 
-    pub(super) async fn at_once(
+    pub(super) async fn in_transaction(
         &self,
         doing: &'static str,
         commands: &Pipeline,

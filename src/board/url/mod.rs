@@ -175,8 +175,14 @@ impl BoardUrl {
 
     /// Whether it holds a password, or names the file of one.
     pub(crate) fn has_secret(&self) -> bool {
-        let has_password_file = |address: &Address| matches!(address, Address::Sentinel(it) if it.password_file.is_some());
-        self.has_password() || matches!(self, Self::Redis(url) if has_password_file(&url.address))
+        let has_password_file = match self {
+            Self::Redis(url) => match &url.address {
+                Address::Sentinel(sentinels) => sentinels.password_file.is_some(),
+                Address::Tcp(_) | Address::Unix(_) => false,
+            },
+            Self::Embedded(_) | Self::ZooKeeper(_) => false,
+        };
+        has_password_file || self.has_password()
     }
 
     /// Whether connecting reads a file that the URL names, such as a key.

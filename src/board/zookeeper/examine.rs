@@ -30,7 +30,7 @@ const LETTERS: [(Permission, char); 5] = [
     (Permission::ADMIN, 'a'),
 ];
 
-const NAMED: usize = 5;
+const MAX_NAMED_NODES: usize = 5;
 
 impl BoardSession<'_> {
     pub(super) async fn examine_part(&self, part: Part) -> Result<Examined> {
@@ -150,7 +150,7 @@ impl BoardSession<'_> {
         if let Some(first) = nodes.first() {
             let each = r#"for node do zkCli.sh -server "$0" delete "$node"; done"#;
             let remedy = Suggestion::of("sh -c").with([each, &self.client.servers()]);
-            let remedy = Fix::elsewhere(remedy.with(nodes.iter().take(NAMED)));
+            let remedy = Fix::elsewhere(remedy.with(nodes.iter().take(MAX_NAMED_NODES)));
             let problem = Problem::new(code, format!("{what}: {}", nodes.len()));
             seen.add(problem.fixed_by(remedy).seen("node", first));
         }

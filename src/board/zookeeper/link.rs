@@ -44,7 +44,7 @@ pub(super) mod transaction;
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// The session timeout to request while no claim depends on it.
-const USUAL: Duration = Duration::from_secs(10);
+const USUAL_SESSION: Duration = Duration::from_secs(10);
 
 pub(super) struct ZooKeeperClient {
     url: ZooKeeperUrl,
@@ -165,12 +165,12 @@ impl ZooKeeperClient {
 
     fn timeout(&self) -> Duration {
         let term = self.term.get().copied();
-        self.url.session.or(term).unwrap_or(USUAL)
+        self.url.session.or(term).unwrap_or(USUAL_SESSION)
     }
 
     /// Opens a separate session for a subscription; it ends with its last clone.
     pub(super) async fn another(&self, doing: &'static str) -> Result<Session, BoardError> {
-        let asked = self.url.session.unwrap_or(USUAL);
+        let asked = self.url.session.unwrap_or(USUAL_SESSION);
         let opened = self.open(&mut None, asked, self.deadline()).await;
         opened.map_err(|problem| problem.into_error(doing, self.name()))
     }

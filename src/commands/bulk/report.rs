@@ -16,7 +16,7 @@ use crate::{
     transfer::batches::Unusable,
 };
 
-const NAMED: usize = 3;
+const MAX_NAMED_JOBS: usize = 3;
 
 const REASONS: usize = 10;
 
@@ -205,7 +205,7 @@ impl Results {
             count: 0,
         });
         alike.count += 1;
-        if alike.named.len() < NAMED {
+        if alike.named.len() < MAX_NAMED_JOBS {
             alike.named.push(name);
         }
     }
@@ -236,7 +236,7 @@ impl Results {
         let mut alike: Vec<_> = self.reasons.into_values().collect();
         alike.sort_by(|one, other| (other.count, &one.named).cmp(&(one.count, &other.named)));
         let unprinted = alike.split_off(alike.len().min(REASONS));
-        let is_any_unnamed = alike.iter().any(|alike| alike.count > NAMED);
+        let is_any_unnamed = alike.iter().any(|alike| alike.count > MAX_NAMED_JOBS);
         for of in alike {
             let trying = ctx.trying(self.verb, names_of(&of.named, of.count));
             ctx.print_error(&of.reason.context(trying.with(of.reference)));

@@ -26,7 +26,7 @@ use crate::{
     conductor::{
         ConductorStatus, Settings,
         log::{Note, Reporter},
-        meter::{BUCKETS, DurationHistogram, EndLabel, Measurements},
+        meter::{BUCKETS, CountedEnd, DurationHistogram, Measurements},
     },
     exit::CommandError,
     output::{Exposition, timestamp},
@@ -223,7 +223,7 @@ fn add_work(measured: &Measurements, exposition: &mut Exposition) {
     let runs = exposition.family("jobboard_conductor_runs_total");
     for (name, ends) in &measured.ends {
         let name = name.as_deref().unwrap_or("__other__");
-        for (end, count) in EndLabel::ALL.iter().zip(ends) {
+        for (end, count) in CountedEnd::ALL.iter().zip(ends) {
             runs.add(&[("outcome", end.name()), ("name", name)], *count as f64);
         }
     }

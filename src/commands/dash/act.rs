@@ -78,7 +78,7 @@ pub(super) enum DashEffect {
     /// Read without the usual delay: the view does not match the request.
     ReadNow,
     ReadHistory,
-    ReadSurroundings,
+    ReadSnapshot,
     Ping,
     Find(Vec<RowPlace>),
     Open(JobRef),

@@ -166,7 +166,7 @@ async fn once(
             }
             DashInput::Hidden(_, why)
             | DashInput::History(Err(why))
-            | DashInput::Surroundings(Err(why)) => {
+            | DashInput::Snapshot(Err(why)) => {
                 questions.ctx.out.note(format!("warning: {why}"));
                 return Ok(());
             }

@@ -27,7 +27,7 @@ use crate::{
 type LastFailure = Option<Option<DateTime<Utc>>>;
 
 /// Memory is committed on use only; growing out of a smaller buffer would leave a hole of its size.
-const ROOM: usize = 100_000;
+const FIRST_CAPACITY: usize = 100_000;
 
 /// Maximum number of rows to filter at each key.
 const MAX_NARROWED: usize = 20_000;
@@ -58,7 +58,7 @@ pub(super) struct Picture {
 impl Picture {
     pub(super) fn new(filters: Filters, snapshot: Snapshot) -> Self {
         Self {
-            rows: IndexMap::with_capacity(ROOM),
+            rows: IndexMap::with_capacity(FIRST_CAPACITY),
             snapshot,
             filters,
             ..Self::default()
@@ -111,7 +111,7 @@ impl Picture {
                 EventKind::ConductorJoined
                 | EventKind::ConductorLeft
                 | EventKind::Paused
-                | EventKind::Resumed => DashEffect::ReadSurroundings,
+                | EventKind::Resumed => DashEffect::ReadSnapshot,
                 _ => DashEffect::Read,
             });
         };

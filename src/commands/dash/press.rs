@@ -165,7 +165,7 @@ fn show(state: &mut DashState, view: View) -> Vec<DashEffect> {
     state.list();
     match view {
         View::History => vec![DashEffect::ReadHistory],
-        View::Conductors | View::Claims => vec![DashEffect::ReadSurroundings],
+        View::Conductors | View::Claims => vec![DashEffect::ReadSnapshot],
         _ => Vec::new(),
     }
 }

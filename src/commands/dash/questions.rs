@@ -35,7 +35,7 @@ pub(super) struct Questions<'a> {
 impl<'a> Questions<'a> {
     /// Reads the board and its trash; stops at the first error.
     pub(super) fn read(self, filters: &Filters) -> LocalBoxStream<'a, DashInput> {
-        let around = stream::once(self.surroundings());
+        let around = stream::once(self.snapshot());
         // The diagnosis needs the whole jobs of the board.
         let locations = [
             (Location::Board, Detail::Whole),
@@ -63,14 +63,14 @@ impl<'a> Questions<'a> {
         around.chain(inputs).boxed_local()
     }
 
-    async fn surroundings(self) -> DashInput {
+    async fn snapshot(self) -> DashInput {
         let snapshot = async {
             let mut snapshot = read_snapshot(&self.ctx.config, self.board).await?;
             // The number of the last job may be out of date, as the events come later.
             snapshot.examine_keys_and_moves(self.board, None).await?;
             anyhow::Ok(snapshot)
         };
-        DashInput::Surroundings(snapshot.await.map_err(|error| chain(error.as_ref())))
+        DashInput::Snapshot(snapshot.await.map_err(|error| chain(error.as_ref())))
     }
 
     async fn found(self, places: &[RowPlace]) -> Result<Vec<(RowPlace, Option<Entry>)>> {
@@ -90,7 +90,7 @@ impl<'a> Questions<'a> {
     pub(super) async fn ask(self, effect: DashEffect, filters: Filters) -> DashInput {
         match effect {
             DashEffect::ReadHistory => DashInput::History(in_words(self.history(&filters).await)),
-            DashEffect::ReadSurroundings => self.surroundings().await,
+            DashEffect::ReadSnapshot => self.snapshot().await,
             DashEffect::Ping => DashInput::Pinged(in_words(self.board.health().await.map(drop))),
             DashEffect::Find(places) => DashInput::Found(in_words(self.found(&places).await)),
             DashEffect::Open(job) => {

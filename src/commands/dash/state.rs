@@ -117,7 +117,7 @@ pub(super) struct DashState {
     pub(super) history_groups: Vec<RowGroup>,
     /// Whether more jobs have left it since.
     pub(super) has_history_changed: bool,
-    pub(super) surroundings_read: DateTime<Utc>,
+    pub(super) snapshot_read: DateTime<Utc>,
     pub(super) claims_read: DateTime<Utc>,
     /// When the filters last compared the times.
     pub(super) filtered: DateTime<Utc>,
@@ -156,7 +156,7 @@ impl DashState {
             heard: now,
             patience: PING_DELAYS.0,
             picture: Picture::new(filters, snapshot),
-            surroundings_read: now,
+            snapshot_read: now,
             claims_read: now,
             filtered: now,
             view: view.unwrap_or_default(),

@@ -73,7 +73,7 @@ pub(super) fn trashed(mut job: Job) -> Job {
     job
 }
 
-pub(super) fn surroundings(conductors: Vec<Conductor>) -> Snapshot {
+pub(super) fn snapshot_of(conductors: Vec<Conductor>) -> Snapshot {
     let capabilities = Capabilities {
         has_expiring_claims: true,
         ..Capabilities::default()
@@ -124,12 +124,12 @@ pub(super) fn read(state: &mut DashState, jobs: Vec<Job>) {
 }
 
 pub(super) fn state(view: View, jobs: Vec<Job>) -> DashState {
-    let snapshot = surroundings(Vec::new()).unread();
+    let snapshot = snapshot_of(Vec::new()).unread();
     let url = "redis://localhost";
     let mut state = DashState::new(url, Filters::default(), Some(view), snapshot);
     feed(&mut state, DashInput::Listening(None));
     feed(&mut state, DashInput::Reading);
-    know(&mut state, surroundings(Vec::new()));
+    know(&mut state, snapshot_of(Vec::new()));
     read(&mut state, jobs);
     feed(&mut state, DashInput::History(Ok(Vec::new())));
     state.update_summary();
@@ -138,7 +138,7 @@ pub(super) fn state(view: View, jobs: Vec<Job>) -> DashState {
 }
 
 pub(super) fn know(state: &mut DashState, snapshot: Snapshot) {
-    feed(state, DashInput::Surroundings(Ok(snapshot)));
+    feed(state, DashInput::Snapshot(Ok(snapshot)));
 }
 
 /// Returns the input line on the screen.
@@ -300,7 +300,7 @@ fn problems_match_the_survey() {
             }
         });
         let jobs: Vec<_> = jobs.collect();
-        let mut surveyor = Surveyor::new(surroundings(Vec::new()));
+        let mut surveyor = Surveyor::new(snapshot_of(Vec::new()));
         for entry in entries(jobs.clone()) {
             surveyor.add(&entry);
         }
@@ -325,7 +325,7 @@ fn claim_that_is_not_renewed_becomes_a_problem() {
     holding.expires_in = Some(Duration::from_secs(4));
     holding.owner = Some(east().owner);
     let mut state = state(View::Problems, Vec::new());
-    know(&mut state, surroundings(vec![east()]));
+    know(&mut state, snapshot_of(vec![east()]));
     let page = DashInput::Entries(Location::Board, entries(vec![late]));
     feed(&mut state, page);
     state.update_summary();
@@ -424,7 +424,7 @@ fn mouse_selects_sorts_and_opens() {
 fn page_of_a_conductor_closes_when_the_conductor_is_gone() {
     let mut state = state(View::Conductors, Vec::new());
     let mut is_open_with = |conductors, keys| {
-        know(&mut state, surroundings(conductors));
+        know(&mut state, snapshot_of(conductors));
         fit(&mut state);
         press(&mut state, keys);
         assert_matches!(state.overlay, Overlay::Line | Overlay::None);

@@ -29,7 +29,7 @@ const CONDUCTORS: [TimeDelta; 2] = [TimeDelta::seconds(2), TimeDelta::seconds(10
 const RENEWALS: TimeDelta = TimeDelta::seconds(3);
 
 /// The number of changes between two sweeps of unused values.
-const MESS: u64 = 50_000;
+const CHANGES_PER_SWEEP: u64 = 50_000;
 
 /// How often time-dependent filters are evaluated again.
 const AGES: TimeDelta = TimeDelta::seconds(5);
@@ -53,7 +53,7 @@ pub(super) enum DashInput {
     Found(Result<Vec<(RowPlace, Option<Entry>)>, String>),
     Pinged(Result<(), String>),
     History(Result<Vec<Entry>, String>),
-    Surroundings(Result<Snapshot, String>),
+    Snapshot(Result<Snapshot, String>),
     Opened(JobRef, Result<Entry, String>),
     Explained(JobRef, Result<Explanation, String>),
     Prepared(Operation, Vec<RowPlace>, Result<Vec<Entry>, String>),
@@ -138,9 +138,9 @@ fn answered(state: &mut DashState, answer: DashInput) -> Vec<DashEffect> {
             state.rates.count(Rate::Failed, failed, now);
         }
         DashInput::History(Ok(entries)) => state.take_history(entries),
-        DashInput::Surroundings(Ok(snapshot)) => {
+        DashInput::Snapshot(Ok(snapshot)) => {
             let is_alike = snapshot.gives_same_verdicts(&state.picture.snapshot);
-            (state.picture.snapshot, state.surroundings_read) = (snapshot, now);
+            (state.picture.snapshot, state.snapshot_read) = (snapshot, now);
             state.summary.version = None;
             if !is_alike && !state.is_reading {
                 return vec![DashEffect::Read];
@@ -173,8 +173,8 @@ fn answered(state: &mut DashState, answer: DashInput) -> Vec<DashEffect> {
             state.picture.ask_again();
             state.notify(Tone::Bad, why);
         }
-        DashInput::Surroundings(Err(why)) => {
-            state.surroundings_read = now;
+        DashInput::Snapshot(Err(why)) => {
+            state.snapshot_read = now;
             state.notify(Tone::Bad, why);
         }
         DashInput::History(Err(why)) => state.notify(Tone::Bad, why),
@@ -263,7 +263,7 @@ fn hear(state: &mut DashState, event: &Event) -> Vec<DashEffect> {
 fn tick(state: &mut DashState) -> Vec<DashEffect> {
     let now = state.now;
     state.rates.advance(now);
-    if state.picture.unswept() > MESS {
+    if state.picture.unswept() > CHANGES_PER_SWEEP {
         state.picture.sweep();
     }
     let mut effects = Vec::new();
@@ -276,11 +276,11 @@ fn tick(state: &mut DashState) -> Vec<DashEffect> {
     if !state.has_read || matches!(state.link, Link::Away(_)) {
         return effects;
     }
-    let asked = now - state.surroundings_read;
+    let asked = now - state.snapshot_read;
     match state.view {
-        View::Conductors if asked >= CONDUCTORS[0] => effects.push(DashEffect::ReadSurroundings),
+        View::Conductors if asked >= CONDUCTORS[0] => effects.push(DashEffect::ReadSnapshot),
         View::Problems | View::Claims if asked >= CONDUCTORS[1] => {
-            effects.push(DashEffect::ReadSurroundings);
+            effects.push(DashEffect::ReadSnapshot);
         }
         View::History if std::mem::take(&mut state.has_history_changed) => {
             effects.push(DashEffect::ReadHistory)

@@ -325,7 +325,7 @@ impl BalancerRepair<'_> {
             duration::brief(limit)
         ));
         let deadline = Instant::now() + limit;
-        let mut pauses = Backoff::at_once(STATUS_PAUSES);
+        let mut pauses = Backoff::without_first_pause(STATUS_PAUSES);
         loop {
             time::sleep_until(deadline.min(Instant::now() + pauses.exact_pause())).await;
             match sources.row(ctx, id).await? {

@@ -168,7 +168,7 @@ pub(crate) async fn claim_of_post(
         let fence = entry.holding()?.fence.clone()?;
         let Entry::Job(job) = entry else { return None };
         Some(Claimed {
-            is_first: job.is_claimed_first(),
+            is_first: true,
             job: *job,
             fence,
         })

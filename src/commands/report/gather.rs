@@ -157,7 +157,7 @@ fn lengthened(seen: Duration, by: TimeDelta) -> Duration {
     span.map_or(seen, |span| span.to_std().unwrap_or_default())
 }
 
-/// Returns the surroundings of the jobs as of that time, with names masked.
+/// Returns the snapshot as of that time, with names masked.
 fn as_of(mut snapshot: Snapshot, at: DateTime<Utc>) -> Snapshot {
     let later = at - snapshot.now;
     let mut conductors: Vec<_> = snapshot.conductors().cloned().collect();

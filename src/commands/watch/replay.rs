@@ -150,7 +150,7 @@ fn events_of(job: &Job) -> Vec<Event> {
         audit: job.sent_by().cloned(),
         ..event
     });
-    let overridden = attempts.audit.as_ref().and_then(|audit| {
+    let by_hand = attempts.audit.as_ref().and_then(|audit| {
         let event = at(kind_of(audit)?, audit.on)?;
         Some(Event {
             audit: Some(audit.clone()),
@@ -171,7 +171,7 @@ fn events_of(job: &Job) -> Vec<Event> {
     let single = [
         at(EventKind::Posted, job.created_on),
         at(EventKind::Claimed, first_claim),
-        overridden,
+        by_hand,
         claimed,
         trashed,
         ended,

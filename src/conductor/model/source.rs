@@ -8,7 +8,7 @@ use crate::tests::rows;
 
 /// Step, file, functions and their digest. A script without functions counts as a whole.
 const SOURCES: &str = r"
-    a claim is served => board/redis/write/scripts/claim.lua => all => 76f439b4
+    a claim is served => board/redis/write/scripts/claim.lua => all => ec844764
     a renewal is served => board/redis/write/scripts/renew.lua => all => ad387613
     a settlement is served => board/redis/write/scripts/settle.lua => all => 5a753c50
     owner and claim of the job => board/redis/write/scripts/prelude.lua => last_fence holder_now give_to fence_of refusal_of => cb26ecea
@@ -18,7 +18,7 @@ const SOURCES: &str = r"
     a settlement is served => board/embedded/write/settle.rs => settle => 85655145
     a claim or a settlement is permitted => board/rules.rs => permit permit_owner permit_settlement => 01c95616
     the conductor counts the remaining lease => lease/ledger.rs => renew_at deadlines add expire confirm refuse => a3c810ad
-    a renewal is due and the command ends before its deadline => process/lease_times.rs => renew_after known_after terminate_before kill_before grace before => 88d58c7d
+    a renewal is due and the command ends before its deadline => process/lease_times.rs => renew_after known_after terminate_before grace before => 2c4001ba
     the guard is informed and the command starts => worker/mod.rs => end_leftovers launch finish => 49a62c35
     remains of earlier attempts are ended => process/guard/leftover.rs => end end_left_over left_over => 6293556e
     the guard ends a command => process/guard/helper.rs => enforce end_all => 8167da68

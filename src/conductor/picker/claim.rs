@@ -29,7 +29,7 @@ impl Picker<'_> {
     ) -> ClaimedBatch {
         let rules = ClaimRules {
             is_attempt: true,
-            at_once: slots.at_once(),
+            starting: slots.starting(),
             respects_delay: true,
         };
         let term = match self.lease_term.ask(self.shared).await {

@@ -176,9 +176,13 @@ impl ExecutionPolicy {
         }
     }
 
+    fn is_of_peer(&self) -> bool {
+        self.found.is_none()
+    }
+
     /// Whether one of the patterns matches. A peer's long patterns match nothing.
     pub(super) fn fits(&self, globs: &[Glob], text: &OsStr) -> bool {
-        let is_tried = |glob: &&Glob| self.found.is_some() || glob.len() <= MAX_PATH;
+        let is_tried = |glob: &&Glob| !self.is_of_peer() || glob.len() <= MAX_PATH;
         let mut tried = globs.iter().filter(is_tried);
         text.to_str()
             .is_some_and(|text| tried.any(|glob| glob.fits(text)))

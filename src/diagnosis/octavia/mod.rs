@@ -27,7 +27,7 @@ use crate::{
 /// Younger items may still be in progress.
 const OLD: TimeDelta = TimeDelta::minutes(5);
 
-const NAMED: usize = 5;
+const MAX_NAMED_BOOKS: usize = 5;
 
 pub(super) async fn examine(config: &Config, board: &dyn Board, conf: &Octavia) -> Examined {
     let mut examined = Examined::default();
@@ -143,7 +143,7 @@ fn books_without_job(books: &[&StaleBook]) -> Option<Problem> {
     let (all, states) = (books.len(), states.join(", "));
     let summary = format!("logbooks without a job: {all} ({states})");
     let problem = Problem::new(Code::LogbookWithoutJob, summary).fixed_by(details_of(&first.uuid));
-    let named = books.iter().take(NAMED);
+    let named = books.iter().take(MAX_NAMED_BOOKS);
     Some(named.fold(problem, |problem, book| {
         let about = book.load_balancer.as_ref().map(|id| format!(", lb {id}"));
         let described = format!("{} {}{}", book.uuid, book.name, about.unwrap_or_default());

@@ -26,7 +26,17 @@ impl JobColumns {
         })
     }
 
+    /// Returns the columns of a dash, where the name comes first.
+    pub(crate) fn in_dash(location: Location) -> Self {
+        Self::of(match location {
+            Location::Board => "name state age owner held expires attempts note uuid",
+            Location::Trash => "name trashed attempts by reason uuid",
+            Location::History => "name outcome ended waited took by reason uuid",
+        })
+    }
+
     pub(crate) fn of(names: &str) -> Self {
+        debug_assert!(names.split(' ').all(|it| find(it).is_some()), "{names}");
         let columns = names.split(' ').filter_map(find);
         Self(columns.map(|column| (column, false)).collect())
     }

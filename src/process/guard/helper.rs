@@ -217,7 +217,7 @@ impl WatchedCommands {
             GuardLine::Forget(group) => {
                 self.groups.remove(&group);
             }
-            // It ends the reading of the lines.
+            // Handled where lines are read.
             GuardLine::Bye => {}
         }
     }

@@ -58,14 +58,14 @@ impl Route {
     }
 
     pub(crate) fn taken(&self, draft: &Draft, is_trashed: bool) -> CommandError {
-        let (uuid, place) = (
-            draft.uuid.to_string(),
-            if is_trashed { " in its trash" } else { "" },
-        );
+        let uuid = draft.uuid.to_string();
+        let place = if is_trashed { " in its trash" } else { "" };
         let show = ["jobboard", "--board", &self.target, "show", &uuid];
         let hint = Hint::new("`{}` shows the job on the target", [&show]);
-        let taken = "the target already has a job with the uuid";
-        CommandError::refused(format!("{taken} {uuid}{place}; both jobs are unchanged")).hint(hint)
+        CommandError::refused(format!(
+            "the target already has a job with the uuid {uuid}{place}; both jobs are unchanged"
+        ))
+        .hint(hint)
     }
 
     pub(crate) fn failed(&self) -> String {

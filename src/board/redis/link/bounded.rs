@@ -9,7 +9,7 @@ use redis::{PushKind, Value, from_redis_value, parse_redis_value};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadHalf};
 
 /// The first byte of a placeholder: it begins neither text nor JSON nor msgpack.
-const PLACEHOLDER: u8 = 0xc1;
+pub(crate) const PLACEHOLDER: u8 = 0xc1;
 
 const MAX_VALUES: usize = 1 << 17;
 

@@ -20,7 +20,10 @@ impl PushListener {
     }
 
     /// By the time this returns, all messages pushed before the transaction are queued.
-    pub(crate) async fn at_once(&self, commands: &Pipeline) -> Result<Vec<Value>, BoardError> {
+    pub(crate) async fn in_transaction(
+        &self,
+        commands: &Pipeline,
+    ) -> Result<Vec<Value>, BoardError> {
         let answers = self.connection.exchange(&transaction(commands)).await;
         let answers = answers.and_then(|answers| self.connection.executed(answers));
         answers.map_err(|problem| problem.into_error(self.doing, &self.name))

@@ -62,7 +62,7 @@ impl Redis {
         loop {
             let rest = &keys[answers.len()..];
             let left = ClaimRules {
-                at_once: rules.at_once.saturating_sub(won),
+                starting: rules.starting.saturating_sub(won),
                 ..rules
             };
             let (some, released) = self.claim_some(rest, by, most - won, left).await?;
@@ -91,7 +91,7 @@ impl Redis {
             .arg("most", most.to_string())
             .arg("is_attempt", flag(rules.is_attempt))
             .arg("respects_delay", flag(rules.respects_delay))
-            .arg("at_once", rules.at_once.to_string())
+            .arg("starting", rules.starting.to_string())
             .arg("not_ahead", text_of(now + NOT_AHEAD))
             .arg("needs_sidecar", flag(rules.needs_sidecar(by.term)))
             .arg("largest", self.client.limit.stored().to_string());
@@ -242,7 +242,7 @@ impl Redis {
         Ok(answers.collect())
     }
 
-    /// Returns each job's posting before and after an edit; both empty for a restart.
+    /// Reads the postings, and returns for each job what `edited` makes of it.
     async fn edits(&self, jobs: &[Revision]) -> Result<Vec<Result<Edited>>> {
         let mut edits: Vec<_> = jobs.iter().map(|_| Ok(Edited::default())).collect();
         for location in Location::LIVE {
@@ -265,7 +265,8 @@ impl Redis {
         Ok(edits)
     }
 
-    /// Refuses to restart a malformed record: the script does not decode postings.
+    /// Returns the posting before and after an edit, both empty for a restart. Refuses a malformed record, because the
+    /// script does not decode postings.
     fn edited(&self, job: &Revision, posting: Option<&[u8]>) -> Result<Edited> {
         let JobChange::Edit(edit) = &job.change else {
             let reading = self.reading(Query::all(job.location, Detail::Brief));

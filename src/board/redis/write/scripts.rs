@@ -10,7 +10,7 @@ use crate::{
         net::cause::ServerCause,
         redis::{
             keys::field_of,
-            link::{CommandReply, RedisClient, RequestFailure, WRITE},
+            link::{CommandReply, RedisClient, RequestFailure, WRITE, bounded::PLACEHOLDER},
             read::record::{Reading, posted},
         },
         wire::sidecar::Sidecar,
@@ -153,7 +153,7 @@ impl Call {
         format!(
             "{keys}{args}local first, jobs = {shared} + 1, (#ARGV - {shared}) / {each}\n\
              local function turn_to(job)\n{key_turns}{arg_turns}end\n\
-             local MAX_FAILURES, MAX_SIDE = {failures}, {side}\n{SIDECAR}\n{PRELUDE}\n{library}\n{body}"
+             local MAX_FAILURES, MAX_SIDE, PLACEHOLDER = {failures}, {side}, \"\\{PLACEHOLDER}\"\n{SIDECAR}\n{PRELUDE}\n{library}\n{body}"
         )
     }
 

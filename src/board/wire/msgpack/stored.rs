@@ -12,7 +12,7 @@ use super::{
     value::shown_extension,
 };
 
-const USUAL: usize = 512;
+const USUAL_BYTES: usize = 512;
 
 /// A value as shown; an invalid special form is an ordinary map.
 pub(super) struct ShownValue<'a>(pub(super) &'a Value);
@@ -141,7 +141,7 @@ fn moment(text: &str) -> Option<Vec<u8>> {
 pub(super) struct Extension(pub(super) (i8, ByteBuf));
 
 pub(crate) fn bytes(value: &impl Serialize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(USUAL);
+    let mut bytes = Vec::with_capacity(USUAL_BYTES);
     rmp_serde::encode::write_named(&mut bytes, value)
         .expect("posted details come from JSON, which is never too deep");
     bytes

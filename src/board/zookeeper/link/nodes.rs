@@ -67,13 +67,13 @@ impl Node {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReadLimit {
     bytes: usize,
-    at_once: usize,
+    batch_size: usize,
 }
 
 impl ReadLimit {
     pub(crate) const PAGE: Self = Self {
         bytes: 2 << 20,
-        at_once: FIRST_NODES,
+        batch_size: FIRST_NODES,
     };
 }
 
@@ -113,13 +113,13 @@ impl Session {
         let mut left = room.bytes;
         while read.len() < paths.len() && (left > 0 || read.len() < MIN_NODES) {
             let rest = &paths[read.len()..];
-            let some = &rest[..room.at_once.min(rest.len())];
+            let some = &rest[..room.batch_size.min(rest.len())];
             let exchanges = exchanges(some, self.depth()).into_iter();
             let nodes = try_join_all(exchanges.map(|paths| self.read_at_once(paths))).await?;
             let sizes = nodes.iter().flatten().flatten().map(|node| node.data.len());
             let bytes: usize = sizes.sum();
-            let most = 8 * room.at_once.max(FIRST_NODES);
-            room.at_once =
+            let most = 8 * room.batch_size.max(FIRST_NODES);
+            room.batch_size =
                 page_length(some.len(), bytes, MAX_NODES_PER_EXCHANGE).clamp(MIN_NODES, most);
             left = left.saturating_sub(bytes);
             let nodes = some.iter().zip(nodes.into_iter().flatten());

@@ -239,11 +239,11 @@ impl fmt::Debug for Session {
     }
 }
 
-const NAMED: usize = 5;
+const MAX_NAMED_NODES: usize = 5;
 
 fn named(nodes: &[String]) -> String {
-    let first = nodes[..nodes.len().min(NAMED)].join(", ");
-    match nodes.len().saturating_sub(NAMED) {
+    let first = nodes[..nodes.len().min(MAX_NAMED_NODES)].join(", ");
+    match nodes.len().saturating_sub(MAX_NAMED_NODES) {
         0 => first,
         more => format!("{first} and {more} more"),
     }

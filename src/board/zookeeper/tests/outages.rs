@@ -5,7 +5,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use super::*;
 use crate::board::{Event, EventKind, Order, Query};
 
-const SOON: Duration = Duration::from_secs(20);
+const EVENT_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[tokio::test]
 async fn listing_survives_a_server_restart_or_reports_it() {
@@ -54,7 +54,7 @@ async fn listener_gets_a_resync_and_then_the_current_state() {
     server.stop();
     server.start_again();
     let mut next = async || {
-        let next = tokio::time::timeout(SOON, events.next()).await;
+        let next = tokio::time::timeout(EVENT_TIMEOUT, events.next()).await;
         next.expect("an event").unwrap().unwrap()
     };
     assert_eq!(next().await.kind, EventKind::Resync);

@@ -22,7 +22,7 @@ async fn occupied_trash_place_is_reported_without_loss() {
     let before = nodes.below(&one.path).await;
     let refused = ours.settle_one(&key, trash(), by_name("ada")).await;
     match refused {
-        Err(BoardError::NodeConflict(NodeConflict::Trash(node))) => {
+        Err(BoardError::NodeConflict(NodeConflict::InTrash(node))) => {
             assert_eq!(node, one.trashed(&key))
         }
         other => panic!("{other:?}"),
@@ -38,7 +38,7 @@ async fn occupied_trash_place_is_reported_without_loss() {
     let refused = theirs.settle_one(&key, trash(), by_name("bob")).await;
     assert_matches!(
         refused,
-        Err(BoardError::NodeConflict(NodeConflict::Trash(_)))
+        Err(BoardError::NodeConflict(NodeConflict::InTrash(_)))
     );
     purge(&ours, &key).await.unwrap();
     settled(&theirs, &key, trash(), by_name("bob")).await;

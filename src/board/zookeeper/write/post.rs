@@ -49,7 +49,7 @@ impl BoardSession<'_> {
         let owner = claimant.map_or(0, |by| json::lock(&by.owner).len());
         let overhead = OVERHEAD + self.paths.length() + 4 * self.session.depth() + owner;
         let mut answers: Vec<Result<Posted>> = Vec::with_capacity(drafts.len());
-        let mut at_once = BATCH.0;
+        let mut batch_size = BATCH.0;
         while answers.len() < drafts.len() {
             let rest = &encoded[answers.len()..];
             if self.size(&rest[0], overhead) > BATCH.1 {
@@ -63,7 +63,7 @@ impl BoardSession<'_> {
             };
             let is_numbered = takes_number(rest[0].0);
             let mut bytes = 0;
-            let batch = rest.iter().take(at_once).take_while(|one| {
+            let batch = rest.iter().take(batch_size).take_while(|one| {
                 bytes += self.size(one, overhead);
                 bytes <= BATCH.1 && takes_number(one.0) == is_numbered
             });
@@ -75,13 +75,11 @@ impl BoardSession<'_> {
             match posted {
                 Ok(posted) => answers.extend(posted),
                 // Among several jobs the cause is unknown.
-                Err(RequestFailure::NotSent(BoardError::NodeConflict(NodeConflict::Trash(_))))
-                    if batch.len() > 1 =>
-                {
-                    at_once = 1
-                }
+                Err(RequestFailure::NotSent(BoardError::NodeConflict(NodeConflict::InTrash(
+                    _,
+                )))) if batch.len() > 1 => batch_size = 1,
                 Err(RequestFailure::NotSent(
-                    error @ BoardError::NodeConflict(NodeConflict::Trash(_)),
+                    error @ BoardError::NodeConflict(NodeConflict::InTrash(_)),
                 )) => answers.push(Err(error)),
                 Err(RequestFailure::NotSent(error)) => {
                     refuse_rest(&mut answers, drafts.len(), self.client.name(), error)?;

@@ -170,7 +170,7 @@ impl BoardSession<'_> {
     pub(crate) async fn prepare_retry(&self, refused: &RefusedStep) -> Result<()> {
         match (refused.kind, &refused.error) {
             (NodeKind::TrashedJob, Error::NodeExists) => {
-                Err(NodeConflict::Trash(refused.path.clone()).into())
+                Err(NodeConflict::InTrash(refused.path.clone()).into())
             }
             // The parent node may be missing.
             (

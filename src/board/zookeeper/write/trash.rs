@@ -177,7 +177,7 @@ impl BoardSession<'_> {
         };
         Ok(match there.as_ref().is_some_and(is_it) {
             true => exists(record),
-            false => NodeConflict::Board(self.paths.job(Location::Board, &record.key)).into(),
+            false => NodeConflict::OnBoard(self.paths.job(Location::Board, &record.key)).into(),
         })
     }
 

@@ -173,7 +173,7 @@ fn laid(state: &DashState, seen: Range<usize>, room: usize) -> Vec<Pieces> {
 }
 
 pub(super) fn conductor(state: &DashState, of: &Conductor) -> conductors::ListedConductor {
-    let since = (state.now - state.surroundings_read)
+    let since = (state.now - state.snapshot_read)
         .to_std()
         .unwrap_or_default();
     let silence = of.silence.map(|silence| silence + since);
@@ -191,11 +191,7 @@ fn jobs<'a>(
     room: usize,
     rows: impl Iterator<Item = (Entry, Option<&'a DashRow>)>,
 ) -> Vec<Pieces> {
-    let columns = JobColumns::of(match location {
-        Location::Board => "name state age owner held expires attempts note uuid",
-        Location::Trash => "name trashed attempts by reason uuid",
-        Location::History => "name outcome ended waited took by reason uuid",
-    });
+    let columns = JobColumns::in_dash(location);
     let names = columns.names();
     let rows = rows.map(|(entry, row)| {
         let view = JobView::of(&entry, state.now).under(&state.picture.snapshot.pauses);

@@ -19,7 +19,7 @@ use crate::{
         rates::{Rate, Rates},
         state::{DashState, Overlay},
         tests::{
-            east, entries, failed, feed, held, job, know, now, press, read, state, surroundings,
+            east, entries, failed, feed, held, job, know, now, press, read, snapshot_of, state,
             trashed,
         },
         update::{DashInput, update},
@@ -92,7 +92,7 @@ fn seen(view: View) -> DashState {
     let mut state = state(view, busy());
     let audit = AuditEntry::now("paused", "olga", Some("maintenance"));
     let pause = Pause::new("backup-3*".to_owned(), None, audit);
-    let snapshot = surroundings(vec![east()]).with_pauses(Pauses::new(vec![pause], now()));
+    let snapshot = snapshot_of(vec![east()]).with_pauses(Pauses::new(vec![pause], now()));
     let history = [
         ("resize", Outcome::Consumed),
         ("old", Outcome::Purged),

@@ -1,8 +1,6 @@
 //! Tests how keys act on jobs.
 
-use super::{
-    apply, entries, feed, held, job, know, now, press, read, state, surroundings, trashed,
-};
+use super::{apply, entries, feed, held, job, know, now, press, read, snapshot_of, state, trashed};
 use crate::{
     board::{EventKind, testing::assert_matches},
     commands::dash::{
@@ -120,7 +118,7 @@ fn same_key_pauses_and_resumes() {
     let audit = AuditEntry::now("paused", "olga", None);
     let pause = Pause::new("backup-*".to_owned(), None, audit);
     let pauses = Pauses::new(vec![pause], now());
-    know(&mut state, surroundings(Vec::new()).with_pauses(pauses));
+    know(&mut state, snapshot_of(Vec::new()).with_pauses(pauses));
     for (keys, operation, asked) in [
         ("P", Operation::Resume, "resume jobs named backup-*?"),
         ("\u{1b}jP", Operation::Pause, "pause all jobs named resize?"),

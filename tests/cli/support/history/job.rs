@@ -11,7 +11,7 @@ pub(super) struct Job {
     /// Of the last claim.
     fence: u64,
     /// Claims ended by an operator. Their commands learn of it later.
-    overridden: Vec<u64>,
+    forced: Vec<u64>,
 }
 
 /// Whether a job on the board can be claimed.
@@ -56,9 +56,9 @@ impl Job {
 
     /// Forgets forced claims whose commands cannot report any more.
     pub(super) fn forget(&mut self, may_tell: impl Fn(u64) -> bool) {
-        self.overridden.retain(|fence| may_tell(*fence));
-        self.overridden.sort_unstable();
-        self.overridden.dedup();
+        self.forced.retain(|fence| may_tell(*fence));
+        self.forced.sort_unstable();
+        self.forced.dedup();
     }
 
     fn then(&self, act: &Act, at: Duration) -> Vec<Self> {
@@ -118,7 +118,7 @@ impl Job {
             }
             What::Runs(fence) => {
                 let holds = |it: &Holding| it.fence == Some(*fence);
-                let holds = self.holding().is_some_and(holds) || self.overridden.contains(fence);
+                let holds = self.holding().is_some_and(holds) || self.forced.contains(fence);
                 only(holds, self.clone())
             }
             What::Seen(sight) => only(self.looks(sight), self.clone()),
@@ -132,7 +132,7 @@ impl Job {
             By::Claim(fence) => self.holding().is_some_and(|it| it.fence == Some(*fence)),
             By::Force => {
                 let fence = self.holding().and_then(|holding| holding.fence);
-                ended.overridden.extend(fence);
+                ended.forced.extend(fence);
                 self.on_board.is_some()
             }
         };

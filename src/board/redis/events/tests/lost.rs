@@ -53,6 +53,25 @@ async fn board_deleted_just_after_a_post_is_no_consumption() {
 }
 
 #[tokio::test]
+async fn number_above_a_lost_counter_is_no_loss() {
+    need!((board, server) = open(&[]));
+    fill(&board, 3).await;
+    let numbered = mark(&board).await;
+    server.run::<()>(&["DEL", "taskflow:sequence"]);
+    let mut events = events(&board).await.unwrap();
+    // The claim is announced with the number of its job.
+    claim_one(&(Arc::clone(&board) as Subject), &numbered, &ada())
+        .await
+        .unwrap();
+    let removed = mark(&board).await;
+    server.run::<()>(&["HDEL", "taskflow:listings", &removed.text()]);
+    let seen = until(&mut events, EventKind::Consumed).await;
+    let kinds: Vec<_> = seen.into_iter().map(|(kind, _)| kind).collect();
+    use EventKind::{Claimed, Consumed, Posted};
+    assert_eq!(kinds, [Claimed, Posted, Consumed]);
+}
+
+#[tokio::test]
 async fn loss_during_a_read_is_a_resync() {
     need!((board, server) = open(&[]));
     fill(&board, JOBS).await;

@@ -16,7 +16,7 @@ use super::{super::testing::Server, *};
 use crate::{
     board::{
         Board, Event, EventKind,
-        conformance::{Subject, draft, post_one},
+        conformance::{Subject, ada, claim_one, draft, post_one},
         wire::posting::Limit,
     },
     job::JobKey,

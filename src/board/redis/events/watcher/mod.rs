@@ -98,9 +98,9 @@ impl<'a> RedisWatcher<'a> {
     }
 
     fn work_at(&self) -> Option<Instant> {
-        let look = self.has_touched().then(|| self.read_pace.next());
-        let round = self.poll_pace.map(PollPace::next);
-        [look, self.survey_at(), round, self.picture.next_deadline()]
+        let read = self.has_touched().then(|| self.read_pace.next());
+        let poll = self.poll_pace.map(PollPace::next);
+        [read, self.survey_at(), poll, self.picture.next_deadline()]
             .into_iter()
             .flatten()
             .min()
@@ -220,6 +220,9 @@ impl<'a> RedisWatcher<'a> {
         }
         if event.kind == EventKind::Posted {
             self.numbers.note();
+            let sequence = event.subject.as_ref().and_then(|it| it.sequence);
+            self.announced_numbers
+                .note_given(sequence.unwrap_or_default());
         }
         if let Some(subject) = &event.subject
             && matches!(event.kind, EventKind::Claimed | EventKind::Extended)

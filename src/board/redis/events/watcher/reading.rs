@@ -138,8 +138,8 @@ impl RedisWatcher<'_> {
     /// Uses the subscribed connection, if any, so that the order of pushes and reply is known.
     pub(super) async fn ask(&self, commands: &Pipeline) -> Result<Vec<Value>> {
         match &self.listener {
-            Some(listener) => listener.at_once(commands).await,
-            None => self.board.client.at_once(DOING, commands).await,
+            Some(listener) => listener.in_transaction(commands).await,
+            None => self.board.client.in_transaction(DOING, commands).await,
         }
     }
 

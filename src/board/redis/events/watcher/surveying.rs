@@ -39,7 +39,8 @@ impl RedisWatcher<'_> {
         // The server reports every change from here on.
         self.hashes_stale_since = None;
         self.announced_numbers.ask();
-        let highest = self.announced_numbers.highest();
+        // Read before the request: a later number may exceed the reply.
+        let least_count = self.announced_numbers.least_count();
         let (counts, names) = match std::mem::take(&mut self.numbers.are_of_peers) {
             true => self.counts_and_names().await?,
             false => (self.counts().await?, None),
@@ -47,7 +48,7 @@ impl RedisWatcher<'_> {
         let before = self.lengths();
         let announced = self.drain()?;
         let after = self.lengths();
-        self.has_lost |= counts.sequence < highest;
+        self.has_lost |= counts.sequence < least_count;
         if self.has_lost {
             return Ok(());
         }

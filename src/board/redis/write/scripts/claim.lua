@@ -1,6 +1,6 @@
 -- Claims the first unclaimed jobs of a list for an owner, as many as are asked for and fit into a reply.
 -- Keys       `listings`, `fences`; of each job: `owned`, `modified`, `sidecar`
--- Arguments  `channel`, `time`, `now`, `life`, `owner`; `most`, how many to claim; `at_once`, how many of these start
+-- Arguments  `channel`, `time`, `now`, `life`, `owner`; `most`, how many to claim; `starting`, how many of these start
 --            now, while the attempts of the others count when they are settled; `not_ahead` (text), until when to
 --            delay a job that may not be claimed ahead of its turn again; flags: `is_attempt`, to count attempts;
 --            `respects_delay`, to skip delayed jobs; `needs_sidecar`, to skip jobs with an unreadable sidecar;
@@ -20,7 +20,7 @@ local won, bytes = 0, 0
 
 -- Returns the start of a posting that is no map, and for one that is too large the form that `size_unread` reads.
 local function unreadable_start(posting)
-  if #posting > tonumber(largest) then return "\193" .. #posting end
+  if #posting > tonumber(largest) then return PLACEHOLDER .. #posting end
   local head = posting:byte() or 0
   local is_map = head >= 0x80 and head <= 0x8f or head == 0xde or head == 0xdf
   return not is_map and posting:sub(1, 768) or nil
@@ -44,7 +44,7 @@ return for_each_job(function()
   if respects_delay == "1" and side and is_delayed(side) then
     return { "delayed", side.not_before }
   end
-  local is_ahead = is_attempt == "1" and won >= tonumber(at_once)
+  local is_ahead = is_attempt == "1" and won >= tonumber(starting)
   if is_ahead and side and side.ahead then return { "delayed", not_ahead } end
   local number, problem = last_fence(1)
   if problem then error(problem) end

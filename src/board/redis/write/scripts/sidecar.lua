@@ -121,8 +121,8 @@ local function after_string(text, at)
   return at + 1
 end
 
--- Returns the texts of the members of a valid JSON object, by their names. cjson cannot do this: it returns values,
--- which no longer show whether an empty table was a list, nor the digits of a long number.
+-- Returns the texts of the members of a valid JSON object, by their names. cjson cannot do this: its values
+-- show neither whether an empty table was a list nor all digits of a long number.
 local function texts_of_members(text)
   local texts, at = {}, text:find('"', 1, true)
   while at do

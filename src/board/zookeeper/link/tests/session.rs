@@ -61,7 +61,7 @@ async fn session_timeout_comes_from_the_url_or_the_claims() {
     need!(server = Server::shared());
     let free = ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT);
     let usual = ping(&free).await;
-    assert_eq!(usual.timeout(), USUAL);
+    assert_eq!(usual.timeout(), USUAL_SESSION);
     let old = usual.id();
     drop(usual);
     let session_for_nodes = free
@@ -97,7 +97,7 @@ async fn session_survives_a_server_restart() {
     need!(mut server = Server::start(&[]));
     let client = ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT);
     let session = client
-        .session_for_nodes("write to", Some(USUAL))
+        .session_for_nodes("write to", Some(USUAL_SESSION))
         .await
         .unwrap();
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
