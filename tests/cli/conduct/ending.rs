@@ -137,7 +137,16 @@ fn drain_waits_for_an_expiring_claim_of_another_client(stage: &Stage) {
 
 fn drain_says_that_it_waits_for_a_delayed_job(stage: &Stage) {
     let job = stage.post("a", "exit 75");
-    stage.conduct(&["--max-jobs", "1"]).run().succeeded();
+    // Long enough that no conductor claims it meanwhile.
+    let once = [
+        "--max-jobs",
+        "1",
+        "--retry-delay",
+        "1h",
+        "--retry-max",
+        "1h",
+    ];
+    stage.conduct(&once).run().succeeded();
     let conductor = stage.start(&["--drain"]);
     stage.says(&conductor, "delayed jobs=1 not_before=");
     stage.env.ok(format!("trash --force --yes {job}"));

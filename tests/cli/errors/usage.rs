@@ -219,8 +219,8 @@ fn jobs(errors: &mut Errors) {
         ),
         ("not-found", "claim --next --filter name=nothing"),
         ("unsupported", "list --sort taskflow"),
-        ("timeout", &format!("wait {held} --timeout 10ms")),
-        ("timeout", "claim --next --filter name=nothing --wait 10ms"),
+        ("timeout", &format!("wait {held} --timeout 1s")),
+        ("timeout", "claim --next --filter name=nothing --wait 1s"),
     ] {
         error.expect(kind, command);
     }
