@@ -111,9 +111,7 @@ pub(crate) enum Unsupported {
     /// Claims end with the session of their owner.
     #[error("this board cannot expire claims at a given time")]
     ExpiringClaims,
-    #[error(
-        "this board cannot list jobs in TaskFlow's order, because TaskFlow cannot read this board"
-    )]
+    #[error("TaskFlow cannot read this board and has no order for it")]
     PeerOrder,
     #[error(
         "this board cannot restore a job whose name has no number, because every TaskFlow \

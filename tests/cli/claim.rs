@@ -38,7 +38,7 @@ fn claims_and_refusals() {
         2 claim @1 --name nap
 
         # the wait for a job ends at the timeout
-        124 claim --next --wait 50ms => cannot claim the next job on sqlite:ROOT/state/jobboard/board.db: no job was claimable within 50ms\nhint: `jobboard list` shows the jobs on the board
+        124 claim --next --wait 1s => cannot claim the next job on sqlite:ROOT/state/jobboard/board.db: no job was claimable within 1s\nhint: `jobboard list` shows the jobs on the board
         none
 
         # a claim names exactly one job, and a command after the dashes

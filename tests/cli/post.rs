@@ -121,7 +121,7 @@ fn posts_and_refusals() {
         none
 
         # a post with --wait ends at the timeout
-        124 post resize --wait --timeout 50ms == 00000001-0000-0000-0000-000000000000 => no conductor is running; resize waits until a worker claims it\nerror: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job did not end within 50ms\nhint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows its state and the reason
+        124 post resize --wait --timeout 1s == 00000001-0000-0000-0000-000000000000 => no conductor is running; resize waits until a worker claims it\nerror: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job did not end within 1s\nhint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows its state and the reason
         names resize
         "#,
     );

@@ -108,9 +108,9 @@ fn verbose_wait_mentions_that_no_conductor_is_running() {
     let env = Env::new();
     env.post("resize");
     let note = "no conductor is running; resize waits until a worker claims it";
-    let run = env.run("wait resize --timeout 50ms --verbose");
+    let run = env.run("wait resize --timeout 1s --verbose");
     run.warns(note);
-    let run = env.run("wait resize --timeout 50ms");
+    let run = env.run("wait resize --timeout 1s");
     assert!(!run.stderr.contains(note), "{run}");
 }
 
@@ -344,7 +344,7 @@ fn waits_and_refusals() {
         2 wait --any --empty
         0 wait --any == 00000001-0000-0000-0000-000000000000\tresize\tclaimable
         6 owner @1
-        124 wait @1 --timeout 50ms => error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job did not end within 50ms\nhint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows its state and the reason
+        124 wait @1 --timeout 1s => error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job did not end within 1s\nhint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows its state and the reason
         4 consume --failed @1 => consume --failed --force --yes @1
         0 trash @1 --force --yes
         9 wait @1 -> trashed
