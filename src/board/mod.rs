@@ -135,7 +135,8 @@ pub(crate) trait Board: Send + Sync {
     /// Abandons, consumes or trashes jobs, each if its authority covers the job in this step.
     ///
     /// Otherwise nothing changes: `NotClaimed`, `NotOwner`, or `Changed` for another claim or state than expected. A
-    /// malformed record cannot be claimed, so only a forced settlement, or one by the owner of an older claim, acts on it.
+    /// malformed record cannot be claimed, so only a forced settlement, or one by the owner of an older claim, acts on
+    /// it.
     ///
     /// An abandoned job is unclaimed and keeps its delay unless it gets a new one. A trashed job keeps its stored bytes
     /// and replaces a namesake. A consumed job is gone, and in the history if [`Settlement::job`] is known. The history

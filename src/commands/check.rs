@@ -99,9 +99,11 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
     let expiry = ctx.config.board.value.octavia_expiry();
     let snapshot = Snapshot::read(board, expiry, now).await;
     let mut surveyor = Surveyor::new(snapshot.with_context(trying)?);
-    let usual = args.thresholds.is_empty().then(Thresholds::usual);
-    let thresholds = usual.as_ref().unwrap_or(&args.thresholds);
-    let reads_trash = thresholds.shown().any(|it| it == Metric::Failed);
+    let reads_trash = args
+        .thresholds
+        .or_usual()
+        .shown()
+        .any(|it| it == Metric::Failed);
     let matches = |it: &Entry| filters.matches(it, now);
     let jobs = surveyor.read(board, BOARD, |it| matches(&it).then_some(it));
     jobs.await.with_context(trying)?;
@@ -141,30 +143,22 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
         problems,
         round_trip,
     };
-    Ok(judge(
-        ctx,
-        &args.filter,
-        (thresholds, usual.is_some()),
-        board.url(),
-        &measured,
-        &health,
-    ))
+    Ok(judge(ctx, args, board.url(), &measured, &health))
 }
 
 fn judge(
     ctx: &Context,
-    filters: &[Filter],
-    thresholds: (&Thresholds, bool),
+    args: &CheckArgs,
     board: &str,
     measured: &BoardMeasures,
     health: &Health,
 ) -> CheckVerdict {
     let command = |(command, is_filtered): (Suggestion, bool)| {
-        let filters = filters.iter().filter(|_| is_filtered);
+        let filters = args.filter.iter().filter(|_| is_filtered);
         let filters = filters.flat_map(|it| ["--filter".to_owned(), it.to_string()]);
         command.with(filters).on(&ctx.program())
     };
-    let (thresholds, are_usual) = thresholds;
+    let (thresholds, are_usual) = (args.thresholds.or_usual(), args.thresholds.is_empty());
     // Neither a metric nor a range covers these.
     let has_metric = |it: &Problem| {
         let mut shown = thresholds.shown();
@@ -200,5 +194,5 @@ fn judge(
     let others = unused.chain(unseen).filter(|_| are_usual);
     let warning = |what| finding(PluginState::Warning, None, what, Suggestion::of("ping"));
     findings.extend(others.map(warning));
-    CheckVerdict::new(board, measured, thresholds, findings, command)
+    CheckVerdict::new(board, measured, &thresholds, findings, command)
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::clock::Boottime;
 
-/// The age of a granted request at which the next one is due.
+/// How long after a granted request the next one is sent.
 pub(crate) fn renew_after(term: Duration) -> Duration {
     term / 3
 }
@@ -19,7 +19,7 @@ pub(crate) fn retry_after(term: Duration) -> Duration {
     term / 4
 }
 
-/// The age of a request at which the server that ends sessions knows of it, whichever server received it.
+/// How long after a request the server that ends sessions knows of it, even if another server received it.
 pub(crate) fn known_after(session: Duration) -> Duration {
     session / 4
 }

@@ -46,7 +46,7 @@ pub(crate) async fn twenty_claimants_one_winner(board: &Subject) {
     one_client_wins_a_job(&[(); 20].map(|()| Arc::clone(board))).await;
 }
 
-/// All clients claim a job at once. One wins and consumes the job; the others learn its name.
+/// All clients claim a job together. One wins and consumes the job; the others learn its name.
 pub(crate) async fn one_client_wins_a_job(clients: &[Subject]) {
     let key = post_one(&clients[0], "wanted").await;
     let claims = clients.iter().enumerate().map(|(number, board)| {

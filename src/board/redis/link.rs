@@ -43,7 +43,7 @@ pub(super) mod sentinel;
 #[cfg(test)]
 mod tests;
 
-/// What a request does, as error messages name it. A request that says `READ` is sent again if its reply is lost.
+/// The verb of a request in error messages. A request with the verb `READ` is sent again if its reply is lost.
 pub(super) const READ: &str = "read";
 pub(super) const WRITE: &str = "write to";
 

@@ -1,6 +1,6 @@
 //! The result of `check`: a state, a line with performance data, and findings.
 
-use std::cmp::Reverse;
+use std::{borrow::Cow, cmp::Reverse};
 
 use serde::{Serialize, Serializer};
 
@@ -32,7 +32,7 @@ impl Threshold {
     }
 }
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(super) struct Thresholds {
     /// Warn if METRIC is outside this range
     #[arg(
@@ -58,7 +58,15 @@ impl Thresholds {
         self.warn.is_empty() && self.crit.is_empty()
     }
 
-    pub(super) fn usual() -> Self {
+    /// Returns these thresholds, or the usual ones if none was given.
+    pub(super) fn or_usual(&self) -> Cow<'_, Self> {
+        match self.is_empty() {
+            true => Cow::Owned(Self::usual()),
+            false => Cow::Borrowed(self),
+        }
+    }
+
+    fn usual() -> Self {
         let zero = |metric| Threshold {
             metric,
             range: Range::zero(),

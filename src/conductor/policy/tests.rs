@@ -30,7 +30,7 @@ fn policy(programs: Option<Vec<Glob>>, variables: Option<Vec<Glob>>) -> Executio
     }
 }
 
-fn programs_like(path: &str) -> Option<Vec<Glob>> {
+fn only_programs(path: &str) -> Option<Vec<Glob>> {
     Some(vec![Glob::of_path(path).unwrap()])
 }
 
@@ -109,7 +109,7 @@ fn postings_cannot_set_variables_that_choose_programs() {
 
 #[test]
 fn allowed_programs_match_by_their_resolved_path() {
-    let of = |text: &str| policy(programs_like(text), None);
+    let of = |text: &str| policy(only_programs(text), None);
     let env = || json!({"command": ["env"]});
     let found = path_of(&open(), env());
     path_of(&of(found.to_str().unwrap()), env());
@@ -304,11 +304,11 @@ fn published_policy_decides_like_the_policy() {
     let policies = [
         open(),
         policy(Some(Vec::new()), None),
-        policy(programs_like("/usr/*/*"), none),
-        policy(programs_like("/usr/bin/*"), some.clone()),
-        policy(programs_like("/opt/env"), some),
+        policy(only_programs("/usr/*/*"), none),
+        policy(only_programs("/usr/bin/*"), some.clone()),
+        policy(only_programs("/opt/env"), some),
         ExecutionPolicy {
-            programs: programs_like("/opt/*"),
+            programs: only_programs("/opt/*"),
             ..handled.clone()
         },
         handled,

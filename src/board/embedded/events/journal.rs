@@ -40,7 +40,7 @@ column_enum! {
 #[derive(Default)]
 struct JournalEntry<'a> {
     job: Option<&'a RowJob>,
-    /// The names that a pause covers; a job has its own.
+    /// The pattern of a pause; the name of a job comes from the job.
     names: Option<&'a str>,
     owner: Option<&'a [u8]>,
     outcome: Option<Outcome>,

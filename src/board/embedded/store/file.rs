@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// How long to leave the file to other processes: at most this, at least a tenth of it.
-const LONGEST_RETRY_DELAY: Duration = Duration::from_millis(2);
+const MAX_RETRY_DELAY: Duration = Duration::from_millis(2);
 
 /// Opened on the first use, and created by the first post.
 pub(crate) struct BoardFile {
@@ -161,7 +161,7 @@ impl BoardFile {
             match attempt() {
                 Ok(answer) => return Ok(answer),
                 Err(error) if start.elapsed() < error.patience(self.options.op_timeout) => {
-                    tokio::time::sleep(jittered(LONGEST_RETRY_DELAY, 0.9)).await;
+                    tokio::time::sleep(jittered(MAX_RETRY_DELAY, 0.9)).await;
                 }
                 Err(error) => return Err(self.explain(doing, error)),
             }

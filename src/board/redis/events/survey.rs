@@ -65,7 +65,7 @@ impl Numbers {
 pub(super) struct AnnouncedNumbers {
     /// Numbers up to this one are settled.
     settled: i64,
-    /// The highest number that the counter gave out, as our posts announce.
+    /// The highest number that one of our posts took from the counter.
     given: i64,
     announced: BTreeSet<i64>,
     /// Since when numbers lack a post.
@@ -88,7 +88,7 @@ impl AnnouncedNumbers {
         }
     }
 
-    /// Notes a number that the counter gave out. Records of other clients may have numbers of their own.
+    /// Notes the number of one of our posts. Numbers of other records may not come from the counter.
     pub(super) fn note_given(&mut self, sequence: i64) {
         self.given = self.given.max(sequence);
     }

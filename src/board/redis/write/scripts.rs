@@ -153,7 +153,8 @@ impl Call {
         format!(
             "{keys}{args}local first, jobs = {shared} + 1, (#ARGV - {shared}) / {each}\n\
              local function turn_to(job)\n{key_turns}{arg_turns}end\n\
-             local MAX_FAILURES, MAX_SIDE, PLACEHOLDER = {failures}, {side}, \"\\{PLACEHOLDER}\"\n{SIDECAR}\n{PRELUDE}\n{library}\n{body}"
+             local MAX_FAILURES, MAX_SIDE, PLACEHOLDER = {failures}, {side}, \"\\{PLACEHOLDER}\"\n\
+             {SIDECAR}\n{PRELUDE}\n{library}\n{body}"
         )
     }
 

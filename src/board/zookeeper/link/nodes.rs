@@ -115,7 +115,7 @@ impl Session {
             let rest = &paths[read.len()..];
             let some = &rest[..room.batch_size.min(rest.len())];
             let exchanges = exchanges(some, self.depth()).into_iter();
-            let nodes = try_join_all(exchanges.map(|paths| self.read_at_once(paths))).await?;
+            let nodes = try_join_all(exchanges.map(|paths| self.read_together(paths))).await?;
             let sizes = nodes.iter().flatten().flatten().map(|node| node.data.len());
             let bytes: usize = sizes.sum();
             let most = 8 * room.batch_size.max(FIRST_NODES);
@@ -128,7 +128,7 @@ impl Session {
         Ok(read)
     }
 
-    async fn read_at_once(&self, paths: &[String]) -> Result<Vec<Option<Node>>> {
+    async fn read_together(&self, paths: &[String]) -> Result<Vec<Option<Node>>> {
         let mut reader = self.client.new_multi_reader();
         for path in paths {
             if let Err(error) = reader.add_get_data(path) {

@@ -74,13 +74,13 @@ impl BoardSession<'_> {
             };
             match posted {
                 Ok(posted) => answers.extend(posted),
-                // Among several jobs the cause is unknown.
-                Err(RequestFailure::NotSent(BoardError::NodeConflict(NodeConflict::InTrash(
-                    _,
-                )))) if batch.len() > 1 => batch_size = 1,
                 Err(RequestFailure::NotSent(
                     error @ BoardError::NodeConflict(NodeConflict::InTrash(_)),
-                )) => answers.push(Err(error)),
+                )) => match batch.len() {
+                    1 => answers.push(Err(error)),
+                    // Among several jobs the cause is unknown.
+                    _ => batch_size = 1,
+                },
                 Err(RequestFailure::NotSent(error)) => {
                     refuse_rest(&mut answers, drafts.len(), self.client.name(), error)?;
                 }

@@ -4,6 +4,7 @@
 --   first, jobs     the place in ARGV of the first job's arguments; the number of jobs
 --   MAX_FAILURES    how many failures a sidecar keeps
 --   MAX_SIDE        the most bytes of a readable sidecar
+--   PLACEHOLDER     the first byte of a reply that stands for a value that is too large
 --   sidecar.lua     with SIDE_LIFE, how long a sidecar lasts after its last change, in ms
 -- In the scripts that post with a claim, posting.lua follows.
 --
