@@ -166,14 +166,20 @@ fn trying(error: &anyhow::Error) -> Option<&Trying> {
 
 fn message(error: &anyhow::Error) -> String {
     let mut message = chain(error.as_ref());
-    let board = error.chain().find_map(board_error);
-    let Some(board) = board.and_then(BoardError::board) else {
+    let Some(cause) = error.chain().find_map(board_error) else {
+        return message;
+    };
+    let Some(board) = cause.board() else {
         return message;
     };
     if let Some(trying) = trying(error).filter(|trying| trying.board.as_deref() == Some(board))
         && let Some(reason) = message.strip_prefix(&trying.to_string())
     {
-        message = trying.action() + reason;
+        let action = match cause {
+            BoardError::Unknown { .. } => trying.attempt(),
+            _ => trying.action(),
+        };
+        message = action + reason;
     }
     let named = format!("the board {board}");
     match message.split_once(&named) {

@@ -31,7 +31,7 @@ pub(crate) enum BoardError {
     AlreadyClaimed { owner: Option<Owner> },
     #[error("the job is not claimed")]
     NotClaimed,
-    #[error("the job belongs to {}, not to {wanted}", name_of(owner.as_ref()))]
+    #[error("the job is claimed by {}, not by {wanted}", name_of(owner.as_ref()))]
     NotOwner { owner: Option<Owner>, wanted: Owner },
     #[error("the job is backing off until {until}")]
     Delayed {

@@ -39,8 +39,8 @@ use crate::{
 
 /// Claim a job
 ///
-/// The claim belongs to --who and outlives this command. It lasts until `abandon`, `consume` or `trash`, or
-/// until --expiry passes.
+/// Without --hold or a command, the claim belongs to --who and outlives `claim`: it lasts until `abandon`, `consume` or
+/// `trash`, or until --expiry passes. With --hold or a command, it is renewed, and ends with `claim`.
 #[derive(Debug, clap::Args)]
 #[command(mut_group("RetryPolicy", |retry| retry.requires("command").conflicts_with("hold")))]
 pub(crate) struct ClaimArgs {

@@ -28,7 +28,7 @@ use crate::{
 /// SEEN is the time of the last heartbeat, and the last field is `gone`, `stopped`, `silent` or empty.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConductorsArgs {
-    /// Show everything about conductors whose name begins with this, as text, including why they skip jobs
+    /// Show the details of conductors whose names begin with NAME, including why they skip jobs
     name: Option<String>,
 }
 

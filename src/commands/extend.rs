@@ -21,8 +21,8 @@ use crate::{
 /// Set a new expiry on claims
 ///
 /// Without --force, acts only on your own claims (--who). The expiry counts from now. With --force, an operator can
-/// extend the claim of an owner that cannot do so itself, so that no one else claims the job in the meantime. A
-/// command that `jobboard` runs under that claim still ends with its own lease.
+/// extend the claim of an owner that cannot do so itself, so that no one else claims the job in the meantime. If
+/// `jobboard` runs a command under that claim, the command still ends when its lease ends, not at the new expiry.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExtendArgs {
     /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input

@@ -16,8 +16,9 @@ use crate::{
 /// Retry failed jobs now, whether trashed or backing off
 ///
 /// Makes trashed jobs and jobs that are backing off claimable immediately. Attempts restart from zero. Claimed jobs,
-/// and untried jobs that are not backing off, are refused if you name them, and skipped if a filter selects them.
-/// With a filter, jobs on the board are retried before trashed ones. You can also give a name that only one job has.
+/// and claimable jobs without a failed attempt, cannot be retried: they are refused if you name them, and skipped if a
+/// filter selects them. With a filter, jobs on the board are retried before trashed ones. JOB may also be a name, if only
+/// one job has it.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct RetryArgs {
     #[command(flatten)]

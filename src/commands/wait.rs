@@ -36,7 +36,7 @@ use crate::{
 
 /// Wait until jobs end, the board is empty, or a job is claimable
 ///
-/// If a job failed, was trashed or was purged, prints the reason. If the server loses the job, the command fails.
+/// If a job failed, was trashed or was purged, prints the reason. If the server loses a job, `wait` exits with 9.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WaitArgs {
     /// Jobs: uuid, prefix, name, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
@@ -55,7 +55,7 @@ pub(crate) struct WaitArgs {
     #[arg(long, value_name = "EXPR", value_parser = of_fields, requires = "any", conflicts_with_all = ["jobs", "empty"])]
     filter: Vec<Filter>,
 
-    /// Treat an unknown full uuid as a completed job
+    /// Count a job as complete if its full uuid is unknown
     #[arg(long, conflicts_with_all = ["empty", "any"])]
     gone_ok: bool,
 

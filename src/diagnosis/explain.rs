@@ -59,7 +59,7 @@ impl Snapshot {
     pub(crate) fn explain(&self, explained: &ExplainedJob<'_>) -> Explanation {
         let mut judged = self.judge(explained.entry);
         if explained.is_late {
-            judged.main = Cause::of(Code::ClaimNotRenewed);
+            judged.main = Cause::not_renewed(explained.entry);
             judged.will_run = false;
         }
         if judged.main.code == Code::Waiting && explained.before == Some(0) {

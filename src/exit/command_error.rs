@@ -57,7 +57,7 @@ pub(crate) enum CommandError {
     },
     #[error("the job {}", place(*.0))]
     Elsewhere(Location),
-    #[error("no running conductor's name starts with {0}")]
+    #[error("no running conductor's name begins with {0}")]
     NoConductor(String),
     #[error("no job on {board} has the uuid or name {name}")]
     NoSuchName { name: String, board: String },

@@ -204,7 +204,7 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         },
         BoardError::NoDirectory { .. } => "add `--create` to create the directory",
         BoardError::Denied { .. } => {
-            "`jobboard config` shows the board, the user and the source of the password"
+            "`jobboard config` shows the board's URL, the user and the source of the password"
         }
         BoardError::Failed { .. } => {
             "`jobboard config` shows the board in use and where it is configured"
@@ -238,7 +238,7 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
             "a move to another board holds the job; if the move was interrupted, `jobboard doctor` \
              shows how to finish it"
         }
-        (BoardError::AlreadyClaimed { .. }, verb::RETRY) => {
+        (BoardError::AlreadyClaimed { .. }, verb::RETRY | verb::CHANGE) => {
             "nothing changed; if the owner is gone, `jobboard abandon --force JOB` releases the \
              claim"
         }

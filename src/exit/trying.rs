@@ -43,6 +43,11 @@ impl Trying {
     pub(super) fn action(&self) -> String {
         format!("cannot {} {}", self.verb, self.what)
     }
+
+    /// The action if its outcome is unknown.
+    pub(super) fn attempt(&self) -> String {
+        format!("tried to {} {}", self.verb, self.what)
+    }
 }
 
 impl Display for Trying {

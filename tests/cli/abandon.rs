@@ -204,7 +204,7 @@ fn releases_and_refusals() {
         # the owner releases a job
         0 post resize
         0 claim @1 --who ada
-        4 abandon @1 --who bob => cannot abandon @1 on sqlite:ROOT/state/jobboard/board.db: the job belongs to ada, not to bob\n => hint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, use `jobboard abandon --force --yes @1`
+        4 abandon @1 --who bob => cannot abandon @1 on sqlite:ROOT/state/jobboard/board.db: the job is claimed by ada, not by bob\n => hint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, use `jobboard abandon --force --yes @1`
         0 abandon @1 --who ada --json == {"uuid":"00000001-0000-0000-0000-000000000000","name":"resize","done":"abandoned"}
         6 owner @1
 

@@ -65,7 +65,7 @@ fn refusals_and_separate_reports() {
         2 extend @1
         4 extend @1 --expiry 2h --json => {"error":{"code":4,"kind":"not-claimed"
         0 claim @1 --expiry 1m --who ada
-        4 extend @1 --expiry 2h --who bob => cannot extend @1 on sqlite:ROOT/state/jobboard/board.db: the job belongs to ada, not to bob\nhint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, `jobboard abandon --force @1` releases the claim
+        4 extend @1 --expiry 2h --who bob => cannot extend @1 on sqlite:ROOT/state/jobboard/board.db: the job is claimed by ada, not by bob\nhint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, `jobboard abandon --force @1` releases the claim
         0 list --columns name --filter expires<2m == resize
         2 extend @1 --expiry 2h --force
         2 extend @1 --expiry 2h --owner ada

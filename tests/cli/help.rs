@@ -23,7 +23,7 @@ fn help_of_a_command_explains_each_option() {
     );
     let parts = [
         "\nUsage: ",
-        "\nThe claim belongs to",
+        "\nWithout --hold or a command, the claim belongs to",
         "\nArguments:",
         "\nOptions:",
         "\nExit codes:\n  0    claimed",

@@ -101,7 +101,7 @@ fn extending_a_claim_of_another_user_changes_nothing() {
         };
         let before = look();
         let refused = env.run(format!("extend {job} --who bob --expiry 1h"));
-        refused.fails(4, "belongs to ada");
+        refused.fails(4, "is claimed by ada, not by");
         assert_eq!(look(), before);
     }
 }

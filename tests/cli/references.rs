@@ -45,7 +45,7 @@ fn references_name_jobs_once() {
         0 post --from - << {"name":"job-0"}\n{"name":"job-1"}\n{"name":"job-2"}
         0 claim @1 --who ada
         0 claim @2 --who bob
-        7 consume @1 @2 @3 @99 --who ada == 00000001-0000-0000-0000-000000000000\tjob-0\tconsumed => error: cannot consume @2 on sqlite:ROOT/state/jobboard/board.db: the job belongs to bob, not to ada\nhint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, use `jobboard consume --force --yes @2`\nerror: cannot consume @3 => `jobboard consume --force --yes @3` also works on an unclaimed job\nerror: cannot consume @99 => the job does not exist\nhint: `jobboard list` shows the jobs on the board; add `--trash` or `--history` for jobs that have left it\nerror: failed for 3 of 4 jobs
+        7 consume @1 @2 @3 @99 --who ada == 00000001-0000-0000-0000-000000000000\tjob-0\tconsumed => error: cannot consume @2 on sqlite:ROOT/state/jobboard/board.db: the job is claimed by bob, not by ada\nhint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, use `jobboard consume --force --yes @2`\nerror: cannot consume @3 => `jobboard consume --force --yes @3` also works on an unclaimed job\nerror: cannot consume @99 => the job does not exist\nhint: `jobboard list` shows the jobs on the board; add `--trash` or `--history` for jobs that have left it\nerror: failed for 3 of 4 jobs
         names job-1 job-2
 
         # failures are separate JSON errors

@@ -90,8 +90,8 @@ pub(crate) struct RevivalArgs {
 
     /// Include jobs that a former owner may still be running
     ///
-    /// After a forced release, a job is refused until the old claim would have expired, unless its command has certainly
-    /// ended. Use --now only if you know that it has ended.
+    /// After a forced release, a job is refused until the old claim would have expired, unless its command is known to
+    /// have ended. Use --now only if you are sure that it has ended.
     #[arg(long)]
     pub(crate) now: bool,
 

@@ -214,7 +214,7 @@ impl Selection {
             Some(max) if jobs.len() > max => {
                 let chosen = count_jobs(jobs.len() as u64);
                 let message = format!("{chosen} selected, but --max is {max}; nothing changed");
-                let hint = "use --dry-run to list them, or raise --max";
+                let hint = "use --dry-run to list the jobs, or raise --max";
                 Err(CommandError::refused(message).hint(hint).into())
             }
             _ => Ok(chosen),

@@ -17,7 +17,7 @@ pub(crate) enum View {
     Claims,
     /// The jobs in the trash, by reason
     Trash,
-    /// The jobs that have left the board, by outcome, the latest first
+    /// The jobs that have left the board, by reason, the latest first
     History,
     Conductors,
     Events,

@@ -71,7 +71,7 @@ pub(crate) struct DrillArgs {
     #[arg(long)]
     yours: bool,
 
-    /// Use a copy of the board, with the same server and no other jobs
+    /// Run on an empty board beside yours, on the same server
     #[arg(long, conflicts_with = "yours")]
     copy: bool,
 

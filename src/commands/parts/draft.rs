@@ -137,7 +137,7 @@ fn fact(text: &str) -> anyhow::Result<(String, Value)> {
         }
     };
     match key {
-        "" => Err(usage(format!("`{text}` lacks a key: {wanted}"))),
+        "" => Err(usage(format!("`{text}` has no key before `=`: {wanted}"))),
         key => Ok((key.to_owned(), value)),
     }
 }

@@ -1,52 +1,52 @@
-"""A real Octavia that does what it is told: a JSON request a line, a JSON answer a line, and events in between.
+"""Runs a real Octavia for the tests: one JSON request per line in, one JSON answer per line out, and events.
 
     python -I -B tests/cli/support/octavia [SETTINGS]
 
-Python is that of target/octavia-venv, which scripts/octavia makes. SETTINGS is a JSON object:
+Use the Python of target/octavia-venv, which scripts/octavia creates. SETTINGS is a JSON object:
 
-    conf          path of the octavia.conf; beside it lie the CA, the log, and the no-op drivers' own table of ports
+    conf          path of octavia.conf; the CA, the log and the no-op drivers' table of ports are stored beside it
     board         {"driver": "redis" | "zookeeper", "hosts": [..], "port": N, "namespace": ..}
     database      SQLAlchemy URL of Octavia's own tables
-    persistence   the same for TaskFlow's; if not said, that of `database`, and on SQLite taskflow.db beside it
-    options       {"group": {"option": "value"}}, on top of the rest
+    persistence   SQLAlchemy URL of TaskFlow's tables [default: `database`; with SQLite, taskflow.db beside it]
+    options       {"group": {"option": "value"}}, in addition to the others
 
-With `board` the file is written first; without, it is read as it is, so that further processes say `conf` alone.
-Without SETTINGS only `probe` and `record` can be asked for. Requests are {"do": NAME, ..}, and what they can do:
+With `board`, the file `conf` is written first. Without `board`, an existing file is read, so further processes need only
+`conf`. Without SETTINGS, only `probe` and `record` work. A request is {"do": NAME, ..}:
 
-    prepare  [migrate]           makes all tables, of Octavia and of TaskFlow; those of Octavia by its migrations
-                                 if asked to, for which TaskFlow's have to be in another database
-    rows     [name topology tls] makes a load balancer with all that there can be on it; answers its ids
-    spare                        makes an amphora without a load balancer; answers its ids
-    post     flow [ids]          posts a flow (`flows` lists them) on such rows, or on fresh ones, and does not wait
-                                 for its end; answers flow, factory, job, name, book, flow_uuid, and the ids
-    posted                       answers the same of all that was posted here, with details and the flow's meta
-    flows                        lists what can be posted
-    capture  into                posts each flow to a board on ZooKeeper, and writes down what is there (fixtures)
-    status   id [table]          answers provisioning_status of a load balancer, or of another of Octavia's tables
+    prepare  [migrate]           creates all tables of Octavia and TaskFlow. With `migrate`, Octavia's migrations create
+                                 its own, and TaskFlow's must be in another database
+    rows     [name topology tls] creates a load balancer with one of everything; answers its ids
+    spare                        creates an amphora without a load balancer; answers its ids
+    post     flow [ids]          posts a flow (see `flows`) on these rows, or on new ones, and does not wait for its
+                                 end; answers flow, factory, job, name, book, flow_uuid and the ids
+    posted                       answers the same for every flow posted here, with details and the flow's meta
+    flows                        lists the flows that `post` accepts
+    capture  into                posts each flow to a board on ZooKeeper and records what is stored (fixtures)
+    status   id [table]          answers provisioning_status of a load balancer, or of a row of another table
     sql      words               executes a statement in Octavia's own database
-    hold     at until            a call of a no-op driver, such as compute.build, stands still until that file is there
-    fail     at [words kind times]   such a call raises an exception, always or so often; `words` are its text, or an
-                                 object of what it is made of, and `kind` is a class with its module
-    outgrow  factory             that factory takes other arguments, as after an upgrade: its jobs will be trashed
-    mend                         ends all of `hold`, `fail`, and `outgrow`
+    hold     at until            a call of a no-op driver, such as compute.build, blocks until the file `until` exists
+    fail     at [words kind times]   such a call raises an exception, always or `times` times; `words` is its text, or an
+                                 object with its arguments, and `kind` is a class with its module
+    outgrow  factory             changes that factory's arguments, as an upgrade does: its jobs will be trashed
+    mend                         ends the effects of `hold`, `fail` and `outgrow`
     conduct  [name]              starts a conductor, which runs until this process ends; answers its name
-    calls                        lists what `hold` and `fail` can name
-    probe    args [environ]      answers what oslo.config reads, started with these arguments: of each option its
-                                 `value` or `error`, `from` and `where`; how TaskFlow is told of the `board`; and
-                                 with which `client` it would connect to what
-    record   folder              writes that down beside each of the fixtures in this folder
+    calls                        lists the calls that `hold` and `fail` accept
+    probe    args [environ]      answers what oslo.config reads when started with these arguments: for each option
+                                 `value` or `error`, `from` and `where`; how TaskFlow is configured for the `board`;
+                                 and the `client` and the address of its connection
+    record   folder              writes these answers beside each fixture in the folder
 
-An answer is {"answer": ..} or {"error": "CLASS: words"}. Other lines come at any time: {"event": KIND, "job": UUID, ..}
+An answer is {"answer": ..} or {"error": "CLASS: words"}. Events come at any time: {"event": KIND, "job": UUID, ..}
 
-    claimed, consumed, abandoned, trashed    what the conductor here did on the board: `name`, `owner`
-    flow      a flow went into a `state`: RUNNING, SUCCESS, REVERTED, RESUMING, SUSPENDED, FAILURE
-    atom      a task or a retry failed, is reverting, reverted, or retries: `atom`, `state`, `failure`
-    standing  `hold` has come to bear: `at`
-    stopped   the conductor ended, though it never should: `error`, and no `job`
+    claimed, consumed, abandoned, trashed    what this conductor did on the board: `name`, `owner`
+    flow      the `state` of a flow changed: RUNNING, SUCCESS, REVERTED, RESUMING, SUSPENDED, FAILURE
+    atom      a task or a retry failed, is reverting, was reverted, or retries: `atom`, `state`, `failure`
+    standing  a call is blocked by `hold`: `at`
+    stopped   the conductor ended unexpectedly: `error`, and no `job`
 
-A conductor of Octavia's has one job at a time. One whose flow fails is consumed all the same, once it is reverted.
+Octavia's conductor runs one job at a time. A job whose flow fails is consumed as well, after the flow was reverted.
 
-When stdin closes the process ends at once, as if it had been killed: it gives nothing back.
+When stdin closes, the process ends at once, as if it had been killed, and releases nothing.
 """
 
 import json
