@@ -25,6 +25,7 @@ use crate::{
     lease::Lost,
     logbook::LogbookError,
     output::{Closed, Output, Style, Tone, complain_json, complain_of},
+    secret::covered_urls,
     suggest::Suggestion,
 };
 
@@ -123,12 +124,16 @@ impl ErrorPrinter {
         let program = second.map_or(&self.program, |(_, program)| program);
         let hint = hint.and_then(|it| it.hint.complete(program, it.job.as_deref()));
         let (hint, commands) = hint.unzip();
+        let mut commands: Vec<Suggestion> = commands.unwrap_or_default();
+        // Whoever forgets --board gives its URL as another argument.
+        let cover = |text: &mut String| *text = covered_urls(text).into_owned();
+        commands.iter_mut().for_each(|it| it.each_word(cover));
         PrintedError {
             code,
             kind,
-            message: message(error),
-            hint,
-            commands: commands.unwrap_or_default(),
+            message: covered_urls(&message(error)).into_owned(),
+            hint: hint.map(|it| covered_urls(&it).into_owned()),
+            commands,
         }
     }
 }

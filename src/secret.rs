@@ -5,7 +5,7 @@ mod cover;
 use std::{fmt, io, path::Path, time::Duration};
 
 pub(crate) use self::cover::{
-    covered, covered_member, covered_text, has_cover, have_secret, is_covered,
+    covered, covered_member, covered_text, covered_urls, has_cover, have_secret, is_covered,
 };
 use crate::bounded_read;
 

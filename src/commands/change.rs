@@ -1,5 +1,7 @@
 //! `jobboard change`.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{
@@ -88,6 +90,12 @@ impl ChangeArgs {
             set: self.set.iter().cloned().chain(command).collect(),
             unset: self.unset.clone(),
         };
+        let mut keys = HashSet::new();
+        let mut changed = edit.set.iter().map(|(key, _)| key).chain(&edit.unset);
+        if let Some(key) = changed.find(|key| !keys.insert(*key)) {
+            let message = format!("the key `{key}` is given twice");
+            return Err(CommandError::usage(message).into());
+        }
         if let Some(details) = &edit.details {
             limits::check_size(details, max_details)?;
         }

@@ -164,7 +164,10 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
         owner: ctx.who().clone(),
         term: args.expiry.map_or(Term::Indefinite, Term::For),
     };
-    let WonJob { claimed, .. } = win(ctx, &*board, &args, &by, WaitLimits::new(None)).await?;
+    // A signal must not end the program between the claim and its report.
+    let mut signals = Signals::ending()?;
+    let limits = WaitLimits::new(&mut signals);
+    let WonJob { claimed, .. } = win(ctx, &*board, &args, &by, limits).await?;
     // The claim lasts, although its report may have failed.
     ctx.out.report(&report(&claimed, &by)).with_context(|| {
         let (name, uuid) = (&claimed.job.name, claimed.job.reference());
@@ -181,7 +184,7 @@ async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     let by = performer.by.clone();
     let won = loop {
         // A signal during the claim is reported again before the command starts.
-        let limits = WaitLimits::new(Some(&mut performer.signals));
+        let limits = WaitLimits::new(&mut performer.signals);
         let won = win(ctx, &*board, &args, &by, limits).await?;
         // A job that is named explicitly runs, even past its retry limit.
         if args.job.is_some() || !performer.gives_up(ctx, &*board, &won.claimed).await? {
@@ -198,7 +201,7 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
         owner: lease_owner(ctx.who())?,
         term: Term::Lease(term),
     };
-    let limits = WaitLimits::new(Some(&mut signals));
+    let limits = WaitLimits::new(&mut signals);
     let WonJob { claimed, asked } = win(ctx, &*board, &args, &by, limits).await?;
     let keeper = Keeper::start(Arc::clone(&board));
     let mut lease = keeper.hold(claimed.claim(&by.owner, term), asked);

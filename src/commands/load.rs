@@ -128,7 +128,7 @@ impl LoadCounts {
         }
         if self.were_claimed > 0 {
             ctx.out.note(format!(
-                "{} of these were claimed; claims are not restored",
+                "{} had claims, which are not restored",
                 count_jobs(self.were_claimed)
             ));
         }
@@ -202,6 +202,10 @@ impl<'a> DumpLines<'a> {
             (Some(header), Some(line)) => {
                 let (lines, trailer) = sealed::whole(lines, &line, SealedKind::Dump).await?;
                 (lines, None, header.backend, Some(trailer.total()))
+            }
+            (_, None) if args.file != "-" => {
+                let message = format!("{} is empty: neither a dump nor jobs", lines.source());
+                return Err(CommandError::refused(message).into());
             }
             (_, first) => (lines, first, None, None),
         };

@@ -196,6 +196,9 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
             return Some(Hint::clone(remedy));
         }
         BoardError::Unsupported(error) => match *error {
+            Unsupported::ExpiringClaims if verb_of(trying) == verb::EXTEND => {
+                "a claim on this board lasts as long as its owner's session"
+            }
             Unsupported::ExpiringClaims => "--hold keeps the claim until you press Ctrl-C",
             Unsupported::PeerOrder => "--sort rank lists jobs in claim order",
             Unsupported::NameWithoutNumber => "`jobboard purge key:TEXT` removes it from the trash",

@@ -8,6 +8,7 @@ pub(crate) mod verb {
     pub(crate) const CHANGE: &str = "change";
     pub(crate) const CLAIM: &str = "claim";
     pub(crate) const CONSUME: &str = "consume";
+    pub(crate) const EXTEND: &str = "extend";
     pub(crate) const MEND: &str = "mend";
     pub(crate) const PURGE: &str = "purge";
     pub(crate) const RESUME: &str = "resume";

@@ -192,7 +192,13 @@ impl Problem {
     }
 
     pub(crate) fn on(mut self, program: &Suggestion) -> Self {
-        if let Some(fix) = self.fix.as_mut().filter(|fix| fix.is_ours) {
+        let Some(fix) = &mut self.fix else {
+            return self;
+        };
+        // The commands in the text reach the same board.
+        let ours = |text: String| text.replace("`jobboard ", &format!("`{program} "));
+        fix.text = fix.text.take().map(ours);
+        if fix.is_ours {
             fix.command = fix.command.take().map(|command| command.on(program));
         }
         self

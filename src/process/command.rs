@@ -44,6 +44,10 @@ impl NotRun {
             (Some(Errno::MFILE | Errno::NFILE), _) | (_, Kind::OutOfMemory | Kind::WouldBlock) => {
                 Self::Failed { program, source }
             }
+            (_, Kind::NotFound) if program.is_file() => {
+                let source = io::Error::other("its interpreter does not exist");
+                Self::NotExecutable { program, source }
+            }
             (_, Kind::NotFound | Kind::NotADirectory) => Self::NotFound { program },
             _ => Self::NotExecutable { program, source },
         }

@@ -144,6 +144,8 @@ const SIGNS: [&str; 17] = [
     "sig=",
 ];
 
+const URL_PASSWORD: &str = r"(\w+://[^\s/:@]*:)\S*(@)";
+
 /// Each captures the text before a secret, and the secret. Values may be quoted, and words in a list.
 static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let telling = format!("(?:{})", TELLING.join("|").replace('_', "[-_]"));
@@ -154,7 +156,7 @@ static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let option = r#"(?:^|[\s'"])"#;
     let login = format!("{option}(?:-u|--user|--proxy-user)(?:=|{next})");
     let patterns = [
-        r"(\w+://[^\s/:@]*:)\S*(@)".to_owned(),
+        URL_PASSWORD.to_owned(),
         r"()\beyJ[\w-]{6,}\.[\w-]{9,}\.[\w-]*".to_owned(),
         r#"(authorization: *\w+ +|\bbearer +)[^\s'"]{8,}"#.to_owned(),
         r#"(cookie:[ \t]*)[^\s'"][^'"\n]*"#.to_owned(),
@@ -178,6 +180,14 @@ static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let compile = |it: &String| Regex::new(&format!("(?i){it}")).ok();
     patterns.iter().filter_map(compile).collect()
 });
+
+/// Covers only the passwords in URLs.
+pub(crate) fn covered_urls(text: &str) -> Cow<'_, str> {
+    match Regex::new(URL_PASSWORD) {
+        Ok(password) if text.contains("://") => password.replace_all(text, "$1********$2"),
+        _ => text.into(),
+    }
+}
 
 pub(crate) fn covered_text(text: &str) -> String {
     let mut shown = String::new();

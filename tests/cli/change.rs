@@ -12,7 +12,7 @@ use crate::{
         fill,
         hostile::sha256,
     },
-    support::{Env, Host, Peer, Server, ZooKeeper, members, wait_until, words},
+    support::{Env, Host, Peer, Server, ZooKeeper, members, play, wait_until, words},
 };
 
 /// Members that `change` itself writes.
@@ -39,6 +39,19 @@ fn changing_several_jobs_needs_the_name_of_a_protected_board() {
         env.run(&several).fails(8, "--confirm prod");
         env.ok(format!("{several} --confirm prod"));
     }
+}
+
+#[test]
+fn key_is_changed_only_once() {
+    play(
+        r#"
+        # contradictory options
+        0 post resize a=1
+        2 change @1 --set a=2 --set a=3 => the key `a` is given twice
+        2 change @1 --set a=2 --unset a => the key `a` is given twice
+        2 change @1 --set command:=[] -- true => the key `command` is given twice
+        "#,
+    );
 }
 
 #[test]

@@ -27,6 +27,17 @@ on_every_board!(
 /// Skips a problem that most test servers have.
 const USUAL: [&str; 2] = ["--skip", "not-persistent"];
 
+#[test]
+fn commands_in_a_text_reach_the_same_board() {
+    play(
+        r#"
+        # another board than the default
+        0 --board sqlite:other.db post resize
+        0 --board sqlite:other.db doctor -> `jobboard --board sqlite:other.db claim JOB -- COMMAND`
+        "#,
+    );
+}
+
 fn doctor(env: &Env, words: &[&str]) -> Outcome {
     env.run([&["doctor", "--json"], words].concat())
 }

@@ -39,11 +39,17 @@ fn malformed_input_is_answered_with_the_correct_form() {
         2 post resize word => `word` => KEY=TEXT => KEY:=JSON
         2 post resize a=1 a=2 => `a` is given twice
         2 post resize a:= => `a` => empty input
-        2 post resize =b => `=b` lacks a key
+        2 post resize =b => `=b` has no key before `=`
         2 post resize '' => must not be empty => KEY=TEXT
         2 post resize --details @missing.json => missing.json => no such file
         2 post --from missing.jsonl => missing.jsonl => no such file
         2 post --from - --priority HIGH => --priority
+        none
+
+        # the password of a board that was given without --board
+        2 show redis://user:hunter2@host/0 => redis://user:********@host/0
+        2 redis://user:hunter2@host/0 => redis://user:********@host/0
+        2 list --config redis://user:hunter2@host/0 => redis://user:********@host/0
         none
 
         # choices and numbers
@@ -59,6 +65,7 @@ fn malformed_input_is_answered_with_the_correct_form() {
         2 --format=jsonl list --limit x => {"error":{"code":2,"kind":"usage"
         2 conduct --max-jobs 0 => invalid value `0`: use 1 or more
         2 conduct --max-attempts 0 => invalid value `0`: use 1 or more
+        2 retry --problem failed --canary 0 => invalid value `0`: use 1 or more
         none
 
         # selections

@@ -158,6 +158,8 @@ fn unwritable_output_of_a_change_is_repeated_in_the_error() {
     let claimed = unwritten(&["claim", "--next"]);
     assert_eq!(env.state("@4"), "CLAIMED");
     assert_contains(&claimed, format!("`jobboard abandon {uuid}`"));
+    let consumed = unwritten(&["consume", &uuid]);
+    assert_contains(&consumed, "consume succeeded for at least 1 job");
 }
 
 #[test]

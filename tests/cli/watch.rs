@@ -1,6 +1,9 @@
 //! `jobboard watch`.
 
-use std::fs;
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -167,6 +170,23 @@ fn failed_command_is_reported_and_does_not_end_the_watch() {
     env.post_many(3);
     watching.ended().exits(7, "exit 3");
     env.run("watch -- no-such-program").has_code(127);
+}
+
+#[test]
+fn commands_of_earlier_events_run_after_the_timeout() {
+    let env = Env::new();
+    let script = "until [ -e go ]; do sleep 0.1; done; cat >> seen";
+    let mut watching = watch(&env, &["--timeout", "3s", "--", "sh", "-c", script]);
+    let began = Instant::now();
+    env.post_many(2);
+    wait_until("the time is up", || {
+        began.elapsed() > Duration::from_millis(3500)
+    });
+    assert!(!watching.has_ended());
+    fs::write(env.file("go"), "").unwrap();
+    watching.ended().succeeded();
+    let seen = fs::read_to_string(env.file("seen")).unwrap();
+    assert_eq!(seen.lines().count(), 2, "{seen}");
 }
 
 #[test]

@@ -113,7 +113,7 @@ causes! {
         Replica = "is a read-only replica; use its master";
         OutOfMemory = "has reached its memory limit; raise `maxmemory` or remove data";
         CannotSave = "cannot save its data to disk and rejects writes until it can";
-        WrongType(key: String) = "stores a value of the wrong type under {}; rename or delete that key" [if key.is_empty() { "a key" } else { key }];
+        WrongType(key: String) = "stores a value of the wrong type under {}; rename that key" [if key.is_empty() { "a key" } else { key }];
         NoCounter(key: String) = "has no number under {key}; rename that key, or set it to the highest number ever assigned";
         HighCounter(key: String) = "has a counter above 2^53 under {key}; set the key to the highest number ever assigned";
         EndlessScan = "does not finish listing the board";

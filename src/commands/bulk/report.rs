@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, collections::HashMap, pin::pin};
 
+use anyhow::Context as _;
 use chrono::Utc;
 use futures_util::TryStreamExt;
 use serde::Serialize;
@@ -169,7 +170,14 @@ impl Results {
 
     pub(crate) fn print(&mut self, ctx: &mut Context, result: &impl Report) -> anyhow::Result<()> {
         self.total += 1;
-        self.suspend(|| ctx.out.print(result))
+        let printed = self.suspend(|| ctx.out.print(result));
+        printed.with_context(|| self.unprinted())
+    }
+
+    fn unprinted(&self) -> String {
+        let done = count_jobs((self.total - self.failed) as u64);
+        let verb = self.verb;
+        format!("{verb} succeeded for at least {done}, but printing that failed")
     }
 
     pub(crate) fn print_error(&mut self, ctx: &Context, error: &anyhow::Error) {
@@ -220,7 +228,8 @@ impl Results {
     }
 
     pub(crate) fn flush(&self, ctx: &mut Context, records: u64) -> anyhow::Result<()> {
-        self.suspend(|| ctx.out.flush())?;
+        let printed = self.suspend(|| ctx.out.flush());
+        printed.with_context(|| self.unprinted())?;
         self.progress.iter().for_each(|it| it.add(records));
         Ok(())
     }

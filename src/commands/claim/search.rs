@@ -15,7 +15,6 @@ use crate::{
     context::Context,
     exit::CommandError,
     job::{Claimant, Job, JobKey},
-    optional::or_never,
     output::counted,
     process::{clock::Boottime, signal::Signals},
 };
@@ -30,12 +29,12 @@ const SKIPPED: (Duration, Duration) = (Duration::from_secs(5), Duration::from_se
 ///
 /// A cancelled claim could succeed unnoticed.
 pub(super) struct WaitLimits<'a> {
-    signals: Option<&'a mut Signals>,
+    signals: &'a mut Signals,
     pub(super) end: Option<Deadline>,
 }
 
 impl<'a> WaitLimits<'a> {
-    pub(super) fn new(signals: Option<&'a mut Signals>) -> Self {
+    pub(super) fn new(signals: &'a mut Signals) -> Self {
         Self { signals, end: None }
     }
 
@@ -44,10 +43,9 @@ impl<'a> WaitLimits<'a> {
         &mut self,
         wait: impl Future<Output = board::Result<T>>,
     ) -> anyhow::Result<T> {
-        let signal = or_never(self.signals.as_mut().map(|it| it.next()));
         tokio::select! {
             biased;
-            signal = signal => Err(code(128 + signal.as_raw())),
+            signal = self.signals.next() => Err(code(128 + signal.as_raw())),
             answer = within(self.end, NOT_CLAIMABLE, wait) => answer,
         }
     }

@@ -449,6 +449,15 @@ fn wide_view_reads_the_selected_job_once() {
 }
 
 #[test]
+fn input_stays_open_on_the_smallest_terminal() {
+    let mut state = state(View::Jobs, vec![job("a", 9)]);
+    press(&mut state, "/");
+    feed(&mut state, DashInput::Resize(1, 1));
+    press(&mut state, "a");
+    assert_matches!(&state.overlay, Overlay::Input(field) if field.text == "a");
+}
+
+#[test]
 fn reconnected_board_is_reread() {
     let mut state = state(View::Jobs, vec![]);
     assert!(!state.changes_with_time());

@@ -1,6 +1,6 @@
 //! Rewords command-line errors: the problem in one line, the help in another.
 
-use std::num::ParseIntError;
+use std::num::{IntErrorKind, ParseIntError};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use strsim::levenshtein;
@@ -269,9 +269,10 @@ fn suggestion(error: &clap::Error) -> Option<String> {
 
 fn source(error: &clap::Error) -> Option<String> {
     let source = std::error::Error::source(error)?;
-    Some(match source.is::<ParseIntError>() {
-        true => "use a whole number, 0 or more".to_owned(),
-        false => {
+    Some(match source.downcast_ref().map(ParseIntError::kind) {
+        Some(IntErrorKind::Zero) => "use 1 or more".to_owned(),
+        Some(_) => "use a whole number, 0 or more".to_owned(),
+        None => {
             let text = source.to_string();
             // The largest number of its type is of no use to people.
             let from = text.split_once(" is not in ").and_then(|(_, range)| {

@@ -10,6 +10,7 @@ use std::{collections::VecDeque, io, time::Duration};
 use anyhow::Context as _;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::{StreamExt, stream::BoxStream};
+use rustix::process::Signal;
 use tokio::time::{self, Instant};
 
 pub(super) use self::printed_event::PrintedEvent;
@@ -78,8 +79,8 @@ pub(crate) struct WatchArgs {
     /// Run this command for each event; it gets the event as JSON on standard input
     ///
     /// Commands run one at a time, in order. Up to 10,000 events are queued; beyond that, one resync replaces the
-    /// rest. If a command fails, `watch` reports it, runs the next one, and finally exits with 7. Stopping jobboard
-    /// stops the command.
+    /// rest. If a command fails, `watch` reports it, runs the next one, and finally exits with 7. After --timeout,
+    /// the commands of earlier events still run. Stopping jobboard stops the command.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -115,18 +116,11 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
     let ended = tokio::select! {
         biased;
         ended = watch.run(ctx, handler.as_mut()) => ended,
-        signal = signals.next() => {
-            // The terminal echoes the pressed key, so the prompt gets a line of its own.
-            ctx.out.note_at_terminal("");
-            Err(under_claim::code(128 + signal.as_raw()))
-        }
-        () = or_never(limit.map(time::sleep_until)) => match count {
-            Some(count) => {
-                let waited = duration::exact(timeout.unwrap_or_default());
-                let message = format!("watched for {waited} without reaching --count {count}");
-                Err(CommandError::TimedOut(message).into())
-            }
-            None => Ok(()),
+        signal = signals.next() => interrupted(ctx, signal),
+        () = or_never(limit.map(time::sleep_until)) => tokio::select! {
+            biased;
+            signal = signals.next() => interrupted(ctx, signal),
+            finished = finish(handler.as_mut()) => finished.and_then(|()| timed_out(count, timeout)),
         },
         () = or_never(reader.as_ref().map(WatchedFd::failed)) => Ok(()),
     };
@@ -134,6 +128,32 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
         None => ended,
         Some(handler) => handler.end(ended).await,
     }
+}
+
+fn interrupted(ctx: &Context, signal: Signal) -> anyhow::Result<()> {
+    // The terminal echoes the pressed key, so the prompt gets a line of its own.
+    ctx.out.note_at_terminal("");
+    Err(under_claim::code(128 + signal.as_raw()))
+}
+
+/// Runs the commands of the events so far.
+async fn finish(handler: Option<&mut Handler>) -> anyhow::Result<()> {
+    let Some(handler) = handler else {
+        return Ok(());
+    };
+    while handler.is_at_work() {
+        handler.step().await?;
+    }
+    Ok(())
+}
+
+fn timed_out(count: Option<u64>, timeout: Option<Duration>) -> anyhow::Result<()> {
+    let Some(count) = count else {
+        return Ok(());
+    };
+    let waited = duration::exact(timeout.unwrap_or_default());
+    let message = format!("watched for {waited} without reaching --count {count}");
+    Err(CommandError::TimedOut(message).into())
 }
 
 fn ago(since: Duration) -> DateTime<Utc> {

@@ -1,5 +1,10 @@
 //! Jobs that fail, postpone, time out, or kill their conductor.
 
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
+};
+
 use serde_json::json;
 
 use super::{Stage, on_every_board, on_one_board};
@@ -125,11 +130,17 @@ fn unstartable_command_counts_as_a_failure(stage: &Stage) {
     let nowhere = json!({"command": ["true"], "cwd": "/no/such/folder"}).to_string();
     let nowhere = ["post", "b", "--details", &nowhere];
     let nowhere = stage.env.run(nowhere).posted();
+    let script = stage.env.file("script");
+    fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
+    let uninterpreted = ["post", "c", "--", script.to_str().unwrap()];
+    let uninterpreted = stage.env.run(uninterpreted).posted();
     let run = stage.conduct(&["--drain", "--max-attempts", "1"]).run();
     assert_eq!(run.code, 7, "{run:?}");
     let reason = |job: &str| stage.env.show(job)["last_failure"]["reason"].to_string();
     assert!(reason(&absent).contains("program no-such-program not found"));
     assert!(reason(&nowhere).contains("the directory /no/such/folder does not exist"));
+    assert!(reason(&uninterpreted).contains("its interpreter does not exist"));
 }
 
 fn failure_can_be_final(stage: &Stage) {

@@ -53,6 +53,21 @@ fn truncated_dump_is_refused_at_any_length() {
 }
 
 #[test]
+fn empty_file_is_refused() {
+    let boards = Boards::new();
+    let board = boards.another("embedded");
+    fs::write(boards.env.file("empty"), "\n").unwrap();
+    let load = boards.run(&board, &["load", "empty"]);
+    load.fails(8, "empty is empty: neither a dump nor jobs");
+    // A list may be empty.
+    boards
+        .on(&board, &["load", "-"])
+        .stdin("")
+        .run()
+        .succeeded();
+}
+
+#[test]
 fn dump_after_blank_lines_is_verified() {
     let boards = Boards::new();
     fill(&boards, "embedded-from");

@@ -169,7 +169,7 @@ impl BoardSession<'_> {
 
     pub(crate) fn too_large(&self, size: usize) -> BoardError {
         let source =
-            format!("the posting has {size} bytes, but a ZooKeeper node holds less than 1 MB");
+            format!("the posting has {size} bytes, but a ZooKeeper board accepts less than 900 kB");
         BoardError::failed(WRITING, self.client.name(), source)
     }
 }

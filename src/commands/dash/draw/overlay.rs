@@ -81,7 +81,10 @@ pub(super) fn under(state: &DashState, field: &Field) -> Vec<Pieces> {
             "a word, or for example held>10m and name=backup-*; Enter keeps it, Esc cancels, Tab completes",
         ),
     };
-    let mut lines = wrapped_sentences(usize::from(state.size.0) - 2, &[(tone, under)]);
+    let mut lines = wrapped_sentences(
+        usize::from(state.size.0).saturating_sub(2),
+        &[(tone, under)],
+    );
     lines.truncate(usize::from(state.size.1 / 3));
     lines
 }

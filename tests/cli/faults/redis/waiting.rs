@@ -94,6 +94,17 @@ fn claim_in_progress_at_a_signal_is_released() {
 }
 
 #[test]
+fn claim_by_hand_in_progress_at_a_signal_is_reported() {
+    need!(stage = Stage::open());
+    let words = ["--wait", "20s", "--op-timeout", "20s"];
+    let (running, job) = stage.wait(&words, ("EVALSHA", ProxyMode::Stall));
+    running.signal(Signal::TERM);
+    stage.proxy.set(ProxyMode::PassOn);
+    assert!(running.ended().succeeded().starts_with(&job));
+    assert_eq!(stage.direct.show(&job)["owner"], "ada");
+}
+
+#[test]
 fn failed_candidate_read_is_retried() {
     need!(stage = Stage::open());
     // After the event the job is looked up; then reading the candidates fails.

@@ -126,8 +126,7 @@ async fn refused_command_does_not_affect_the_others() {
     assert_eq!(
         summary(client.refusal(READ, wrong, None)),
         format!(
-            "failed: 127.0.0.1:{port} stores a value of the wrong type under a key; rename or \
-             delete that key"
+            "failed: 127.0.0.1:{port} stores a value of the wrong type under a key; rename that key"
         )
     );
     assert_eq!(answers[2].as_ref().unwrap_err().code(), "NOSCRIPT");
