@@ -8,7 +8,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Env, Running, Server, json_lines, members, wait_until};
+use crate::support::{Env, Running, Server, json_lines, members, wait_until, words};
 
 /// Starts a watch, and returns once it misses no event.
 fn watch(env: &Env, arguments: &[&str]) -> Running {
@@ -187,6 +187,11 @@ fn commands_of_earlier_events_run_after_the_timeout() {
     watching.ended().succeeded();
     let seen = fs::read_to_string(env.file("seen")).unwrap();
     assert_eq!(seen.lines().count(), 2, "{seen}");
+    let script = "sleep 1.2; cat >> recorded";
+    let watch = words("watch --since 1h --timeout 2s -- sh -c");
+    env.run([&watch[..], &[script]].concat()).succeeded();
+    let recorded = fs::read_to_string(env.file("recorded")).unwrap();
+    assert_eq!(recorded.lines().count(), 2, "{recorded}");
 }
 
 #[test]

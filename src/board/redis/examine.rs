@@ -237,9 +237,10 @@ impl Redis {
     }
 
     fn numbers(&self, last: Option<i64>, highest: Option<i64>, seen: &mut Examined) {
-        let Some(highest) = highest else { return };
-        if last.is_none_or(|last: i64| last < highest) {
-            let key = self.keys.sequence();
+        let key = self.keys.sequence();
+        if let Some(highest) = highest
+            && last.is_none_or(|last: i64| last < highest)
+        {
             let summary = "the sequence counter is behind the numbers of existing jobs";
             // The fix must not lower a counter that has grown, nor raise it to its limit.
             let remedy = match last.and_then(|last| highest.checked_sub(last)) {
@@ -250,6 +251,16 @@ impl Redis {
             let problem = Problem::new(Code::SequenceBehind, summary).fixed_by(remedy);
             let last = last.map_or("not a number".to_owned(), |last| last.to_string());
             seen.add(problem.seen("stored", last).seen("highest", highest));
+        } else if last.is_none_or(|it| it >= MAX_NUMBER) {
+            let summary = format!("{key} is not a valid counter, so no job can be posted");
+            let remedy = match highest {
+                Some(highest) => self
+                    .cli(Suggestion::of("SET").with([key, highest.to_string()]))
+                    .because("if no ended job had a higher number, set the counter to that of the newest job"),
+                // Without jobs, the next one begins anew.
+                None => self.aside(&key),
+            };
+            seen.add(Problem::new(Code::WrongType, summary).fixed_by(remedy));
         }
     }
 

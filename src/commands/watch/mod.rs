@@ -99,7 +99,12 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
         command => Some(Handler::prepare(ctx, command)?),
     };
     let limit = args.timeout.map(|timeout| Instant::now() + timeout);
-    let (count, timeout) = (args.count, args.timeout);
+    // With a command, the session ends itself once the commands of the earlier events have run.
+    let (own_limit, limit) = match handler {
+        Some(_) => (limit, None),
+        None => (None, limit),
+    };
+    let timed_out = || timed_out(args.count, args.timeout);
     let about = args.about.filters(ctx).await?;
     let filters = args.filter.into_iter().chain(about);
     let filters = Filters::new(filters.collect());
@@ -110,18 +115,19 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
         since: args.since.map(ago),
         before: VecDeque::new(),
         replayed: ReplayedEvents::default(),
-        left: count,
+        left: args.count,
+        limit: own_limit,
+        is_over: false,
     };
     let reader = ctx.out.reader().and_then(io::Result::ok);
     let ended = tokio::select! {
         biased;
-        ended = watch.run(ctx, handler.as_mut()) => ended,
-        signal = signals.next() => interrupted(ctx, signal),
-        () = or_never(limit.map(time::sleep_until)) => tokio::select! {
-            biased;
-            signal = signals.next() => interrupted(ctx, signal),
-            finished = finish(handler.as_mut()) => finished.and_then(|()| timed_out(count, timeout)),
+        ended = watch.run(ctx, handler.as_mut()) => match ended {
+            Ok(true) => timed_out(),
+            ended => ended.map(drop),
         },
+        signal = signals.next() => interrupted(ctx, signal),
+        () = or_never(limit.map(time::sleep_until)) => timed_out(),
         () = or_never(reader.as_ref().map(WatchedFd::failed)) => Ok(()),
     };
     match handler {
@@ -134,17 +140,6 @@ fn interrupted(ctx: &Context, signal: Signal) -> anyhow::Result<()> {
     // The terminal echoes the pressed key, so the prompt gets a line of its own.
     ctx.out.note_at_terminal("");
     Err(under_claim::code(128 + signal.as_raw()))
-}
-
-/// Runs the commands of the events so far.
-async fn finish(handler: Option<&mut Handler>) -> anyhow::Result<()> {
-    let Some(handler) = handler else {
-        return Ok(());
-    };
-    while handler.is_at_work() {
-        handler.step().await?;
-    }
-    Ok(())
 }
 
 fn timed_out(count: Option<u64>, timeout: Option<Duration>) -> anyhow::Result<()> {
@@ -171,33 +166,48 @@ struct WatchSession<'a> {
     replayed: ReplayedEvents,
     /// Number of events still to print before the command ends.
     left: Option<u64>,
+    limit: Option<Instant>,
+    /// Whether the limit has passed, so that no further event counts.
+    is_over: bool,
 }
 
 impl WatchSession<'_> {
+    /// Returns whether the time limit ended it before the last event.
     async fn run(
         mut self,
         ctx: &mut Context,
         mut handler: Option<&mut Handler>,
-    ) -> anyhow::Result<()> {
-        while self.left != Some(0) || handler.as_ref().is_some_and(|it| it.is_at_work()) {
+    ) -> anyhow::Result<bool> {
+        loop {
             let is_at_work = handler.as_ref().is_some_and(|it| it.is_at_work());
-            if !is_at_work && let Some(event) = self.before.pop_front() {
+            let is_full = self.left == Some(0);
+            if !is_at_work
+                && !is_full
+                && let Some(event) = self.before.pop_front()
+            {
                 self.deliver(ctx, handler.as_deref_mut(), PrintedEvent::of(&event))
                     .await?;
                 continue;
+            }
+            if !is_at_work && (is_full || self.is_over) {
+                return Ok(!is_full);
             }
             let news = match &mut handler {
                 None => self.news.next().await,
                 Some(handler) => tokio::select! {
                     biased;
-                    handled = handler.step(), if handler.is_at_work() => {
+                    handled = handler.step(), if is_at_work => {
                         handled?;
                         continue;
                     }
-                    news = self.news.next(), if self.left != Some(0) => news,
+                    () = or_never(self.limit.map(time::sleep_until)), if !self.is_over => {
+                        self.is_over = true;
+                        continue;
+                    }
+                    news = self.news.next(), if !is_full && !self.is_over => news,
                 },
             };
-            let Some(news) = news else { break };
+            let Some(news) = news else { return Ok(false) };
             match news.with_context(|| ctx.trying("watch", "the jobs"))? {
                 News::Event(event) => self.print(ctx, handler.as_deref_mut(), event).await?,
                 news => {
@@ -211,7 +221,6 @@ impl WatchSession<'_> {
                 }
             }
         }
-        Ok(())
     }
 
     async fn print_start(&self, ctx: &Context) -> anyhow::Result<()> {

@@ -175,6 +175,20 @@ fn invalid_redis_keys_are_reported() {
 }
 
 #[test]
+fn counter_of_an_empty_board_is_checked() {
+    need!((env, server) = Server::with_env(&[]));
+    for number in ["zzz", "9007199254740992"] {
+        server.run(&["SET", "taskflow:sequence", number]);
+        env.run("post resize").has_code(1);
+        let found = finds(&env, "wrong-type");
+        let aside = ["RENAMENX", "taskflow:sequence", "taskflow:sequence.aside"];
+        assert!(command(&found).ends_with(&aside), "{found}");
+        server.run(&["DEL", "taskflow:sequence"]);
+    }
+    is_sound(&env);
+}
+
+#[test]
 fn redis_keys_of_other_types_are_reported() {
     need!((env, server) = Server::with_env(&[]));
     env.post_many(3);
@@ -187,6 +201,14 @@ fn redis_keys_of_other_types_are_reported() {
         assert!(words.ends_with(&aside), "{found}");
     }
     server.run(&["DEL", "taskflow:fence"]);
+    let sequence = "taskflow:sequence";
+    server.run(&["SET", sequence, "9007199254740992"]);
+    let found = finds(&env, "wrong-type");
+    assert!(
+        command(&found).ends_with(&["SET", sequence, "3"]),
+        "{found}"
+    );
+    server.run(&["SET", sequence, "3"]);
     for (key, kind) in [
         ("trash", "hash"),
         ("past", "stream"),
