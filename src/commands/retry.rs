@@ -90,6 +90,7 @@ pub(super) fn judge(
     match entry {
         Entry::Malformed(record) => Err(record.into()),
         Entry::Job(job) if job.location == Location::Trash => Ok(()),
+        Entry::Job(job) if job.is_unfit => Err(BoardError::unclaimable(job.problem.clone())),
         Entry::Job(job) if job.attempts.needs_restart(now, keeps_attempts) => Ok(()),
         Entry::Job(_) => Err(BoardError::NotDelayed),
     }

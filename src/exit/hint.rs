@@ -283,6 +283,9 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         }
         (BoardError::Unknown { .. }, _) if has_job => "`jobboard show JOB` shows the outcome",
         (BoardError::Unknown { .. }, _) => "`jobboard list` shows the outcome",
+        (BoardError::Unclaimable { .. }, verb::RETRY) => {
+            "nothing changed; `jobboard help unreadable-sidecar` explains the problem"
+        }
         _ => return None,
     };
     Some(hint.into())

@@ -113,21 +113,27 @@ impl Chosen {
         ctx: &Context,
         fits: impl Fn(&Entry) -> Result<(), BoardError>,
     ) {
-        let all = self.jobs.len();
+        let (all, mut reasons) = (self.jobs.len(), Vec::new());
         for named in &mut self.jobs {
             if let Ok(Err(refusal)) = named.entry.as_ref().map(&fits) {
+                let reason = match refusal {
+                    BoardError::AlreadyClaimed { .. } => "claimed",
+                    BoardError::MayStillRun { .. } => "perhaps still running",
+                    BoardError::Malformed { .. } => "unreadable",
+                    BoardError::Unclaimable { .. } => "unreadable sidecar",
+                    _ => "not waiting for a retry",
+                };
                 named.entry = Err(refusal.into());
+                reasons.extend((!reasons.contains(&reason)).then_some(reason));
             }
         }
         if self.is_bulk() {
             self.jobs.retain(|named| named.entry.is_ok());
             let skipped = all - self.jobs.len();
             if skipped > 0 {
-                let all = count_jobs(all as u64);
-                ctx.out.note(format!(
-                    "skipped {skipped} of {all}: claimed, not waiting for a retry, or perhaps still \
-                     running"
-                ));
+                let (all, reasons) = (count_jobs(all as u64), reasons.join(", "));
+                ctx.out
+                    .note(format!("skipped {skipped} of {all}: {reasons}"));
             }
         }
     }

@@ -67,6 +67,11 @@ fn unreadable_records_are_moved_to_the_trash() {
     assert_eq!(fixed.code, 7, "{fixed}");
     assert_eq!(env.names(), ["job-1", "job-2", "job-3"]);
     finds(&env, "unreadable-sidecar");
+    let refused = env.run("retry @2");
+    refused.fails(4, "the job cannot be claimed: ");
+    refused.warns("`jobboard help unreadable-sidecar`");
+    let skipped = env.run("retry --problem unreadable-sidecar --yes");
+    skipped.warns("skipped 1 of 1 job: unreadable sidecar\n");
     assert_eq!(env.json("list --trash --json").as_array().unwrap().len(), 1);
 }
 
