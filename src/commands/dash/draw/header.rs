@@ -216,7 +216,11 @@ pub(super) struct Tab {
 pub(super) fn tabs(state: &DashState) -> Vec<Tab> {
     let figures = &state.summary.figures;
     let count = |view: View| match view {
-        View::Problems => Some(state.summary.problems.len() as u64),
+        // As `doctor` counts them: its headline separates notes from problems.
+        View::Problems => {
+            let problems = state.summary.problems.iter();
+            Some(problems.filter(|it| it.is_wrong()).count() as u64)
+        }
         View::Jobs => {
             let unreadable = figures.of(Code::UnreadableRecord);
             Some(figures.unclaimed + figures.claimed + unreadable)
