@@ -15,7 +15,6 @@ use crate::{
 pub(crate) enum Rejection {
     Policy(Forbidden),
     Record(String),
-    /// Only the pause prevents the claim.
     Pause(String),
 }
 
@@ -58,15 +57,31 @@ pub(crate) fn admit(policy: &ExecutionPolicy, job: &Job) -> Result<(), Rejection
     }
 }
 
-/// Like [`admit`], and requires that no pause applies.
+/// Like [`admit`], and requires that no pause applies. As in a diagnosis, other obstacles of a paused job matter later.
 pub(super) fn admit_now(
     policy: &ExecutionPolicy,
     pauses: &Pauses,
     job: &Job,
 ) -> Result<(), Rejection> {
-    admit(policy, job)?;
     match pauses.of(&job.name, clock::wall()) {
-        None => Ok(()),
+        None => admit(policy, job),
         Some(pause) => Err(Rejection::Pause(pause.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{AuditEntry, Pause};
+
+    #[test]
+    fn paused_job_is_skipped_because_of_its_pause() {
+        let audit = AuditEntry::now("paused", "olga", None);
+        let pause = Pause::new("night-*".to_owned(), None, audit);
+        let pauses = Pauses::new(vec![pause], clock::wall());
+        let policy = ExecutionPolicy::unrestricted();
+        let reason = |name| admit_now(&policy, &pauses, &Job::named(name)).unwrap_err();
+        assert!(matches!(reason("night-1"), Rejection::Pause(_)));
+        assert!(matches!(reason("day-1"), Rejection::Policy(_)));
     }
 }
