@@ -166,8 +166,9 @@ fn each_code_about_jobs_is_a_metric() {
     assert_eq!(metric(&checked_values(&env, &filter), "failed").0, 0);
     let run = check(&env, &[]);
     assert_eq!(run.code, 1, "{run}");
-    let first = "WARNING - failed 1 (exit 1), invalid-command 1 | ";
+    let first = "WARNING - invalid-command 1 (give ";
     assert!(run.stdout.starts_with(first), "{run}");
+    run.shows("), failed 1 | ");
     assert_eq!(check(&env, &["-c", "invalid-command=0"]).code, 2);
     run.shows("\nWARNING: invalid-command is 1: give ");
 }

@@ -244,9 +244,12 @@ fn summary(
     let findings = findings.iter().map(|it| (it.state, it.title(), code(it)));
     let mut wrong: Vec<_> = values.chain(findings).collect();
     wrong.retain(|(state, ..)| *state != PluginState::Ok);
-    wrong.sort_by_key(|(state, ..)| Reverse(state.severity()));
-    if let Some((_, words, Some(code))) = wrong.first_mut()
-        && let Some(first) = problems.iter().find(|it| it.code == *code)
+    let first = |code: &Option<Code>| problems.iter().find(|it| Some(it.code) == *code);
+    wrong.sort_by_key(|(state, _, code)| {
+        Reverse((state.severity(), first(code).map(|it| it.severity)))
+    });
+    if let Some((_, words, code)) = wrong.first_mut()
+        && let Some(first) = first(code)
     {
         *words += &format!(" ({})", first.summary);
     }
