@@ -103,6 +103,16 @@ impl Job {
         last.filter(|it| !it.action.as_deref().is_some_and(is_earlier))
     }
 
+    /// Returns who acted last; of a consumed job without an action, the owner that ended it.
+    pub(crate) fn by(&self) -> Option<Cow<'_, str>> {
+        if let Some(audit) = self.last_action() {
+            return Some(audit.by.as_str().into());
+        }
+        let ended = self.ended.as_ref();
+        let ended = ended.filter(|it| it.outcome != Outcome::Purged)?;
+        ended.owner.as_ref().map(Owner::text)
+    }
+
     /// Returns the reason of the last action; for a failure, its headline.
     pub(crate) fn reason(&self) -> Option<Cow<'_, str>> {
         let reason = self.last_action()?.reason.as_deref()?;

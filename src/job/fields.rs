@@ -100,7 +100,7 @@ fields! {
     Trashed      "trashed"   Since    Record  |it| Since(it.job()?.trashed_on?);
     Ended        "ended"     Since    Record  |it| Since(it.job()?.ended.as_ref()?.on);
     Outcome      "outcome"   Outcome  Record  |it| Text(it.job()?.ended.as_ref()?.outcome.name().into());
-    By           "by"        Text     Record  |it| Text(it.job()?.last_action()?.by.as_str().into());
+    By           "by"        Text     Record  |it| Text(it.job()?.by()?);
     Action       "action"    Text     Record  |it| Text(it.job()?.last_action()?.action.as_deref()?.into());
     Reason       "reason"    Text     Record  |it| Text(it.job()?.reason()?);
     Waited       "waited"    Span     Record  |it| Span(it.job()?.waited()?.to_std().ok()?);

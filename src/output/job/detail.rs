@@ -81,6 +81,9 @@ impl JobView<'_> {
             let span = span.and_then(|span| span.to_std().ok());
             page.facts(name, span.map(duration::brief));
         }
+        if job.last_action().is_none() {
+            page.facts("by", job.by());
+        }
         if let Some(audit) = &job.attempts.audit {
             let ago = audit.on.map(|time| duration::between(time, self.now));
             let label = match job.last_action() {

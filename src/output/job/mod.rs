@@ -77,6 +77,10 @@ impl Serialize for JobView<'_> {
             true => job.attempts.audit.as_ref(),
             false => job.last_action(),
         });
+        let by = match self.is_dump {
+            true => audit.map(|audit| audit.by.as_str().into()),
+            false => job.and_then(Job::by),
+        };
         let (exit_code, signal) = job.and_then(Job::last_exit).unzip();
         let time = |time: Option<DateTime<Utc>>| time.map(rfc3339);
         let seconds = |span: Option<TimeDelta>| span.map(|span| span.as_seconds_f64());
@@ -109,7 +113,7 @@ impl Serialize for JobView<'_> {
             "trashed_on": time(job.and_then(|job| job.trashed_on)),
             "ended_on": time(ended.map(|ended| ended.on)),
             "outcome": ended.map(|ended| ended.outcome),
-            "by": audit.map(|audit| &audit.by),
+            "by": by,
             "action": audit.and_then(|audit| audit.action.as_ref()),
             "action_on": time(audit.and_then(|audit| audit.on)),
             "reason": reason,
