@@ -62,9 +62,6 @@ impl Snapshot {
             judged.main = Cause::not_renewed(explained.entry);
             judged.will_run = false;
         }
-        if judged.main.code == Code::Waiting && explained.before == Some(0) {
-            judged.main.code = Code::Ready;
-        }
         let findings = judged.causes().map(|cause| self.describe(explained, cause));
         let title = explained.entry.job().and_then(octavia::title);
         Explanation {
@@ -169,9 +166,8 @@ impl Snapshot {
                     .at("posted", job.created_on, self.now)
             }
         };
-        let audit = job.attempts.audit.as_ref();
-        let audit = audit.filter(|_| job.location != Location::Board);
-        self.with_attempts(problem.seen_any("by", audit.map(|it| &it.by)), job)
+        let by = job.by().filter(|_| job.location != Location::Board);
+        self.with_attempts(problem.seen_any("by", by), job)
     }
 
     fn with_claim(&self, problem: Problem, job: &Job, holding: &Holding) -> Problem {

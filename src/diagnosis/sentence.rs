@@ -171,7 +171,7 @@ impl Snapshot {
     fn queue(&self, explained: &ExplainedJob<'_>, job: &Job, code: Code) -> String {
         let by = format!("{} accepts the job", self.willing(explained, job));
         match (code, explained.before) {
-            (Code::Ready, None) => by,
+            (Code::Ready, _) => by,
             (_, Some(0)) => format!("the job is next; {by} when a slot is free"),
             (_, before) => {
                 let jobs = before.map_or_else(|| "unknown".to_owned(), |jobs| jobs.to_string());

@@ -98,8 +98,10 @@ fn queued_jobs_differ_from_the_running_one(stage: &Stage) {
     });
     let held = is(stage, &first, "running", 0);
     assert!(held.text().contains("night"), "{}", held.run);
-    wait_until("it is next", || explain(stage, &next).verdict() == "ready");
-    let next = is(stage, &next, "ready", 0);
+    wait_until("all slots are busy", || {
+        explain(stage, &next).verdict() == "waiting"
+    });
+    let next = is(stage, &next, "waiting", 0);
     next.contains("the job is next; night accepts");
     let last = is(stage, &last, "waiting", 0);
     assert!(last.text().contains("jobs ahead: 1"), "{}", last.run);
