@@ -68,6 +68,8 @@ pub(crate) enum CommandError {
         count: usize,
         jobs: String,
         first: String,
+        /// The command that lists the jobs.
+        list: &'static [&'static str],
     },
     #[error(
         "the job is unknown: it was never posted here, {}or it ended before this board's history \

@@ -61,14 +61,24 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         CommandError::NoSuchName { .. } => LIST.into(),
         CommandError::Elsewhere(location) => elsewhere(*location, verb_of(trying)).into(),
         CommandError::Namesakes {
-            verb, name, first, ..
+            verb,
+            name,
+            first,
+            list,
+            ..
         } => {
             let words: Vec<_> = verb.split(' ').collect();
-            let text = match words[0] {
-                "trash" => "use `jobboard {} {}` for one job, or `jobboard {} --name {}` for all",
-                _ => "name one by its uuid, as in `jobboard {} {}`",
+            let (text, all) = match words[0] {
+                "trash" => (
+                    "use `jobboard {} {}` for one job, or `jobboard {} --name {}` for all",
+                    &words[..],
+                ),
+                _ => (
+                    "name one by its uuid, as in `jobboard {} {}`; `jobboard {} --name {}` lists the jobs",
+                    *list,
+                ),
             };
-            Hint::new(text, [&words, &[first], &words, &[name]])
+            Hint::new(text, [&words, &[first], all, &[name]])
         }
         CommandError::NotKnown { .. } => {
             "check the reference and the board (`jobboard config`); `jobboard list --history` \
@@ -273,6 +283,9 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         (BoardError::Malformed { .. }, verb::RETRY) => {
             "nothing changed; `jobboard show JOB` shows the record"
         }
+        (BoardError::Unclaimable { .. }, verb::RETRY) => {
+            "nothing changed; `jobboard help unreadable-sidecar` explains the problem"
+        }
         (BoardError::Misdirected { .. }, _) if error.board_file().is_some() => {
             "correct the board's URL (--board or JOBBOARD_URL), or create the directory; `jobboard \
              config` shows where the URL is set"
@@ -283,9 +296,6 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         }
         (BoardError::Unknown { .. }, _) if has_job => "`jobboard show JOB` shows the outcome",
         (BoardError::Unknown { .. }, _) => "`jobboard list` shows the outcome",
-        (BoardError::Unclaimable { .. }, verb::RETRY) => {
-            "nothing changed; `jobboard help unreadable-sidecar` explains the problem"
-        }
         _ => return None,
     };
     Some(hint.into())

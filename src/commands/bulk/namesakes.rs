@@ -116,6 +116,10 @@ impl<'a> Namesakes<'a> {
                 count: self.count,
                 name,
                 first: first.reference().into_owned(),
+                list: match first.job().map(|it| it.location) {
+                    Some(Location::Trash) => &["list", "--trash"],
+                    _ => &["list"],
+                },
             }),
         }
     }
