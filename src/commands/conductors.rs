@@ -165,7 +165,14 @@ impl Report for ListedConductor {
             true => Tone::Bad,
             false => Tone::Plain,
         };
-        page.fact_with("seen", seen, &self.last_heartbeat(), None);
+        let ago = self.conductor.silence.map(duration::brief);
+        let ago = ago.map(|ago| format!("{ago} ago"));
+        let state = self.absence();
+        let last = match ago {
+            Some(ago) if self.silent => format!("{ago} ({state})"),
+            ago => ago.unwrap_or_else(|| state.to_owned()),
+        };
+        page.fact_with("seen", seen, &last, None);
         let (pid, host) = (conductor.pid, &conductor.host);
         page.fact("process", format!("{pid} on {host}"));
         let (since, age) = (rfc3339(conductor.since), self.age(conductor.since));

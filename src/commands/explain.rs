@@ -299,7 +299,8 @@ impl Explanation {
                 page.fact(&format!("  {}", evidence.what), &value);
             }
             if let Some(fix) = &finding.fix {
-                page.facts("  next", fix.lead());
+                let colon = if fix.command.is_some() { ":" } else { "" };
+                page.facts("  next", fix.lead().map(|text| text + colon));
                 if let Some(command) = &fix.command {
                     page.command("  ", command);
                 }

@@ -82,12 +82,12 @@ impl Snapshot {
                 let is_in_trash = explained.location == Location::Trash;
                 let harms_peers = self.peers.is_some() && explained.location == Location::Board;
                 let place = is_in_trash.then_some("in the trash, where it does no harm");
-                let harm = harms_peers.then_some("services fail on the record or delete it");
+                let harm = harms_peers.then_some("Python services fail on the record or delete it");
                 let summary = format!("the record cannot be read: {}", record.problem);
                 Problem::new(cause.code, summary)
                     .seen("size", format!("{} bytes", record.size))
                     .seen_any("place", place)
-                    .seen_any("Python", harm)
+                    .seen_any("peers", harm)
             }
             Entry::Job(job) => {
                 let problem = Problem::new(cause.code, self.sentence(explained, job, cause));

@@ -78,7 +78,7 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
         Code::InvalidCommand => {
             let reason = Some(cause.code.name());
             let trash = target.run(Risk::Destructive, Repair::Trash { reason });
-            trash.because("if `jobboard change JOB -- COMMAND` cannot correct it")
+            trash.because("if `jobboard change JOB -- COMMAND` cannot correct it, move it to the trash")
         }
         Code::UnreadableSidecar => target.trash_one().because(
             "a later version of jobboard may have written it: use that version, claim the job by hand, or trash it",
@@ -138,24 +138,28 @@ fn fix_of_claim(cause: &Cause, target: FixTarget<'_>) -> Fix {
     let release = |risk| target.run(risk, Repair::Abandon { now: false });
     match (cause.code, &cause.about) {
         (Code::OwnerDead, CauseSubject::Host(_, Death::Certain)) => {
-            release(Risk::Safe).because("the owner is gone")
+            release(Risk::Safe).because("the owner is gone; release the claim")
         }
         (Code::OwnerStopped, CauseSubject::Host(_, Death::Stopped(pid))) => resume_process(*pid),
         (Code::OwnerStopped, _) => Fix::look(Suggestion::of("conductors"))
             .because("resume each stopped process with `kill -CONT PID`"),
         (Code::OwnerDead, _) => target
             .run(Risk::Decision, Repair::Abandon { now: true })
-            .because("if the process is gone"),
+            .because("if the process is gone, release the claim"),
         (Code::ClaimNeverExpires, CauseSubject::Owner(owner)) => {
-            release(Risk::Decision).because(format!("if {owner} is gone"))
+            release(Risk::Decision).because(format!("if {owner} is gone, release the claim"))
         }
-        (Code::ClaimNeverExpires, _) => release(Risk::Decision).because("if the owners are gone"),
+        (Code::ClaimNeverExpires, _) => {
+            release(Risk::Decision).because("if the owners are gone, release the claims")
+        }
         (Code::UnfinishedMove, CauseSubject::Text(from)) if !from.is_empty() => {
             finish_move("--from", from)
         }
         (Code::UnfinishedMove, _) => Fix::look(Suggestion::of("list --filter owner=move:*")),
-        (_, about) if about.is(NO_OWNER) => release(Risk::Safe).because("no owner holds the claim"),
-        _ => release(Risk::Decision).because("if no worker is running the job"),
+        (_, about) if about.is(NO_OWNER) => {
+            release(Risk::Safe).because("the lock names no owner; remove the lock")
+        }
+        _ => release(Risk::Decision).because("if no worker is running the job, release the claim"),
     }
 }
 

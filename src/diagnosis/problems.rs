@@ -148,7 +148,7 @@ impl Survey {
             (Some(fix), Some(runner)) if cause.code == Code::NoMatchingConductor => {
                 let look = Suggestion::of("conductors").operand(&runner.conductor.name);
                 let text = match cases.without_command == cases.count {
-                    true => "add a handler, or a command with `jobboard change JOB -- COMMAND`",
+                    true => "add a handler, or run `jobboard change JOB -- COMMAND`",
                     false => fix.text.as_deref().unwrap_or_default(),
                 };
                 problem.fixed_by(Fix::look(look).because(text))

@@ -42,7 +42,10 @@ fn killed_conductor_is_listed_while_it_holds_a_claim() {
     let shown = stage.env.run("dash --once --view conductors");
     shown.shows("dead1");
     assert!(!shown.stdout.contains("dead2"), "{shown}");
-    stage.env.run("conductors dead1 -o table").prints("gone ");
+    stage
+        .env
+        .run("conductors dead1 -o table")
+        .prints(" ago (gone)");
 
     stage.env.ok(format!("abandon {job} --force --yes"));
     assert_eq!(stage.env.run("conductors --json").succeeded(), "[]\n");

@@ -270,7 +270,7 @@ fn table_output_shows_problem_effect_and_fix() {
     let command = "jobboard abandon --force --now --problem owner-dead=elsewhere.";
     assert_eq!(
         fix,
-        format!("       fix  if the process is gone: {command}")
+        format!("       fix  if the process is gone, release the claim: {command}")
     );
     assert_eq!(end, "to review and run this fix: jobboard doctor --fix");
     let list = env.run("doctor --list --skip keys,local");

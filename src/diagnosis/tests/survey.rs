@@ -279,7 +279,7 @@ fn claims_that_never_expire_are_one_problem_for_each_owner() {
         (it.jobs, fix.text.unwrap(), fix.command.unwrap().to_string())
     });
     let release = |owner: &str| format!("abandon --force --problem claim-never-expires={owner}");
-    let gone = |owner: &str| format!("if {owner} is gone");
+    let gone = |owner: &str| format!("if {owner} is gone, release the claim");
     assert_eq!(
         fixes.collect::<Vec<_>>(),
         [("ada", 2), ("service", 1)].map(|(owner, jobs)| (jobs, gone(owner), release(owner)))

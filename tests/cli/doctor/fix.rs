@@ -156,7 +156,7 @@ fn fix_asks_on_a_terminal() {
     env.claim("@1", &dead("ada"));
     need!(screen = Pane::open(&env, &[]));
     screen.line("jobboard doctor --fix");
-    let question = r"(?s)1 of 1\. owner-dead: 1 job, .* \(the owner\s+is\s+gone\):\s+\[y\]es \[n\]o \[a\]ll safe \[s\]how \[q\]uit";
+    let question = r"(?s)1 of 1\. owner-dead: 1 job, .* \(the owner\s+is\s+gone;\s+release\s+the\s+claim\):\s+\[y\]es \[n\]o \[a\]ll safe \[s\]how \[q\]uit";
     screen.shows(question);
     screen.line("n");
     screen.shows("nothing was changed");
