@@ -3,7 +3,10 @@
 use chrono::Utc;
 
 use super::Capabilities;
-use crate::job::{Attempts, ClaimEnd, Claimant, Claimed, Draft, Fence, Holding, Job, JobKey, Term};
+use crate::{
+    job::{Attempts, ClaimEnd, Claimant, Claimed, Draft, Fence, Holding, Job, JobKey, Term},
+    problem::Problem,
+};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Posted {
@@ -68,5 +71,6 @@ pub(crate) struct Health {
     pub(crate) trashed_by_siblings: u64,
     /// Whether the board has a trace of any job, present or past.
     pub(crate) is_used: bool,
-    pub(crate) warning: Option<String>,
+    /// A problem of the server that its totals reveal.
+    pub(crate) problem: Option<Problem>,
 }

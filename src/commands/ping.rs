@@ -16,7 +16,7 @@ use crate::{
 /// Check that the board can be reached
 ///
 /// Prints the server and its version, the round-trip time, and the number of jobs. Warns on standard error if a
-/// Redis server evicts keys, which can delete claims, or if you may not read or write the history.
+/// Redis server is full, or evicts keys, which can delete claims, or if you may not read or write the history.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PingArgs {
     #[command(flatten)]
@@ -53,8 +53,8 @@ pub(crate) async fn run(ctx: &mut Context, PingArgs { shared }: PingArgs) -> any
     let trying = || ctx.trying("ping", "the board");
     let (health, round_trip) = board.timed_health().await.with_context(trying)?;
     note_if_unused(ctx, &*board, &health);
-    if let Some(warning) = health.warning {
-        ctx.out.note(warning);
+    if let Some(problem) = health.problem {
+        ctx.out.note(problem.summary);
     }
     let history_problem = match board.examine(Part::History).await {
         Ok(_) => None,

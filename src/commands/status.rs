@@ -39,9 +39,6 @@ pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<(
     let trying = || ctx.trying("read", "the board");
     let health = board.health().await.with_context(trying)?;
     notes::note_if_unused(ctx, &*board, &health);
-    if let Some(warning) = &health.warning {
-        ctx.out.note(warning);
-    }
     let snapshot = read_snapshot(&ctx.config, &*board).await?;
     let now = snapshot.now;
     let survey = Survey::take(&*board, snapshot).await.with_context(trying)?;

@@ -6,7 +6,8 @@ use super::{CommandError, Trying, verb};
 use crate::{
     board::{
         BoardError, JobRef,
-        error::{NodeConflict, Unsupported},
+        error::{ErrorSource, NodeConflict, Unsupported},
+        net::cause::{ServerCause, ServerProblem},
     },
     job::Location,
     logbook::LogbookError,
@@ -219,9 +220,7 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         BoardError::Denied { .. } => {
             "`jobboard config` shows the board's URL, the user and the source of the password"
         }
-        BoardError::Failed { .. } => {
-            "`jobboard config` shows the board in use and where it is configured"
-        }
+        BoardError::Failed { source, .. } => of_failure(source),
         BoardError::NoSuchJob
         | BoardError::Delayed { .. }
         | BoardError::AlreadyClaimed { .. }
@@ -232,6 +231,16 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         | BoardError::Unknown { .. } => return None,
     };
     Some(hint.into())
+}
+
+fn of_failure(source: &ErrorSource) -> &'static str {
+    let problem = source.downcast_ref().map(ServerProblem::cause);
+    match problem {
+        Some(ServerCause::OutOfMemory | ServerCause::CannotSave) => {
+            "`jobboard doctor` shows the problem of the server and the fix"
+        }
+        _ => "`jobboard config` shows the board in use and where it is configured",
+    }
 }
 
 fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {

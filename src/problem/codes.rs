@@ -61,6 +61,7 @@ codes! {
     Server {
         EvictsKeys = "evicts-keys", Error:
             "a full server removes claims and jobs, so jobs run twice or never";
+        MemoryFull = "memory-full", Error: "clients cannot post, claim or settle jobs";
         NotPersistent = "not-persistent", Warning: "a restart of the server loses all jobs";
         PersistenceFailing = "persistence-failing", Error:
             "a restart of the server loses new jobs, or the server already rejects them";

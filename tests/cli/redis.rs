@@ -273,6 +273,9 @@ fn evicting_server_ends_claims_and_ping_warns() {
         env.show(&job)["state"] == "UNCLAIMED"
     });
     server.run(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    let message = ping();
+    assert!(message.contains("is full and rejects writes"), "{message}");
+    server.run(&["CONFIG", "SET", "maxmemory", "0"]);
     assert_eq!(ping(), "");
 }
 

@@ -213,7 +213,7 @@ impl Board for Embedded {
             trashed,
             trashed_by_siblings: 0,
             is_used,
-            warning: None,
+            problem: None,
         })
     }
 

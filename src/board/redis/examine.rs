@@ -102,10 +102,8 @@ impl Redis {
         let [memory, persistence, replication, save, read_only] = &answers[..] else {
             return Ok(());
         };
-        if let Some(warning) = memory.as_ref().and_then(eviction) {
-            let remedy = self.cli(Suggestion::of("CONFIG SET maxmemory-policy noeviction"));
-            seen.add(Problem::new(Code::EvictsKeys, warning).fixed_by(remedy));
-        }
+        let memory = memory.as_ref().and_then(|it| self.memory_problem(it));
+        memory.into_iter().for_each(|it| seen.add(it));
         let facts = [persistence, replication].map(|it| it.as_ref().map(text).unwrap_or_default());
         let fact = |name: &str| {
             let mut lines = facts.iter().flat_map(|text| text.lines());
@@ -124,6 +122,14 @@ impl Redis {
             seen.add(Problem::new(Code::WritableReplica, summary).fixed_by(remedy));
         }
         Ok(())
+    }
+
+    /// Reports a server that evicts keys, or that is full, from the answer to `INFO memory`.
+    pub(super) fn memory_problem(&self, info: &Value) -> Option<Problem> {
+        let (code, summary, command) = memory_problem(&text(info))?;
+        let remedy = self.cli(command);
+        let remedy = remedy.because("now, and in the server's configuration file");
+        Some(Problem::new(code, summary).fixed_by(remedy))
     }
 
     fn persistence<'f>(
@@ -358,20 +364,35 @@ fn text(answer: &Value) -> String {
     }
 }
 
-pub(super) fn eviction(info: &Value) -> Option<String> {
-    let info: String = redis::from_redis_value_ref(info).ok()?;
+/// Judges the limit of the server's memory; the command of the fix is one for `redis-cli`.
+fn memory_problem(info: &str) -> Option<(Code, String, Suggestion)> {
     let fact = |name: &str| {
         let mut lines = info.lines();
-        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        Some(value.trim())
     };
-    let policy = fact("maxmemory_policy")?.trim();
-    let is_limited = fact("maxmemory")?.trim() != "0";
-    (is_limited && policy != "noeviction").then(|| {
-        format!(
-            "a full server removes keys (maxmemory-policy {policy}), so a claim can vanish and \
-             its job can run twice; a board needs `maxmemory-policy noeviction`"
-        )
-    })
+    let number = |name: &str| fact(name)?.parse::<u64>().ok();
+    let (policy, limit) = (fact("maxmemory_policy")?, number("maxmemory")?);
+    // The server does not count these buffers towards its limit.
+    let buffers = number("mem_not_counted_for_evict").unwrap_or(0);
+    let used = number("used_memory").unwrap_or(0).saturating_sub(buffers);
+    match (limit, policy) {
+        (0, _) => None,
+        (_, "noeviction") if used < limit => None,
+        (_, "noeviction") => Some((
+            Code::MemoryFull,
+            format!("the server is full and rejects writes: used {used} of {limit} bytes"),
+            Suggestion::of("CONFIG SET maxmemory").with([used.saturating_mul(2).to_string()]),
+        )),
+        _ => Some((
+            Code::EvictsKeys,
+            format!(
+                "a full server removes keys (maxmemory-policy {policy}), so a claim can vanish \
+                 and its job can run twice; a board needs `maxmemory-policy noeviction`"
+            ),
+            Suggestion::of("CONFIG SET maxmemory-policy noeviction"),
+        )),
+    }
 }
 
 #[cfg(test)]
@@ -379,19 +400,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn evicting_server_is_detected() {
-        for (limit, policy, is_wrong) in [
-            (0, "allkeys-lru", false),
-            (1, "noeviction", false),
-            (1, "allkeys-lru", true),
-            (1, "volatile-ttl", true),
+    fn evicting_and_full_servers_are_detected() {
+        let (evicts, full) = (Some(Code::EvictsKeys), Some(Code::MemoryFull));
+        for (limit, policy, used, buffers, code) in [
+            (0, "allkeys-lru", 9, "0", None),
+            (0, "noeviction", 9, "0", None),
+            (1, "allkeys-lru", 0, "0", evicts),
+            (1, "volatile-ttl", 9, "0", evicts),
+            (8, "noeviction", 7, "0", None),
+            (8, "noeviction", 8, "0", full),
+            (8, "noeviction", 9, "0", full),
+            (8, "noeviction", 9, "4", None),
+            (8, "noeviction", 9, "?", full),
         ] {
             let info = format!(
-                "# Memory\r\nmaxmemory:{limit}\r\nmaxmemory_human:1B\r\nmaxmemory_policy:{policy}\r\n"
+                "# Memory\r\nused_memory:{used}\r\nused_memory_human:1B\r\nmaxmemory:{limit}\r\n\
+                 maxmemory_human:1B\r\nmaxmemory_policy:{policy}\r\n\
+                 mem_not_counted_for_evict:{buffers}\r\n"
             );
-            let problem = eviction(&Value::BulkString(info.into_bytes()));
-            assert_eq!(problem.is_some(), is_wrong, "{problem:?}");
+            let problem = memory_problem(&info);
+            let found = problem.as_ref().map(|(code, ..)| *code);
+            assert_eq!(found, code, "{problem:?}");
         }
-        assert_eq!(eviction(&Value::Nil), None);
+        assert_eq!(memory_problem(&text(&Value::Nil)), None);
     }
 }

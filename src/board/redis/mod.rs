@@ -216,7 +216,7 @@ impl Board for Redis {
             trashed,
             trashed_by_siblings: 0,
             is_used: jobs + trashed + numbered > 0,
-            warning: memory.as_ref().and_then(examine::eviction),
+            problem: memory.as_ref().and_then(|it| self.memory_problem(it)),
         })
     }
 

@@ -242,7 +242,7 @@ impl Board for ZooKeeper {
             trashed_by_siblings,
             // The trash proves nothing: sibling boards share it.
             is_used: stat.is_some_and(|stat| stat.cversion > 0),
-            warning: None,
+            problem: None,
         })
     }
 

@@ -104,7 +104,7 @@ fn add(health: &Health, survey: &Survey, claimable: &Claimable, exposition: &mut
         family.add(&[("code", code.name())], figures.of(*code) as f64);
     }
     let family = exposition.family("jobboard_problems");
-    for of in CodeCount::of(&survey.problems()) {
+    for of in CodeCount::of(survey.problems().iter().chain(&health.problem)) {
         family.add(&[("code", of.code.name())], of.problems as f64);
     }
     let is_seen = f64::from(snapshot.sees_conductors);

@@ -51,10 +51,9 @@ pub(super) async fn settings(board: &dyn Testable, end: Instant, findings: &mut 
 fn grade(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings) {
     for problem in seen.problems {
         let grade = match (problem.severity, problem.code) {
-            // A missing right is graded by the test that needs it.
-            (_, Code::MissingRights) | (Severity::Warning | Severity::Note | Severity::Ok, _) => {
-                Grade::Weak
-            }
+            // The test that needs the right or the memory grades these.
+            (_, Code::MissingRights | Code::MemoryFull)
+            | (Severity::Warning | Severity::Note | Severity::Ok, _) => Grade::Weak,
             (Severity::Error, _) => Grade::Broken,
         };
         let command = problem.fix.and_then(Fix::into_elsewhere);

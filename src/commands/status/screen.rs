@@ -75,7 +75,7 @@ impl Status {
             absent,
             pauses: snapshot.pauses.all().cloned().collect(),
             now: snapshot.now,
-            problems: CodeCount::of(&survey.problems()),
+            problems: CodeCount::of(survey.problems().iter().chain(&health.problem)),
             figures: survey.figures,
             names: survey.names,
             owners: survey.owners,

@@ -17,6 +17,19 @@ pub(super) fn foreign_nodes_stay_unchanged(stage: &Stage) {
     assert_eq!(server.everything(&mut peer), before);
 }
 
+/// Requires that all views report a problem of the server, and returns it.
+fn is_reported_everywhere(env: &Env, code: &str) -> Value {
+    env.run("ping").warns("server");
+    let status = env.run("status");
+    assert_eq!(status.stderr, "", "{status}");
+    status.shows(format!("doctor --only {code}"));
+    env.run("check").shows(format!("{code} 1"));
+    let metrics = env.ok("metrics");
+    let line = format!("code=\"{code}\"}} 1");
+    assert!(metrics.lines().any(|it| it.ends_with(&line)), "{metrics}");
+    finds(env, code)
+}
+
 #[test]
 fn unsafe_redis_settings_are_reported() {
     need!((env, server) = Server::with_env(&[]));
@@ -27,7 +40,16 @@ fn unsafe_redis_settings_are_reported() {
     server.run(&["CONFIG", "SET", "maxmemory", "100mb"]);
     assert_eq!(findings(&env, "evicts-keys"), [json!(null); 0]);
     server.run(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
-    finds(&env, "evicts-keys");
+    is_reported_everywhere(&env, "evicts-keys");
+    server.run(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    assert_eq!(diagnosed(&env, &[])["sound"], json!(true));
+    server.run(&["CONFIG", "SET", "maxmemory", "1"]);
+    env.run("post grow").fails(1, "doctor` shows");
+    let found = is_reported_everywhere(&env, "memory-full");
+    let words = command(&found);
+    server.run(&words[words.len() - 4..]);
+    env.post("grow");
+    assert_eq!(diagnosed(&env, &[])["sound"], json!(true));
     server.run(&["CONFIG", "SET", "maxmemory", "0"]);
     // A directory in place of the file makes saving fail.
     let directory = server.run(&["CONFIG", "GET", "dir"]);
