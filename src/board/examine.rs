@@ -19,7 +19,7 @@ pub(crate) enum Part {
     Keys {
         highest: Option<i64>,
     },
-    /// Keys that belong to no job, and unreadable registrations: reads the names of all keys.
+    /// Keys that belong to no job: reads the names of all keys.
     Strays,
     /// The right to read and write the history, tested without writing. An error means that access was refused.
     History,

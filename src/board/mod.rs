@@ -188,8 +188,13 @@ pub(crate) trait Board: Send + Sync {
 
     /// Returns the registered conductors, and those that ended without notice while their claims may last.
     ///
-    /// Skips unreadable entries; [`BoardError::Crowded`] if there are too many to return all.
-    async fn conductors(&self) -> Result<Vec<Conductor>>;
+    /// Reports unreadable entries; [`BoardError::Crowded`] if there are too many conductors to return all.
+    async fn registry(&self) -> Result<(Vec<Conductor>, Examined)>;
+
+    /// Returns the conductors of [`Self::registry`].
+    async fn conductors(&self) -> Result<Vec<Conductor>> {
+        Ok(self.registry().await?.0)
+    }
 
     /// Stores a pause for clients that read [`Self::pauses`]; the last one for the same names wins.
     ///

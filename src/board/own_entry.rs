@@ -23,6 +23,8 @@ pub(crate) const REFRESH: Duration = Duration::from_secs(10);
 
 pub(super) const MAX_CONDUCTORS: usize = 500;
 
+pub(super) const UNREADABLE: &str = "registrations that cannot be read";
+
 /// Returns the conductors of a board; fails if there are more entries than the limit, since callers need all.
 pub(super) fn crowded(known: Vec<Conductor>, entries: usize) -> Result<Vec<Conductor>> {
     match entries {

@@ -26,7 +26,7 @@ pub(crate) struct Snapshot {
     /// The names of pauses that cannot be read.
     pub(super) unreadable_pauses: Vec<String>,
     pub(super) moves: Vec<MoveRecord>,
-    /// Problems of the board's own keys, and the reasons why some were not examined.
+    /// Problems of the board's own keys and of the registry, and the reasons why some were not examined.
     pub(super) keys: Vec<Problem>,
     pub(super) unseen_keys: Vec<String>,
     /// How long a claim of Octavia's conductors lasts; `None` on other boards.
@@ -68,17 +68,21 @@ impl Snapshot {
         now: DateTime<Utc>,
     ) -> Result<Self, BoardError> {
         let mut unseen = Vec::new();
-        let (pauses, conductors) = tokio::join!(board.pauses(), board.conductors());
+        let (pauses, registry) = tokio::join!(board.pauses(), board.registry());
         let pauses = or_gap(&mut unseen, "the pauses", pauses)?;
-        let conductors = or_gap(&mut unseen, "the conductors", conductors)?;
+        let registry = or_gap(&mut unseen, "the conductors", registry)?;
         let pauses = pauses.unwrap_or_default();
         let unreadable = pauses.iter().filter(|it| it.is_unreadable);
+        let sees_conductors = registry.is_some();
+        let (conductors, examined) = registry.unwrap_or_default();
         Ok(Self {
-            sees_conductors: conductors.is_some(),
+            sees_conductors,
             unseen,
+            unseen_keys: examined.gaps().collect(),
+            keys: examined.problems,
             unreadable_pauses: unreadable.map(|it| it.names.clone()).collect(),
             pauses: Pauses::new(pauses, now),
-            runners: runners(conductors.unwrap_or_default()).into(),
+            runners: runners(conductors).into(),
             ..Self::new(board.capabilities(), octavia_expiry, now)
         })
     }
@@ -104,8 +108,8 @@ impl Snapshot {
         self.add_moves(moves)?;
         match keys {
             Ok(examined) => {
-                self.unseen_keys = examined.gaps().collect();
-                self.keys = examined.problems;
+                self.unseen_keys.extend(examined.gaps());
+                self.keys.extend(examined.problems);
             }
             Err(error) if error.is_retryable() => return Err(error),
             Err(error) => self.unseen_keys.push(format!("keys: {}", chain(&error))),

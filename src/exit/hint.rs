@@ -192,7 +192,8 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
             "nothing changed; repeat the command when the other job has left the board"
         }
         BoardError::NameTaken { .. } => {
-            "choose another --name; `jobboard conductors` lists the names in use"
+            "choose another --name; `jobboard conductors` lists the names in use, and `jobboard \
+             doctor` the registrations that cannot be read"
         }
         BoardError::Crowded { .. } => "`jobboard conductors` lists the first of them",
         BoardError::Malformed { .. } => {

@@ -172,10 +172,10 @@ impl Board for Embedded {
         self.own_entry.publish(report).await
     }
 
-    async fn conductors(&self) -> Result<Vec<Conductor>> {
+    async fn registry(&self) -> Result<(Vec<Conductor>, Examined)> {
         let conductors = self.file.read(registry::conductors).await?;
         let (known, count) = conductors.unwrap_or_default();
-        crowded(known, count)
+        Ok((crowded(known, count)?, Examined::default()))
     }
 
     async fn pause(&self, pause: &Pause) -> Result<()> {

@@ -30,9 +30,6 @@ const MAX_NUMBER: i64 = 1 << 53;
 
 const MAX_STRAYS: usize = 100_000;
 
-/// The names may be long.
-const MAX_ENTRIES: usize = 1000;
-
 const MAX_NAMED_KEYS: usize = 20;
 
 const NAMES_PER_REQUEST: usize = 1000;
@@ -271,7 +268,7 @@ impl Redis {
     }
 
     async fn names(&self, seen: &mut Examined) -> Result<()> {
-        let (mut strays, mut entries) = (Vec::new(), Vec::new());
+        let mut strays = Vec::new();
         let mut pages = pin!(self.client.key_names(self.keys.all()));
         while strays.len() <= MAX_STRAYS
             && let Some(names) = pages.try_next().await?
@@ -279,34 +276,25 @@ impl Redis {
             for names in names.chunks(NAMES_PER_REQUEST) {
                 strays.append(&mut self.without_a_job(names).await?);
             }
-            if entries.len() >= MAX_ENTRIES {
-                continue;
-            }
-            match self.unreadable_entries(&names).await {
-                Ok(mut found) => entries.append(&mut found),
-                Err(error) if error.is_retryable() => return Err(error),
-                // The snapshot reports that the registry cannot be read.
-                Err(_) => {}
-            }
         }
-        for (code, mut names, what) in [
-            (Code::StrayKeys, strays, "keys that belong to no job"),
-            (
-                Code::UnreadableEntry,
-                entries,
-                "registrations that cannot be read",
-            ),
-        ] {
-            names.sort_unstable();
-            names.dedup();
-            if let Some(first) = names.first() {
-                let remedy =
-                    self.cli(Suggestion::of("DEL").with(names.iter().take(MAX_NAMED_KEYS)));
-                let problem = Problem::new(code, format!("{what}: {}", names.len()));
-                seen.add(problem.fixed_by(remedy).seen("key", first));
-            }
-        }
+        strays.sort_unstable();
+        strays.dedup();
+        self.report_keys(Code::StrayKeys, "keys that belong to no job", strays, seen);
         Ok(())
+    }
+
+    pub(super) fn report_keys(
+        &self,
+        code: Code,
+        what: &str,
+        keys: Vec<String>,
+        seen: &mut Examined,
+    ) {
+        if let Some(first) = keys.first() {
+            let remedy = self.cli(Suggestion::of("DEL").with(keys.iter().take(MAX_NAMED_KEYS)));
+            let problem = Problem::new(code, format!("{what}: {}", keys.len()));
+            seen.add(problem.fixed_by(remedy).seen("key", first));
+        }
     }
 
     async fn without_a_job(&self, names: &[Vec<u8>]) -> Result<Vec<String>> {

@@ -159,7 +159,7 @@ impl Board for Redis {
         self.own_entry.publish(report).await
     }
 
-    async fn conductors(&self) -> Result<Vec<Conductor>> {
+    async fn registry(&self) -> Result<(Vec<Conductor>, Examined)> {
         self.registered().await
     }
 

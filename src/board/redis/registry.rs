@@ -22,11 +22,13 @@ use super::{
 use crate::{
     board::{
         BoardError, EventKind, Result,
+        examine::Examined,
         net::cause::ServerCause,
-        own_entry::{ConductorEntry, LIFE, MAX_CONDUCTORS, crowded, kept},
+        own_entry::{ConductorEntry, LIFE, MAX_CONDUCTORS, UNREADABLE, crowded, kept},
         wire::{as_json, conductor::EntryRecord},
     },
     job::{Conductor, ConductorReport, Owner, from_json, shortened},
+    problem::Code,
 };
 
 const DOING: &str = "register with";
@@ -117,8 +119,9 @@ impl ConductorEntry for RedisEntry {
 }
 
 impl Redis {
-    pub(super) async fn registered(&self) -> Result<Vec<Conductor>> {
+    pub(super) async fn registered(&self) -> Result<(Vec<Conductor>, Examined)> {
         let (mut found, mut copies, mut count) = (BTreeMap::new(), BTreeSet::new(), 0);
+        let mut unreadable = BTreeSet::new();
         let mut pages = pin!(self.client.key_names(self.keys.conductors()));
         while let Some(page) = pages.try_next().await? {
             let named = |prefix: String| {
@@ -130,7 +133,7 @@ impl Redis {
             count += entries.len();
             for names in entries.chunks(ENTRIES_PER_REQUEST) {
                 if found.len() < MAX_CONDUCTORS {
-                    found.extend(self.conductors_named(names).await?);
+                    found.extend(self.conductors_named(names, &mut unreadable).await?);
                 }
             }
             // Twice the limit: registered conductors have copies, too.
@@ -142,42 +145,20 @@ impl Redis {
             let room = MAX_CONDUCTORS.saturating_sub(found.len());
             let left: Vec<_> = left.take(room).collect();
             for names in left.chunks(ENTRIES_PER_REQUEST) {
-                found.extend(self.conductors_named(names).await?);
+                found.extend(self.conductors_named(names, &mut unreadable).await?);
             }
         }
-        crowded(found.into_values().collect(), count)
+        let (mut seen, unreadable) = (Examined::default(), unreadable.into_iter().collect());
+        self.report_keys(Code::UnreadableEntry, UNREADABLE, unreadable, &mut seen);
+        Ok((crowded(found.into_values().collect(), count)?, seen))
     }
 
-    /// Returns the keys of unreadable registrations, and of unreadable copies of ended ones, among these keys.
-    pub(super) async fn unreadable_entries(&self, keys: &[Vec<u8>]) -> Result<Vec<String>> {
-        let prefixes = [self.keys.conductor(""), self.keys.conductor_seen("")];
-        let is_of_job = |key: &[u8]| (self.keys.part(key)).is_some_and(|part| part.job().is_some());
-        let is_entry = |key: &&Vec<u8>| {
-            prefixes.iter().any(|it| key.starts_with(it.as_bytes())) && !is_of_job(key)
-        };
-        let keys: Vec<_> = keys.iter().filter(is_entry).collect();
-        let mut unreadable = Vec::new();
-        for keys in keys.chunks(ENTRIES_PER_REQUEST) {
-            let (mut texts, mut types) = (cmd("MGET"), Pipeline::new());
-            for key in keys {
-                texts.arg(key);
-                types.cmd("TYPE").arg(key);
-            }
-            let texts: Vec<Option<Vec<u8>>> = self.client.read(&texts).await?;
-            let types = self.client.exchange(READ, &types).await?;
-            for ((key, text), kind) in keys.iter().zip(texts).zip(types) {
-                // An entry that has expired since has no type.
-                let is_there = kind.is_ok_and(|it| it != Value::SimpleString("none".to_owned()));
-                let is_readable = text.is_some_and(|it| from_json::<EntryRecord>(&it).is_ok());
-                if is_there && !is_readable {
-                    unreadable.push(shortened(&String::from_utf8_lossy(key)));
-                }
-            }
-        }
-        Ok(unreadable)
-    }
-
-    async fn conductors_named(&self, names: &[Vec<u8>]) -> Result<Vec<(Vec<u8>, Conductor)>> {
+    /// Returns the conductors of these names, and adds the keys that cannot be read.
+    async fn conductors_named(
+        &self,
+        names: &[Vec<u8>],
+        unreadable: &mut BTreeSet<String>,
+    ) -> Result<Vec<(Vec<u8>, Conductor)>> {
         let keys = &self.keys;
         let prefixes = [
             keys.conductor(""),
@@ -200,6 +181,18 @@ impl Redis {
             .zip(texts.chunks_exact(3))
             .zip(lives.chunks_exact(2))
         {
+            for ((prefix, text), life) in prefixes.iter().zip(texts).zip(lives) {
+                let key = [prefix.as_bytes(), name].concat();
+                let is_readable = match text {
+                    Some(text) => from_json::<EntryRecord>(text).is_ok(),
+                    // A value of another type reads as missing; a missing key has no such life.
+                    None => !matches!(life, Ok(Value::Int(-1))),
+                };
+                let part = keys.part(&key);
+                if !is_readable && part.is_none_or(|part| part.job().is_none()) {
+                    unreadable.insert(shortened(&String::from_utf8_lossy(&key)));
+                }
+            }
             let report = ConductorReport::read(texts[2].as_deref().unwrap_or_default());
             let (text, life, left) = match (&texts[0], &texts[1]) {
                 (Some(entry), _) => (entry, LIFE, &lives[0]),

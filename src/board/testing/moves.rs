@@ -376,7 +376,7 @@ impl Board for MoveBoard {
     async fn close(&self) {}
 
     unasked! {
-        lease_term revise purge events register publish conductors pause resume pauses health
+        lease_term revise purge events register publish registry pause resume pauses health
         examine
     }
 }

@@ -208,7 +208,7 @@ impl Board for Scripted {
     }
 
     unasked! {
-        lease_term post claim revise purge register publish conductors pause resume begin_move
+        lease_term post claim revise purge register publish registry pause resume begin_move
         moves end_moves health examine
     }
 }

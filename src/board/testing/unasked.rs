@@ -17,7 +17,9 @@ macro_rules! unasked {
     (@ events) => { unasked!(events [] () -> crate::board::Events<'a>); };
     (@ register) => { unasked!(register ['b] (&'b crate::job::Conductor) -> ()); };
     (@ publish) => { unasked!(publish ['b] (&'b crate::job::ConductorReport) -> ()); };
-    (@ conductors) => { unasked!(conductors [] () -> Vec<crate::job::Conductor>); };
+    (@ registry) => {
+        unasked!(registry [] () -> (Vec<crate::job::Conductor>, crate::board::Examined));
+    };
     (@ pause) => { unasked!(pause ['b] (&'b crate::job::Pause) -> ()); };
     (@ resume) => { unasked!(resume ['b 'c] (&'b str, &'c crate::job::AuditEntry) -> bool); };
     (@ pauses) => { unasked!(pauses [] () -> Vec<crate::job::Pause>); };

@@ -50,10 +50,7 @@ impl BoardSession<'_> {
                 None,
             ),
             Part::Keys { .. } => {}
-            Part::Strays => {
-                self.stray_nodes(&mut seen).await?;
-                self.registry_entries(&mut seen).await?;
-            }
+            Part::Strays => self.stray_nodes(&mut seen).await?,
             Part::History => self.check_history().await?,
         }
         Ok(seen)
@@ -131,22 +128,17 @@ impl BoardSession<'_> {
         let mut strays: Vec<_> = strays.into_iter().flatten().collect();
         strays.sort_unstable();
         let what = "nodes that belong to no job";
-        self.report(Code::StrayKeys, what, &strays, seen);
+        self.report_nodes(Code::StrayKeys, what, &strays, seen);
         Ok(())
     }
 
-    async fn registry_entries(&self, seen: &mut Examined) -> Result<()> {
-        let (unreadable, denied) = self.unreadable_entries().await?;
-        if denied > 0 {
-            let what = format!("registrations without read permission: {denied}");
-            seen.unseen(what, None);
-        }
-        let what = "registrations that cannot be read";
-        self.report(Code::UnreadableEntry, what, &unreadable, seen);
-        Ok(())
-    }
-
-    fn report(&self, code: Code, what: &str, nodes: &[String], seen: &mut Examined) {
+    pub(super) fn report_nodes(
+        &self,
+        code: Code,
+        what: &str,
+        nodes: &[String],
+        seen: &mut Examined,
+    ) {
         if let Some(first) = nodes.first() {
             let each = r#"for node do zkCli.sh -server "$0" delete "$node"; done"#;
             let remedy = Suggestion::of("sh -c").with([each, &self.client.servers()]);

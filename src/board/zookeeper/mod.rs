@@ -194,8 +194,8 @@ impl Board for ZooKeeper {
         }
     }
 
-    async fn conductors(&self) -> Result<Vec<Conductor>> {
-        self.root.reading().await?.conductors().await
+    async fn registry(&self) -> Result<(Vec<Conductor>, Examined)> {
+        self.root.reading().await?.registered().await
     }
 
     async fn pause(&self, pause: &Pause) -> Result<()> {

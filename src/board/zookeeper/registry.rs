@@ -18,10 +18,12 @@ use super::{
 use crate::{
     board::{
         BoardError, Result,
-        own_entry::{MAX_CONDUCTORS, crowded},
+        examine::Examined,
+        own_entry::{MAX_CONDUCTORS, UNREADABLE, crowded},
         wire::json::Entity,
     },
     job::{Conductor, ConductorReport, MAX_TEXT_BYTES, Owner},
+    problem::Code,
 };
 
 pub(super) const SWEEP: Duration = Duration::from_secs(3600);
@@ -134,9 +136,9 @@ impl BoardSession<'_> {
         let taken = || BoardError::NameTaken {
             name: conductor.name.clone(),
         };
-        let known = match self.conductors().await {
+        let known = match self.registered().await {
             Err(BoardError::Crowded { known, .. }) => known,
-            known => known?,
+            known => known?.0,
         };
         if known.iter().any(|known| known.name == conductor.name) {
             return Err(taken());
@@ -166,10 +168,23 @@ impl BoardSession<'_> {
         }
     }
 
-    pub(super) async fn conductors(&self) -> Result<Vec<Conductor>> {
-        let read = |_: &str, node: Node| conductor(&node);
-        let found = self.read_below(NodeKind::Entity, MAX_CONDUCTORS, read);
-        let (mut conductors, all) = found.await?;
+    /// Returns the conductors, and the problems of registrations that cannot be read.
+    pub(super) async fn registered(&self) -> Result<(Vec<Conductor>, Examined)> {
+        let directory = self.paths.directory(NodeKind::Entity);
+        let (mut unreadable, mut denied) = (Vec::new(), 0);
+        let read = |child: &str, node: Node| {
+            let found = conductor(&node);
+            match node.is_denied() {
+                true => denied += 1,
+                false if found.is_none() => unreadable.push(format!("{directory}/{child}")),
+                false => {}
+            }
+            found
+        };
+        let entities = self.read_below(NodeKind::Entity, MAX_CONDUCTORS, read);
+        // Names that are read before the entities have one, unless their conductor leaves meanwhile.
+        let (taken, found) = tokio::join!(self.children(NodeKind::ConductorName), entities);
+        let (mut conductors, all) = found?;
         conductors.sort_by(|one, other| one.name.cmp(&other.name));
         let name = |known: &Conductor| self.paths.node(NodeKind::ConductorName, &known.name);
         let names: Vec<_> = conductors.iter().map(name).collect();
@@ -186,21 +201,34 @@ impl BoardSession<'_> {
         for (conductor, report) in conductors.iter_mut().zip(report) {
             (conductor.report, conductor.silence) = report.unwrap_or_default();
         }
-        crowded(conductors, all)
+        let (conductors, mut seen) = (crowded(conductors, all)?, Examined::default());
+        match denied {
+            0 => unreadable.extend(self.without_entity(taken, &names).await?),
+            // Any of them may have the entity.
+            _ => seen.unseen(
+                format!("registrations without read permission: {denied}"),
+                None,
+            ),
+        }
+        self.report_nodes(Code::UnreadableEntry, UNREADABLE, &unreadable, &mut seen);
+        Ok((conductors, seen))
     }
 
-    /// Returns the registrations that cannot be read, and the number of those that this user may not read.
-    pub(super) async fn unreadable_entries(&self) -> Result<(Vec<String>, usize)> {
-        let directory = self.paths.directory(NodeKind::Entity);
-        let mut denied = 0;
-        let read = |child: &str, node: Node| {
-            denied += usize::from(node.is_denied());
-            let is_unreadable = !node.is_denied() && conductor(&node).is_none();
-            is_unreadable.then(|| format!("{directory}/{child}"))
-        };
-        let found = self.read_below(NodeKind::Entity, MAX_CONDUCTORS, read);
-        let (unreadable, _) = found.await?;
-        Ok((unreadable, denied))
+    /// Returns the nodes of names that no conductor has, but that no other conductor can use either.
+    async fn without_entity(
+        &self,
+        taken: Result<Vec<String>>,
+        known: &[String],
+    ) -> Result<Vec<String>> {
+        let directory = self.paths.directory(NodeKind::ConductorName);
+        // Without the right to list them, they stay unknown.
+        let taken = taken.unwrap_or_default().into_iter();
+        let taken = taken.map(|child| format!("{directory}/{child}"));
+        let taken: Vec<_> = taken.filter(|path| !known.contains(path)).collect();
+        let is_there = |path: &str, node: Option<Node>| node.map(|_| path.to_owned());
+        let room = &mut ReadLimit::default();
+        let taken = self.session.read_as(&taken, room, is_there).await?;
+        Ok(taken.into_iter().flatten().collect())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{Stage, command, diagnosed, doctor, findings, finds, is_sound};
@@ -17,9 +18,8 @@ pub(super) fn foreign_nodes_stay_unchanged(stage: &Stage) {
     assert_eq!(server.everything(&mut peer), before);
 }
 
-/// Requires that all views report a problem of the server, and returns it.
-fn is_reported_everywhere(env: &Env, code: &str) -> Value {
-    env.run("ping").warns("server");
+/// Requires that all views count a problem once, and returns it.
+fn is_counted(env: &Env, code: &str) -> Value {
     let status = env.run("status");
     assert_eq!(status.stderr, "", "{status}");
     status.shows(format!("doctor --only {code}"));
@@ -40,12 +40,14 @@ fn unsafe_redis_settings_are_reported() {
     server.run(&["CONFIG", "SET", "maxmemory", "100mb"]);
     assert_eq!(findings(&env, "evicts-keys"), [json!(null); 0]);
     server.run(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
-    is_reported_everywhere(&env, "evicts-keys");
+    env.run("ping").warns("removes keys");
+    is_counted(&env, "evicts-keys");
     server.run(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
     assert_eq!(diagnosed(&env, &[])["sound"], json!(true));
     server.run(&["CONFIG", "SET", "maxmemory", "1"]);
     env.run("post grow").fails(1, "doctor` shows");
-    let found = is_reported_everywhere(&env, "memory-full");
+    env.run("ping").warns("rejects writes");
+    let found = is_counted(&env, "memory-full");
     let words = command(&found);
     server.run(&words[words.len() - 4..]);
     env.post("grow");
@@ -474,11 +476,38 @@ fn unreadable_registration_on_redis_is_reported() {
     ] {
         is_sound(&env);
         server.run(set);
-        let found = finds(&env, "unreadable-entry");
+        let found = is_counted(&env, "unreadable-entry");
+        env.run("dash --once --view problems")
+            .shows("unreadable-entry");
         assert!(command(&found).ends_with(&["DEL", set[1]]), "{found}");
         server.run(&["DEL", set[1]]);
     }
     is_sound(&env);
+}
+
+#[test]
+fn unreadable_registration_on_zookeeper_is_reported() {
+    need!(stage = Stage::zookeeper());
+    let (env, server) = (&stage.env, stage.zookeeper_board().unwrap());
+    need!(mut peer = Peer::on(server));
+    stage.post("resize", "true");
+    let conductor = stage.start(&["--name", "night"]);
+    wait_until("the job is done", || env.names().is_empty());
+    let top = server.top();
+    for path in [
+        format!("{top}/.jobboard/jobs/conductors/ghost"),
+        format!("{top}/.entities/conductor/ghost"),
+    ] {
+        is_sound(env);
+        peer.request(&json!({"do": "create", "path": path, "data": "zzz"}));
+        let found = is_counted(env, "unreadable-entry");
+        let words = command(&found);
+        assert_eq!(words[4..], [path], "{found}");
+        ZooKeeper::cli(&format!("-server {} delete {}", words[3], words[4]));
+    }
+    is_sound(env);
+    conductor.signal(Signal::TERM);
+    conductor.ended().succeeded();
 }
 
 #[test]

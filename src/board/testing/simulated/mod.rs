@@ -19,8 +19,8 @@ pub(crate) use self::{
 };
 use crate::{
     board::{
-        Board, Capabilities, ClaimRules, Detail, Event, EventKind, Events, InitialListing, JobRef,
-        Posted, Query, Result, Settled, show_entries,
+        Board, Capabilities, ClaimRules, Detail, Event, EventKind, Events, Examined,
+        InitialListing, JobRef, Posted, Query, Result, Settled, show_entries,
     },
     job::{
         AuditEntry, Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey,
@@ -188,10 +188,11 @@ impl Board for SimulatedBoard {
         self.call(("publish", true), |_, _| Ok(())).await
     }
 
-    async fn conductors(&self) -> Result<Vec<Conductor>> {
+    async fn registry(&self) -> Result<(Vec<Conductor>, Examined)> {
         let serve = |store: &mut Store, _| {
             let conductors = store.conductors.values();
-            Ok(conductors.map(|(_, conductor)| conductor.clone()).collect())
+            let conductors = conductors.map(|(_, conductor)| conductor.clone());
+            Ok((conductors.collect(), Examined::default()))
         };
         self.call(("conductors", false), serve).await
     }
