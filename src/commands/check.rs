@@ -13,7 +13,7 @@ use self::{
     metric::{BoardMeasures, Metric},
     verdict::{CheckFinding, CheckVerdict, Thresholds},
 };
-use super::parts::words::of_fields;
+use super::parts::{notes::unused, words::of_fields};
 use crate::{
     board::{
         Board, BoardExt, Health,
@@ -143,13 +143,13 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
         problems,
         round_trip,
     };
-    Ok(judge(ctx, args, board.url(), &measured, &health))
+    Ok(judge(ctx, args, board, &measured, &health))
 }
 
 fn judge(
     ctx: &Context,
     args: &CheckArgs,
-    board: &str,
+    board: &dyn Board,
     measured: &BoardMeasures,
     health: &Health,
 ) -> CheckVerdict {
@@ -187,12 +187,13 @@ fn judge(
         let summary = first.map(|it| it.summary.clone()).unwrap_or_default();
         findings.push(finding(state, Some(of), summary, look));
     }
-    let unused = "no job was ever posted on this board".to_owned();
     let unseen = measured.survey.snapshot.unseen.iter();
     let unseen = unseen.map(|what| format!("cannot read {what}"));
-    let unused = (!health.is_used).then_some(unused).into_iter();
+    let unseen = unseen.map(|what| (what, Suggestion::of("ping")));
+    let unused = || (unused(board, "this board"), Suggestion::of("config"));
+    let unused = (!health.is_used).then(unused).into_iter();
     let others = unused.chain(unseen).filter(|_| are_usual);
-    let warning = |what| finding(PluginState::Warning, None, what, Suggestion::of("ping"));
+    let warning = |(what, look)| finding(PluginState::Warning, None, what, look);
     findings.extend(others.map(warning));
-    CheckVerdict::new(board, measured, &thresholds, findings, command)
+    CheckVerdict::new(board.url(), measured, &thresholds, findings, command)
 }

@@ -41,9 +41,24 @@ pub(crate) async fn look(ctx: &Context, board: &dyn Board) -> anyhow::Result<Hea
 
 pub(crate) fn note_if_unused(ctx: &Context, board: &dyn Board, health: &Health) {
     if !health.is_used {
-        ctx.out
-            .note(format!("no job was ever posted on {}", board.url()));
+        let unused = unused(board, board.url());
+        ctx.out.note(match board.capabilities().has_peers() {
+            true => {
+                let config = Suggestion::of("config").on(&ctx.program());
+                format!("{unused}; check the board's address: `{config}`")
+            }
+            false => unused,
+        });
     }
+}
+
+/// Says that a board has no trace of a job; a server may have lost its data.
+pub(crate) fn unused(board: &dyn Board, name: &str) -> String {
+    let loss = match board.capabilities().has_peers() {
+        true => ", or the server lost all jobs",
+        false => "",
+    };
+    format!("no job was ever posted on {name}{loss}")
 }
 
 /// Notes that no conductor runs the unclaimed jobs that a command waits for.

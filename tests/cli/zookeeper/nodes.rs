@@ -213,4 +213,10 @@ fn unused_board_differs_from_its_neighbour_in_the_trash() {
     let mistyped = format!("zk://127.0.0.1:{}{}/job", server.port(), server.top());
     let list = env.run(["list", "--board", &mistyped]);
     list.exits(0, "no job was ever posted");
+    let loss = "or the server lost all jobs";
+    let config = format!("jobboard --board {mistyped} config");
+    list.warns(format!("{loss}; check the board's address: `{config}`"));
+    let check = env.run(["check", "--board", &mistyped]);
+    check.shows(loss);
+    check.shows(config);
 }
