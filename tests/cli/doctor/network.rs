@@ -289,6 +289,11 @@ fn invalid_zookeeper_nodes_are_reported() {
     };
     delete(&mut peer, "jobx");
     is_sound(env);
+    server.create(&mut peer, "job0000000001/child", "");
+    let found = finds(env, "breaks-peers").to_string();
+    assert!(found.contains("nodes below the job's node"), "{found}");
+    delete(&mut peer, "job0000000001/child");
+    is_sound(env);
     server.create(&mut peer, "job0000000001.lock", "nonsense");
     finds(env, "broken-lock");
     delete(&mut peer, "job0000000001.lock");

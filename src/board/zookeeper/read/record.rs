@@ -152,6 +152,8 @@ impl JobNodes {
         let is_unfit = side_problem.is_some() || posting.is_oversized;
         let problem = posting.problem.take();
         let trashed_on = side.trashed_on.or_else(|| time(stat.ctime));
+        let below = "another client created nodes below the job's node, so no client can delete it";
+        let below = (stat.num_children > 0).then(|| below.to_owned());
         Job {
             sequence: number_of(&self.key),
             created_on: self.created_on(),
@@ -162,7 +164,7 @@ impl JobNodes {
             trashed_on: trashed_on.filter(|_| self.location == Location::Trash),
             location: self.location,
             attempts: side.into_attempts(),
-            problem: together([problem, side_problem, unconfirmed(&self.origin)]),
+            problem: together([problem, side_problem, below, unconfirmed(&self.origin)]),
             ..posting.into_job(self.key.clone(), self.posting.data.len())
         }
     }
