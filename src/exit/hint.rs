@@ -67,20 +67,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
             first,
             list,
             ..
-        } => {
-            let words: Vec<_> = verb.split(' ').collect();
-            let (text, all) = match words[0] {
-                "trash" => (
-                    "use `jobboard {} {}` for one job, or `jobboard {} --name {}` for all",
-                    &words[..],
-                ),
-                _ => (
-                    "name one by its uuid, as in `jobboard {} {}`; `jobboard {} --name {}` lists the jobs",
-                    *list,
-                ),
-            };
-            Hint::new(text, [&words, &[first], all, &[name]])
-        }
+        } => namesakes(verb, name, first, list),
         CommandError::NotKnown { .. } => {
             "check the reference and the board (`jobboard config`); `jobboard list --history` \
              lists the jobs that have ended, and --gone-ok treats an unknown job as complete"
@@ -118,6 +105,17 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         _ => {}
     }
     Some(job_hint)
+}
+
+fn namesakes(verb: &str, name: &str, first: &str, list: &[&str]) -> Hint {
+    let words: Vec<_> = verb.split(' ').collect();
+    let one =
+        "name one by its uuid, as in `jobboard {} {}`; `jobboard {} --name {}` lists the jobs";
+    let all = "use `jobboard {} {}` for one job, or `jobboard {} --name {}` for all";
+    match words[0] {
+        "trash" => Hint::new(all, [&words, &[first], &words, &[name]]),
+        _ => Hint::new(one, [&words, &[first], list, &[name]]),
+    }
 }
 
 fn not_all_done(has_failed: bool) -> &'static str {
