@@ -43,8 +43,7 @@ pub(crate) struct DoctorArgs {
 
     /// Show the fixes as a plan, and run each one that you confirm
     ///
-    /// The plan begins with the safe fixes and ends with the destructive ones. It omits notes unless --only names their
-    /// code. Each step asks: y runs the fix, n skips
+    /// The plan begins with the safe fixes and ends with the destructive ones. Each step asks: y runs the fix, n skips
     /// it, a also runs all later safe fixes, s shows the jobs, q quits. --yes runs the safe fixes
     /// without asking; --yes --only CODE runs the fix for CODE, even if it is destructive. Each step reads its jobs
     /// again, and skips any that changed.
@@ -122,12 +121,6 @@ impl DoctorArgs {
         is_named && !self.skip.iter().any(|it| it.means(code))
     }
 
-    /// Whether --fix offers the fix of this problem. A note needs no action unless its code is named.
-    fn offers(&self, it: &Problem) -> bool {
-        let is_wanted = it.is_wrong() || self.only.contains(&ChosenCheck::Code(it.code));
-        is_wanted && it.fix.as_ref().is_some_and(|fix| fix.risk.is_some())
-    }
-
     fn groups(&self) -> Vec<Group> {
         let is_wanted = |group: &Group| checks().any(|it| it.group() == *group && self.wants(it));
         Group::ALL.iter().copied().filter(is_wanted).collect()
@@ -186,8 +179,6 @@ async fn diagnose(
     let mut diagnosis = Diagnosis::new(board.url(), checkup, &groups, only, ctx.program());
     if !args.fix {
         problems::omit_refused(ctx, &mut diagnosis.problems);
-        let problems = diagnosis.problems.iter();
-        diagnosis.fixable = problems.filter(|it| args.offers(it)).count();
     }
     Ok(diagnosis)
 }

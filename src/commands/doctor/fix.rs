@@ -69,7 +69,7 @@ pub(super) async fn fix(
     args: &DoctorArgs,
     found: &[Problem],
 ) -> anyhow::Result<Option<FixPlan>> {
-    let mut plan = FixPlan::of(found.iter().filter(|it| args.offers(it)));
+    let mut plan = FixPlan::of(found);
     if plan.steps.is_empty() {
         ctx.out.note("nothing to fix automatically");
     }

@@ -53,8 +53,8 @@ pub(super) struct FixPlan {
 }
 
 impl FixPlan {
-    pub(super) fn of<'a>(problems: impl Iterator<Item = &'a Problem>) -> Self {
-        let steps = problems.filter_map(|it| {
+    pub(super) fn of(problems: &[Problem]) -> Self {
+        let steps = problems.iter().filter_map(|it| {
             let fix = it.fix.as_ref()?;
             Some(FixStep {
                 code: it.code,

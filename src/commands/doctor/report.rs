@@ -28,9 +28,6 @@ pub(super) struct Diagnosis {
     pub(super) unread: Option<BoardError>,
     groups: Vec<GroupState>,
     pub(super) problems: Vec<Problem>,
-    /// The number of fixes that --fix would offer.
-    #[serde(skip)]
-    pub(super) fixable: usize,
     /// The number of jobs with a paused name, of jobs that are backing off, and of those that wait for a free slot.
     paused: u64,
     backing_off: u64,
@@ -103,7 +100,6 @@ impl Diagnosis {
             busy: snapshot.map(Snapshot::busy).unwrap_or_default(),
             pauses: pauses.cloned().collect(),
             problems,
-            fixable: 0,
             unseen,
             fixed: None,
             only,
@@ -186,9 +182,11 @@ impl Report for Diagnosis {
             }
         }
         self.on_purpose(page);
-        if self.fixable > 0 {
+        let is_fixable = |it: &&Problem| it.fix.as_ref().is_some_and(|fix| fix.risk.is_some());
+        let fixable = self.problems.iter().filter(is_fixable).count();
+        if fixable > 0 && self.fixed.is_none() {
             let fix = Suggestion::of("doctor --fix").on(&self.program);
-            let text = match self.fixable {
+            let text = match fixable {
                 1 => "to review and run this fix: ".to_owned(),
                 fixable => format!("to review and run these {fixable} fixes: "),
             };
