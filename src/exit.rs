@@ -125,7 +125,7 @@ impl ErrorPrinter {
         let hint = hint.and_then(|it| it.hint.complete(program, it.job.as_deref()));
         let (hint, commands) = hint.unzip();
         let mut commands: Vec<Suggestion> = commands.unwrap_or_default();
-        // Whoever forgets --board gives its URL as another argument.
+        // A user who forgets --board gives the URL as another argument.
         let cover = |text: &mut String| *text = covered_urls(text).into_owned();
         commands.iter_mut().for_each(|it| it.each_word(cover));
         PrintedError {

@@ -36,10 +36,11 @@ use crate::{
 ///
 /// A range is `[@]START:END`. A value outside the range raises the alert; with @, a value inside it. `10` means
 /// 0:10, `10:` has no upper limit, `~:10` has no lower limit. Times (oldest_unclaimed, longest_claim, rtt)
-/// accept durations: `5m:15m`. Without ranges, the check reports WARNING for every error and warning
-/// that `doctor` finds, including failed jobs in the trash, and for a board that has never held a job. Use --crit to
-/// report an error as CRITICAL, for example `--crit owner_dead=0`; ranges replace the check for all problems. Only
-/// `doctor` searches for stray keys. On an Octavia board, a job that blocks all posters is always CRITICAL.
+/// accept durations: `5m:15m`. Without ranges, the check reports WARNING for every error and warning that `doctor`
+/// finds with the jobs, conductors, pauses, moves and counters of the board or with a Redis server, including failed
+/// jobs in the trash, and for a board that has never held a job. Only `doctor` checks the connection, this machine,
+/// Octavia, board files and stray keys. Use --crit to report an error as CRITICAL, for example `--crit owner_dead=0`;
+/// ranges replace the check for all problems. On an Octavia board, a job that blocks all posters is always CRITICAL.
 ///
 /// A problem metric, such as owner_dead, counts the same jobs as `doctor`. Common metrics are always printed, the
 /// others only if a range names them. Counting `failed` requires reading the trash. Measuring claim_not_renewed takes

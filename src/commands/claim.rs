@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     board::{
-        Board, BoardError, ClaimRules, Deadline,
+        Board, BoardError, ClaimRules, Deadline, JobRef,
         error::Unsupported,
         filter::{Filter, Filters},
     },
@@ -164,10 +164,11 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
         owner: ctx.who().clone(),
         term: args.expiry.map_or(Term::Indefinite, Term::For),
     };
+    let wanted = wanted(ctx, &*board, &args).await?;
     // A signal must not end the program between the claim and its report.
     let mut signals = Signals::ending()?;
     let limits = WaitLimits::new(&mut signals);
-    let WonJob { claimed, .. } = win(ctx, &*board, &args, &by, limits).await?;
+    let WonJob { claimed, .. } = win(ctx, &*board, &args, wanted.as_ref(), &by, limits).await?;
     // The claim lasts, although its report may have failed.
     ctx.out.report(&report(&claimed, &by)).with_context(|| {
         let (name, uuid) = (&claimed.job.name, claimed.job.reference());
@@ -179,13 +180,14 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
 async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     refuse_to_perform(ctx, "run a command for a job")?;
     let board = ctx.writable_board()?;
+    let wanted = wanted(ctx, &*board, &args).await?;
     let (command, lease) = (&args.command, args.lease);
     let mut performer = Performer::prepare(ctx, &*board, command, lease, &args.retry).await?;
     let by = performer.by.clone();
     let won = loop {
         // A signal during the claim is reported again before the command starts.
         let limits = WaitLimits::new(&mut performer.signals);
-        let won = win(ctx, &*board, &args, &by, limits).await?;
+        let won = win(ctx, &*board, &args, wanted.as_ref(), &by, limits).await?;
         // A job that is named explicitly runs, even past its retry limit.
         if args.job.is_some() || !performer.gives_up(ctx, &*board, &won.claimed).await? {
             break won;
@@ -195,6 +197,7 @@ async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
 }
 
 async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyhow::Result<()> {
+    let wanted = wanted(ctx, &*board, &args).await?;
     let mut signals = Signals::ending()?;
     let term = board.lease_term(args.lease.unwrap_or(USUAL_LEASE)).await?;
     let by = Claimant {
@@ -202,7 +205,8 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
         term: Term::Lease(term),
     };
     let limits = WaitLimits::new(&mut signals);
-    let WonJob { claimed, asked } = win(ctx, &*board, &args, &by, limits).await?;
+    let won = win(ctx, &*board, &args, wanted.as_ref(), &by, limits).await?;
+    let WonJob { claimed, asked } = won;
     let keeper = Keeper::start(Arc::clone(&board));
     let mut lease = keeper.hold(claimed.claim(&by.owner, term), asked);
     // Without a reader for the report, the claim is of no use.
@@ -262,10 +266,23 @@ fn report(claimed: &Claimed, by: &Claimant) -> Done {
         .with("expires_in", expires_in)
 }
 
+/// Returns the named job, before signals are caught: its name may come from standard input.
+async fn wanted(
+    ctx: &Context,
+    board: &dyn Board,
+    args: &ClaimArgs,
+) -> anyhow::Result<Option<JobRef>> {
+    Ok(match &args.job {
+        Some(typed) => Some(reference(ctx, board, Scope::board("claim"), typed).await?),
+        None => None,
+    })
+}
+
 async fn win(
     ctx: &Context,
     board: &dyn Board,
     args: &ClaimArgs,
+    wanted: Option<&JobRef>,
     by: &Claimant,
     mut limits: WaitLimits<'_>,
 ) -> anyhow::Result<WonJob> {
@@ -274,7 +291,7 @@ async fn win(
         respects_delay: args.next,
         ..ClaimRules::BY_HAND
     };
-    if let Some(wanted) = &args.job {
+    if let Some(wanted) = wanted {
         return win_named(ctx, board, wanted, by, rules, limits).await;
     }
     let filters = args.filter.iter().chain(&args.name).cloned();
@@ -293,19 +310,18 @@ async fn win(
 async fn win_named(
     ctx: &Context,
     board: &dyn Board,
-    wanted: &str,
+    wanted: &JobRef,
     by: &Claimant,
     rules: ClaimRules,
     mut limits: WaitLimits<'_>,
 ) -> anyhow::Result<WonJob> {
-    let wanted = reference(ctx, board, Scope::board("claim"), wanted).await?;
-    let found = find(board, &[Location::Board], std::slice::from_ref(&wanted));
+    let found = find(board, &[Location::Board], std::slice::from_ref(wanted));
     let only = |mut found: Vec<_>| {
         let only = found.pop();
         only.unwrap_or_else(|| Err(BoardError::NoSuchJob.into()))
     };
     let entry = limits.bound(found).await.and_then(only);
-    let entry = entry.with_context(|| ctx.trying(verb::CLAIM, &wanted).with(&wanted))?;
+    let entry = entry.with_context(|| ctx.trying(verb::CLAIM, wanted).with(wanted))?;
     let asked = Boottime::now();
     let claimed = claim_confirmed(board, &entry, by, rules).await;
     let claimed = claimed.map_err(|error| yours(ctx, board, by, error));

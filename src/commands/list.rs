@@ -78,9 +78,9 @@ pub(crate) struct ListArgs {
     ///
     /// The form is FIELD OP VALUE, joined by `and`. Fields: name, state, owner, priority, sequence, age, held,
     /// expires, attempts, size, details.PATH; in the trash and the history also trashed, ended, outcome, by, action,
-    /// reason, waited, took, exit_code. Operators: = and != (with * and ?), ~ and !~ (regular expressions), < <= > >=. `none` matches
-    /// a missing value: 'owner=none', 'expires=none'. Quote values with spaces or commas: 'name="big resize"'.
-    /// `jobboard help filters` has the details.
+    /// reason, waited, took, exit_code. Operators: = and != (with * and ?), ~ and !~ (regular expressions), < <= > >=.
+    /// `none` matches a missing value: 'owner=none', 'expires=none'. Quote values with spaces or commas:
+    /// 'name="big resize"'. `jobboard help filters` has the details.
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 

@@ -57,15 +57,17 @@ pub(crate) fn admit(policy: &ExecutionPolicy, job: &Job) -> Result<(), Rejection
     }
 }
 
-/// Like [`admit`], and requires that no pause applies. As in a diagnosis, other obstacles of a paused job matter later.
+/// Like [`admit`], and requires that no pause applies. As in a diagnosis, only an unreadable record matters more than a
+/// pause.
 pub(super) fn admit_now(
     policy: &ExecutionPolicy,
     pauses: &Pauses,
     job: &Job,
 ) -> Result<(), Rejection> {
-    match pauses.of(&job.name, clock::wall()) {
-        None => admit(policy, job),
-        Some(pause) => Err(Rejection::Pause(pause.to_string())),
+    match (admit(policy, job), pauses.of(&job.name, clock::wall())) {
+        (Err(record @ Rejection::Record(_)), _) => Err(record),
+        (_, Some(pause)) => Err(Rejection::Pause(pause.to_string())),
+        (admitted, None) => admitted,
     }
 }
 

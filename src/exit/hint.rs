@@ -205,16 +205,7 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         BoardError::NodeConflict(NodeConflict::Children { remedy, .. }) => {
             return Some(Hint::clone(remedy));
         }
-        BoardError::Unsupported(error) => match *error {
-            Unsupported::ExpiringClaims if verb_of(trying) == verb::EXTEND => {
-                "a claim on this board lasts as long as its owner's session"
-            }
-            Unsupported::ExpiringClaims => "--hold keeps the claim until you press Ctrl-C",
-            Unsupported::PeerOrder => "--sort rank lists jobs in claim order",
-            Unsupported::NameWithoutNumber => "`jobboard purge key:TEXT` removes it from the trash",
-            Unsupported::Server { remedy, .. } => remedy,
-            Unsupported::Removal => return None,
-        },
+        BoardError::Unsupported(error) => unsupported(error, verb_of(trying))?,
         BoardError::NoDirectory { .. } => "add `--create` to create the directory",
         BoardError::Denied { .. } => {
             "`jobboard config` shows the board's URL, the user and the source of the password"
@@ -240,6 +231,19 @@ fn of_failure(source: &ErrorSource) -> &'static str {
         }
         _ => "`jobboard config` shows the board in use and where it is configured",
     }
+}
+
+fn unsupported(error: &Unsupported, verb: &str) -> Option<&'static str> {
+    Some(match *error {
+        Unsupported::ExpiringClaims if verb == verb::EXTEND => {
+            "a claim on this board lasts as long as its owner's session"
+        }
+        Unsupported::ExpiringClaims => "--hold keeps the claim until you press Ctrl-C",
+        Unsupported::PeerOrder => "--sort rank lists jobs in claim order",
+        Unsupported::NameWithoutNumber => "`jobboard purge key:TEXT` removes it from the trash",
+        Unsupported::Server { remedy, .. } => remedy,
+        Unsupported::Removal => return None,
+    })
 }
 
 fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {

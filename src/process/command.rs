@@ -20,6 +20,8 @@ use crate::{job::Fence, trace::Span};
 pub(crate) enum NotRun {
     #[error("program {} not found", shown(program))]
     NotFound { program: PathBuf },
+    #[error("cannot execute {}: its interpreter does not exist", program.display())]
+    NoInterpreter { program: PathBuf },
     #[error("cannot execute {}", program.display())]
     NotExecutable { program: PathBuf, source: io::Error },
     /// The machine has no room for another process, or this process no free descriptor.
@@ -44,10 +46,7 @@ impl NotRun {
             (Some(Errno::MFILE | Errno::NFILE), _) | (_, Kind::OutOfMemory | Kind::WouldBlock) => {
                 Self::Failed { program, source }
             }
-            (_, Kind::NotFound) if program.is_file() => {
-                let source = io::Error::other("its interpreter does not exist");
-                Self::NotExecutable { program, source }
-            }
+            (_, Kind::NotFound) if program.is_file() => Self::NoInterpreter { program },
             (_, Kind::NotFound | Kind::NotADirectory) => Self::NotFound { program },
             _ => Self::NotExecutable { program, source },
         }

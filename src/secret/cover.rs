@@ -5,7 +5,7 @@ mod tests;
 
 use std::{borrow::Cow, sync::LazyLock};
 
-use regex::Regex;
+use regex::{Captures, Regex};
 use serde_json::Value;
 
 const COVER: &str = "******** (--reveal shows it)";
@@ -181,12 +181,22 @@ static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     patterns.iter().filter_map(compile).collect()
 });
 
-/// Covers only the passwords in URLs.
+/// Covers only the passwords in URLs. The port of a host is none.
 pub(crate) fn covered_urls(text: &str) -> Cow<'_, str> {
-    match Regex::new(URL_PASSWORD) {
-        Ok(password) if text.contains("://") => password.replace_all(text, "$1********$2"),
-        _ => text.into(),
+    if !text.contains("://") {
+        return text.into();
     }
+    let Ok(password) = Regex::new(URL_PASSWORD) else {
+        return text.into();
+    };
+    password.replace_all(text, |found: &Captures<'_>| {
+        let secret = &found[0][found[1].len()..];
+        let behind = secret.trim_start_matches(|it: char| it.is_ascii_digit());
+        match behind.len() < secret.len() && behind.starts_with(['/', '?', ',']) {
+            true => found[0].to_owned(),
+            false => format!("{}********{}", &found[1], &found[2]),
+        }
+    })
 }
 
 pub(crate) fn covered_text(text: &str) -> String {

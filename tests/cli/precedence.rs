@@ -255,7 +255,7 @@ fn refusals_for_safety() {
         # --max refuses larger selections
         0 post a
         0 post b
-        8 consume --filter name=* --force --yes --max 1 => error: 2 jobs selected, but --max is 1; nothing changed\nhint: use --dry-run to list them, or raise --max
+        8 consume --filter name=* --force --yes --max 1 => error: 2 jobs selected, but --max is 1; nothing changed\nhint: use --dry-run to list the jobs, or raise --max
         0 consume --filter name=* --force --yes --max 2
         names
 

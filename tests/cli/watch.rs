@@ -176,19 +176,19 @@ fn failed_command_is_reported_and_does_not_end_the_watch() {
 fn commands_of_earlier_events_run_after_the_timeout() {
     let env = Env::new();
     let script = "until [ -e go ]; do sleep 0.1; done; cat >> seen";
-    let mut watching = watch(&env, &["--timeout", "3s", "--", "sh", "-c", script]);
+    let mut watching = watch(&env, &["--timeout", "6s", "--", "sh", "-c", script]);
     let began = Instant::now();
     env.post_many(2);
     wait_until("the time is up", || {
-        began.elapsed() > Duration::from_millis(3500)
+        began.elapsed() > Duration::from_millis(6500)
     });
     assert!(!watching.has_ended());
     fs::write(env.file("go"), "").unwrap();
     watching.ended().succeeded();
     let seen = fs::read_to_string(env.file("seen")).unwrap();
     assert_eq!(seen.lines().count(), 2, "{seen}");
-    let script = "sleep 1.2; cat >> recorded";
-    let watch = words("watch --since 1h --timeout 2s -- sh -c");
+    let script = "sleep 2.2; cat >> recorded";
+    let watch = words("watch --since 1h --timeout 4s -- sh -c");
     env.run([&watch[..], &[script]].concat()).succeeded();
     let recorded = fs::read_to_string(env.file("recorded")).unwrap();
     assert_eq!(recorded.lines().count(), 2, "{recorded}");

@@ -124,8 +124,10 @@ impl Redis {
     /// Reports a server that evicts keys, or that is full, from the answer to `INFO memory`.
     pub(super) fn memory_problem(&self, info: &Value) -> Option<Problem> {
         let (code, summary, command) = memory_problem(&text(info))?;
-        let remedy = self.cli(command);
-        let remedy = remedy.because("now, and in the server's configuration file");
+        let remedy = self.cli(command).because(match code {
+            Code::MemoryFull => "if the machine has the memory, raise the limit, also in the server's configuration file",
+            _ => "stop the eviction, also in the server's configuration file",
+        });
         Some(Problem::new(code, summary).fixed_by(remedy))
     }
 
@@ -259,9 +261,11 @@ impl Redis {
             let remedy = match highest {
                 Some(highest) => self
                     .cli(Suggestion::of("SET").with([key, highest.to_string()]))
-                    .because("if no ended job had a higher number, set the counter to that of the newest job"),
-                // Without jobs, the next one begins anew.
-                None => self.aside(&key),
+                    .because("if no ended job had a higher number, set the counter to the highest number on the board"),
+                // Other jobs may have numbers.
+                None => self
+                    .cli(Suggestion::of("GET").with([&key]))
+                    .because("set the counter to the highest number ever assigned; if there was none, delete it"),
             };
             seen.add(Problem::new(Code::WrongType, summary).fixed_by(remedy));
         }
@@ -366,7 +370,7 @@ fn memory_problem(info: &str) -> Option<(Code, String, Suggestion)> {
     let used = number("used_memory").unwrap_or(0).saturating_sub(buffers);
     match (limit, policy) {
         (0, _) => None,
-        (_, "noeviction") if used < limit => None,
+        (_, "noeviction") if used <= limit => None,
         (_, "noeviction") => Some((
             Code::MemoryFull,
             format!("the server is full and rejects writes: used {used} of {limit} bytes"),
@@ -396,7 +400,7 @@ mod tests {
             (1, "allkeys-lru", 0, "0", evicts),
             (1, "volatile-ttl", 9, "0", evicts),
             (8, "noeviction", 7, "0", None),
-            (8, "noeviction", 8, "0", full),
+            (8, "noeviction", 8, "0", None),
             (8, "noeviction", 9, "0", full),
             (8, "noeviction", 9, "4", None),
             (8, "noeviction", 9, "?", full),

@@ -221,8 +221,10 @@ impl BoardSession<'_> {
         known: &[String],
     ) -> Result<Vec<String>> {
         let directory = self.paths.directory(NodeKind::ConductorName);
-        // Without the right to list them, they stay unknown.
-        let taken = taken.unwrap_or_default().into_iter();
+        let taken = match taken {
+            Err(BoardError::Denied { .. }) => return Ok(Vec::new()),
+            taken => taken?.into_iter(),
+        };
         let taken = taken.map(|child| format!("{directory}/{child}"));
         let taken: Vec<_> = taken.filter(|path| !known.contains(path)).collect();
         let is_there = |path: &str, node: Option<Node>| node.map(|_| path.to_owned());

@@ -177,7 +177,7 @@ impl Results {
     fn unprinted(&self) -> String {
         let done = count_jobs((self.total - self.failed) as u64);
         let verb = self.verb;
-        format!("{verb} succeeded for at least {done}, but printing that failed")
+        format!("{verb} succeeded for at least {done}, but the output could not be written")
     }
 
     pub(crate) fn print_error(&mut self, ctx: &Context, error: &anyhow::Error) {

@@ -120,7 +120,7 @@ impl Chosen {
                     BoardError::AlreadyClaimed { .. } => "claimed",
                     BoardError::MayStillRun { .. } => "perhaps still running",
                     BoardError::Malformed { .. } => "unreadable",
-                    BoardError::Unclaimable { .. } => "unreadable sidecar",
+                    BoardError::Unclaimable { .. } => "impossible to claim",
                     _ => "not waiting for a retry",
                 };
                 named.entry = Err(refusal.into());

@@ -273,7 +273,7 @@ pub(crate) fn not_run(ctx: &Context, error: NotRun) -> anyhow::Error {
     const NOT_EXECUTABLE: i32 = 126;
     const NOT_FOUND: i32 = 127;
     let ours = match error {
-        NotRun::NotFound { .. } => NOT_FOUND,
+        NotRun::NotFound { .. } | NotRun::NoInterpreter { .. } => NOT_FOUND,
         NotRun::NotExecutable { .. } => NOT_EXECUTABLE,
         NotRun::Failed { .. } | NotRun::NoDirectory { .. } => return error.into(),
     };

@@ -72,7 +72,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
-    /// Exit after this long: with 124 if --count was not reached, otherwise with 0
+    /// Exit after this long, and after the commands of earlier events: with 124 if --count was not reached, else with 0
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     timeout: Option<Duration>,
 
@@ -200,11 +200,12 @@ impl WatchSession<'_> {
                         handled?;
                         continue;
                     }
+                    // Events that are already here count, even if the time is up.
+                    news = self.news.next(), if !is_full && !self.is_over => news,
                     () = or_never(self.limit.map(time::sleep_until)), if !self.is_over => {
                         self.is_over = true;
                         continue;
                     }
-                    news = self.news.next(), if !is_full && !self.is_over => news,
                 },
             };
             let Some(news) = news else { return Ok(false) };

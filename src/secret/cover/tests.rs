@@ -124,3 +124,18 @@ fn secrets_are_masked_in_command_output() {
         assert_eq!(covered_text(text), safe);
     }
 }
+
+#[test]
+fn only_the_password_of_a_url_is_covered() {
+    let table = "
+        at redis://a:x@h:1/0 now => at redis://a:********@h:1/0 now
+        zk://ada:x/y@h1,h2/jobs => zk://ada:********@h1,h2/jobs
+        --password-file: no such file => --password-file: no such file
+        rediss://db:6380/0?ca=/etc/tls@prod/ca.pem => rediss://db:6380/0?ca=/etc/tls@prod/ca.pem
+        redis://localhost:6379?namespace=a@b => redis://localhost:6379?namespace=a@b
+        zk://h1:2181,h2:2181/a@b => zk://h1:2181,h2:2181/a@b
+    ";
+    for [text, safe] in rows(table) {
+        assert_eq!(covered_urls(text), safe);
+    }
+}
