@@ -68,8 +68,7 @@ pub(crate) enum CommandError {
         count: usize,
         jobs: String,
         first: String,
-        /// The command that lists the jobs.
-        list: &'static [&'static str],
+        is_in_trash: bool,
     },
     #[error(
         "the job is unknown: it was never posted here, {}or it ended before this board's history \

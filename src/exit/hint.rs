@@ -9,6 +9,7 @@ use crate::{
         error::{ErrorSource, NodeConflict, Unsupported},
         net::cause::{ServerCause, ServerProblem},
     },
+    glob::literal,
     job::Location,
     logbook::LogbookError,
     output::can_ask,
@@ -65,9 +66,9 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
             verb,
             name,
             first,
-            list,
+            is_in_trash,
             ..
-        } => namesakes(verb, name, first, list),
+        } => namesakes(verb, name, first, *is_in_trash),
         CommandError::NotKnown { .. } => {
             "check the reference and the board (`jobboard config`); `jobboard list --history` \
              lists the jobs that have ended, and --gone-ok treats an unknown job as complete"
@@ -107,15 +108,21 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
     Some(job_hint)
 }
 
-fn namesakes(verb: &str, name: &str, first: &str, list: &[&str]) -> Hint {
-    let words: Vec<_> = verb.split(' ').collect();
-    let one =
-        "name one by its uuid, as in `jobboard {} {}`; `jobboard {} --name {}` lists the jobs";
-    let all = "use `jobboard {} {}` for one job, or `jobboard {} --name {}` for all";
-    match words[0] {
-        "trash" => Hint::new(all, [&words, &[first], &words, &[name]]),
-        _ => Hint::new(one, [&words, &[first], list, &[name]]),
-    }
+fn namesakes(verb: &str, name: &str, first: &str, is_in_trash: bool) -> Hint {
+    let (words, name) = (verb.split(' ').collect::<Vec<_>>(), literal(name));
+    let text = match (words[0], is_in_trash) {
+        ("trash", _) => {
+            let text = "use `jobboard {} {}` for one job, or `jobboard {} --name {}` for all";
+            return Hint::new(text, [&words, &[first], &words, &[&*name]]);
+        }
+        (_, true) => {
+            "name one by its uuid, as in `jobboard {} {}`; `jobboard list --trash --name {}` lists those in the trash"
+        }
+        (_, false) => {
+            "name one by its uuid, as in `jobboard {} {}`; `jobboard list --name {}` lists those on the board"
+        }
+    };
+    Hint::new(text, [&words, &[first], &[&*name]])
 }
 
 fn not_all_done(has_failed: bool) -> &'static str {

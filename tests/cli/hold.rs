@@ -59,6 +59,21 @@ fn interrupted_hold_abandons_the_job() {
 }
 
 #[test]
+fn reading_the_name_of_the_job_can_be_interrupted() {
+    let env = Env::new();
+    env.post("resize");
+    for words in [&["claim", "-"][..], &["claim", "-", "--hold"]] {
+        let mut running = env.jobboard(words).piped_stdin().spawn();
+        wait_until("a signal ends it", || {
+            running.signal(Signal::INT);
+            running.has_ended()
+        });
+        running.ended().has_code(130);
+    }
+    assert_eq!(env.state("@1"), "UNCLAIMED");
+}
+
+#[test]
 fn job_of_a_killed_holder_is_free_after_the_lease() {
     let env = Env::new();
     env.post("resize");

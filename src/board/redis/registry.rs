@@ -132,7 +132,7 @@ impl Redis {
             let entries: Vec<_> = named(self.keys.conductor("")).collect();
             count += entries.len();
             for names in entries.chunks(ENTRIES_PER_REQUEST) {
-                if found.len() < MAX_CONDUCTORS {
+                if found.len() + unreadable.len() < MAX_CONDUCTORS {
                     found.extend(self.conductors_named(names, &mut unreadable).await?);
                 }
             }

@@ -116,10 +116,7 @@ impl<'a> Namesakes<'a> {
                 count: self.count,
                 name,
                 first: first.reference().into_owned(),
-                list: match first.job().map(|it| it.location) {
-                    Some(Location::Trash) => &["list", "--trash"],
-                    _ => &["list"],
-                },
+                is_in_trash: first.job().is_some_and(|it| it.location == Location::Trash),
             }),
         }
     }
