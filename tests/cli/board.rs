@@ -62,7 +62,8 @@ fn removed_board_is_not_taken_for_an_empty_one() {
     let env = Env::new();
     env.post("resize");
     let mut waiting = env.jobboard(&["wait", "--empty"]).spawn();
-    waiting.opens("board.db-wal");
+    // The last of the board's files that it opens: before, the board may be gone when it begins.
+    waiting.opens("board.db-shm");
     let copy = env.root().join("kept.db");
     env.database()
         .pragma_update(None, "wal_checkpoint", "truncate")

@@ -71,7 +71,7 @@ fn unreadable_records_are_moved_to_the_trash() {
     refused.fails(4, "the job cannot be claimed: ");
     refused.warns("`jobboard help unreadable-sidecar`");
     let skipped = env.run("retry --problem unreadable-sidecar --yes");
-    skipped.warns("skipped 1 of 1 job: unreadable sidecar\n");
+    skipped.warns("skipped 1 of 1 job: impossible to claim\n");
     assert_eq!(env.json("list --trash --json").as_array().unwrap().len(), 1);
 }
 
