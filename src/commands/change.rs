@@ -29,7 +29,7 @@ use crate::{
 /// The uuid, sequence number, creation time and attempts do not change. Claimed jobs are refused. A trashed job stays
 /// in the trash until you `retry` it. `jobboard` conductors use the new version immediately, and subscribers receive
 /// a `restored` event. A Python service that listed the job earlier may still use the old version. JOB may also be a
-/// name, if only one job has it.
+/// unique name.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ChangeArgs {
     /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input

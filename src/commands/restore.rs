@@ -5,7 +5,7 @@ use crate::context::Context;
 
 /// Move trashed jobs back to the board
 ///
-/// The jobs become UNCLAIMED, and their attempts restart from zero. JOB may also be a name, if only one job has it.
+/// The jobs become UNCLAIMED, and their attempts restart from zero. JOB may also be a unique name.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RestoreArgs {
     #[command(flatten)]

@@ -17,8 +17,8 @@ use crate::{
 ///
 /// Makes trashed jobs and jobs that are backing off claimable immediately. Attempts restart from zero. Claimed jobs,
 /// and claimable jobs without a failed attempt, cannot be retried: they are refused if you name them, and skipped if a
-/// filter selects them. With a filter, jobs on the board are retried before trashed ones. JOB may also be a name, if
-/// only one job has it.
+/// filter selects them. With a filter, jobs on the board are retried before trashed ones. JOB may also be a unique
+/// name.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct RetryArgs {
     #[command(flatten)]

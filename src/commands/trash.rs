@@ -7,7 +7,7 @@ use crate::context::Context;
 ///
 /// Without --force, acts only on your own claims (--who). --force also trashes unclaimed jobs, jobs that another
 /// owner has claimed, and unreadable records. `list --trash` shows the trash, `restore` moves a job back, and `purge`
-/// deletes it for good. JOB may also be a name, if only one job has it.
+/// deletes it for good. JOB may also be a unique name.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TrashArgs {
     /// Record that the job failed, with --reason

@@ -144,7 +144,9 @@ const SIGNS: [&str; 17] = [
     "sig=",
 ];
 
-const URL_PASSWORD: &str = r"(\w+://[^\s/:@]*:)\S*(@)";
+const PASSWORD_IN_URL: &str = r"(\w+://[^\s/:@]*:)\S*(@)";
+
+static URL_PASSWORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(PASSWORD_IN_URL).ok());
 
 /// Each captures the text before a secret, and the secret. Values may be quoted, and words in a list.
 static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
@@ -156,7 +158,7 @@ static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let option = r#"(?:^|[\s'"])"#;
     let login = format!("{option}(?:-u|--user|--proxy-user)(?:=|{next})");
     let patterns = [
-        URL_PASSWORD.to_owned(),
+        PASSWORD_IN_URL.to_owned(),
         r"()\beyJ[\w-]{6,}\.[\w-]{9,}\.[\w-]*".to_owned(),
         r#"(authorization: *\w+ +|\bbearer +)[^\s'"]{8,}"#.to_owned(),
         r#"(cookie:[ \t]*)[^\s'"][^'"\n]*"#.to_owned(),
@@ -183,10 +185,8 @@ static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 
 /// Covers only the passwords in URLs. The port of a host is none.
 pub(crate) fn covered_urls(text: &str) -> Cow<'_, str> {
-    if !text.contains("://") {
-        return text.into();
-    }
-    let Ok(password) = Regex::new(URL_PASSWORD) else {
+    let url_password = || URL_PASSWORD.as_ref();
+    let Some(password) = text.contains("://").then(url_password).flatten() else {
         return text.into();
     };
     password.replace_all(text, |found: &Captures<'_>| {

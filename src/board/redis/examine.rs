@@ -123,7 +123,7 @@ impl Redis {
 
     /// Reports a server that evicts keys, or that is full, from the answer to `INFO memory`.
     pub(super) fn memory_problem(&self, info: &Value) -> Option<Problem> {
-        let (code, summary, command) = memory_problem(&text(info))?;
+        let (code, summary, command) = judge_memory(&text(info))?;
         let remedy = self.cli(command).because(match code {
             Code::MemoryFull => "if the machine has the memory, raise the limit, also in the server's configuration file",
             _ => "stop the eviction, also in the server's configuration file",
@@ -265,7 +265,7 @@ impl Redis {
                 // Other jobs may have numbers.
                 None => self
                     .cli(Suggestion::of("GET").with([&key]))
-                    .because("set the counter to the highest number ever assigned; if there was none, delete it"),
+                    .because("set the counter to the highest number ever assigned; if none was assigned, delete the counter"),
             };
             seen.add(Problem::new(Code::WrongType, summary).fixed_by(remedy));
         }
@@ -357,7 +357,7 @@ fn text(answer: &Value) -> String {
 }
 
 /// Judges the limit of the server's memory; the command of the fix is one for `redis-cli`.
-fn memory_problem(info: &str) -> Option<(Code, String, Suggestion)> {
+fn judge_memory(info: &str) -> Option<(Code, String, Suggestion)> {
     let fact = |name: &str| {
         let mut lines = info.lines();
         let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
@@ -410,10 +410,10 @@ mod tests {
                  maxmemory_human:1B\r\nmaxmemory_policy:{policy}\r\n\
                  mem_not_counted_for_evict:{buffers}\r\n"
             );
-            let problem = memory_problem(&info);
+            let problem = judge_memory(&info);
             let found = problem.as_ref().map(|(code, ..)| *code);
             assert_eq!(found, code, "{problem:?}");
         }
-        assert_eq!(memory_problem(&text(&Value::Nil)), None);
+        assert_eq!(judge_memory(&text(&Value::Nil)), None);
     }
 }

@@ -182,7 +182,7 @@ impl BoardSession<'_> {
             found
         };
         let entities = self.read_below(NodeKind::Entity, MAX_CONDUCTORS, read);
-        // Names that are read before the entities have one, unless their conductor leaves meanwhile.
+        // The names are read first, so each has an entity unless its conductor leaves between the two reads.
         let (taken, found) = tokio::join!(self.children(NodeKind::ConductorName), entities);
         let (mut conductors, all) = found?;
         conductors.sort_by(|one, other| one.name.cmp(&other.name));

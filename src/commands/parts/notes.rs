@@ -52,7 +52,7 @@ pub(crate) fn note_if_unused(ctx: &Context, board: &dyn Board, health: &Health) 
     }
 }
 
-/// Says that a board has no trace of a job; a server may have lost its data.
+/// The note about a board without a trace of any job. A server may have lost them all.
 pub(crate) fn unused(board: &dyn Board, name: &str) -> String {
     let loss = match board.capabilities().has_peers() {
         true => ", or the server lost all jobs",
