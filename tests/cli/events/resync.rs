@@ -152,28 +152,40 @@ impl<H: EventSource> Witness<H> {
             "faults: after {fault}, a resync came within {:.1?}",
             start.elapsed()
         );
-        // From the resync on, the stream and the board must agree. Events during the listing are in the stream;
-        // repetition is harmless.
-        let from = stream().lines().count();
-        let known = listed(&self.env);
         let mut peer = Peer::on(&self.server).unwrap();
+        // A busy machine can separate the messages of one change, and the watcher then asks for one more listing.
+        let follows = (0..3).any(|_| self.stream_follows_the_board(fault, &mut peer));
+        assert!(
+            follows,
+            "{fault}: each change leads to a resync: {}",
+            stream()
+        );
+    }
+
+    /// From the last resync on, the stream and the board must agree. Returns whether no resync came meanwhile.
+    fn stream_follows_the_board(&self, fault: &str, peer: &mut Peer) -> bool {
+        let stream = || self.watching.stdout();
+        let before = stream();
+        // Events during the listing are in the stream; repetition is harmless.
+        let known = listed(&self.env);
         for round in 0..3 {
-            something_happens(&self.env, &mut peer, &format!("after-{round}"));
+            something_happens(&self.env, peer, &format!("after-{round}"));
         }
         let last = self.env.post("last");
         wait_until("the last post is reported", || stream().contains(&last));
+        let is_again = || count(&stream(), "resync") > count(&before, "resync");
         // The claims of the dropped peer may expire until its session ends.
-        let (mut followed_board, mut board) = (known, BTreeMap::new());
+        let (mut followed_board, mut board) = (BTreeMap::new(), BTreeMap::new());
         let agree = comes_true(SOON, || {
-            followed_board = followed(&followed_board, &stream(), from);
+            followed_board = followed(&known, &stream(), before.lines().count());
             board = listed(&self.env);
-            followed_board == board || count(&stream(), "resync") > 1
+            followed_board == board || is_again()
         });
         assert!(
             agree,
             "{fault}: {followed_board:?} is not {board:?}: {}",
             stream()
         );
-        assert_eq!(count(&stream(), "resync"), 1, "{fault}: {}", stream());
+        !is_again()
     }
 }
