@@ -107,6 +107,7 @@ pub(crate) struct OutcomeCounts {
     pub(crate) consumed: u64,
     pub(crate) failed: u64,
     pub(crate) purged: u64,
+    pub(crate) moved: u64,
     /// Later than requested if the history does not reach back that far.
     pub(crate) since: DateTime<Utc>,
     #[serde(skip)]
@@ -141,12 +142,13 @@ impl OutcomeCounts {
             Outcome::Consumed => &mut self.consumed,
             Outcome::Failed => &mut self.failed,
             Outcome::Purged => &mut self.purged,
+            Outcome::Moved => &mut self.moved,
         } += 1;
         true
     }
 
     pub(crate) fn count(&self) -> u64 {
-        self.consumed + self.failed + self.purged
+        self.consumed + self.failed + self.purged + self.moved
     }
 }
 

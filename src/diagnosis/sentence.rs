@@ -216,9 +216,9 @@ fn trashed(job: &Job) -> String {
 fn ended(job: &Job) -> &'static str {
     match job.ended.as_ref().map(|it| it.outcome) {
         None => "the job has left the board",
-        Some(Outcome::Consumed) if job.is_moved() => "the job continues on another board",
         Some(Outcome::Consumed) => "the job is complete",
         Some(Outcome::Failed) => "the job was removed and recorded as failed",
         Some(Outcome::Purged) => "the job was purged",
+        Some(Outcome::Moved) => "the job continues on another board",
     }
 }

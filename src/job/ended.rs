@@ -61,6 +61,8 @@ named! {
         /// It was consumed although its command failed.
         Failed => "failed",
         Purged => "purged",
+        /// It continues on another board.
+        Moved => "moved",
     }
 }
 
@@ -81,12 +83,13 @@ impl Job {
             self.ended.as_ref().map(|ended| ended.outcome),
         ) {
             (Location::History, Some(Outcome::Purged)) => "purged",
+            (Location::History, Some(Outcome::Moved)) => AuditEntry::MOVED,
             (Location::History, _) => "consumed",
             (Location::Trash, _) => "trashed",
             (Location::Board, _) => return None,
         };
         let audit = self.attempts.audit.as_ref();
-        audit.filter(|audit| audit.is_of(action) || self.is_moved())
+        audit.filter(|audit| audit.is_of(action))
     }
 
     /// Returns the last intervention; of an ended job, only one that may have ended it.
@@ -138,12 +141,6 @@ impl Job {
         let has_succeeded = self.ended.as_ref().is_some_and(|it| it.has_succeeded);
         let not_failed = u32::from(self.holding.is_some() || has_succeeded);
         self.attempts.count.saturating_sub(not_failed)
-    }
-
-    pub(crate) fn is_moved(&self) -> bool {
-        let audit = self.attempts.audit.as_ref();
-        let is_move = |it: &AuditEntry| it.action.as_deref() == Some(AuditEntry::MOVED);
-        self.ended.is_some() && audit.is_some_and(is_move)
     }
 
     /// Returns the address of the board that it was moved from, from the audit entry.

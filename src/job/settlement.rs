@@ -216,7 +216,9 @@ impl Settlement {
 
     /// Returns how the job ends and whether a command succeeded, or `None` if it stays on the board or in the trash.
     pub(crate) fn outcome(&self) -> Option<(Outcome, bool)> {
+        let action = self.audit.as_ref().and_then(|it| it.action.as_deref());
         match self.decision {
+            Decision::Consume if action == Some(AuditEntry::MOVED) => Some((Outcome::Moved, false)),
             // The owner of a claim by hand settles by name alone.
             Decision::Consume => Some((
                 Outcome::Consumed,

@@ -245,6 +245,18 @@ fn plan_moves_unchanged_jobs_and_lists_the_others() {
             .map(|(a, b)| (a.to_owned(), b.to_owned()));
         let mut expected: BTreeMap<_, _> = expected.collect();
         assert_eq!(apply(&boards, &one), expected, "{from} {to}");
+        let history = boards.run(
+            &one,
+            &[
+                "list",
+                "--history",
+                "--filter",
+                "outcome=moved",
+                "-o",
+                "uuid",
+            ],
+        );
+        assert_eq!(history.succeeded().trim(), same, "{from} {to}");
         expected.insert("same".to_owned(), "skipped".to_owned());
         assert_eq!(apply(&boards, &one), expected, "{from} {to}");
         assert_eq!(

@@ -50,7 +50,7 @@ fn numbers_equal_those_of_other_commands(stage: &Stage) {
     for key in keys.split(' ') {
         assert_eq!(report[key], status[key], "{key}");
     }
-    for key in ["consumed", "failed", "purged"] {
+    for key in ["consumed", "failed", "purged", "moved"] {
         assert_eq!(report["history"][key], status["history"][key], "{key}");
     }
     let counted = |words: &[&str]| json(&[&["list", "--count", "--json"], words].concat());

@@ -177,7 +177,7 @@ fn missing_board_is_empty_with_a_note() {
     play(
         r#"
         # a missing board is empty, with a note
-        0 status -o table == sqlite:ROOT/state/jobboard/board.db\nunclaimed     0\nclaimed       0\nin the trash  0\nlast 1d       no job consumed or purged\nconductors    none => no job was ever posted on sqlite:ROOT/state/jobboard/board.db
+        0 status -o table == sqlite:ROOT/state/jobboard/board.db\nunclaimed     0\nclaimed       0\nin the trash  0\nlast 1d       no job in the history\nconductors    none => no job was ever posted on sqlite:ROOT/state/jobboard/board.db
         none
         0 post resize
         0 consume @1 --force --yes

@@ -7,7 +7,7 @@ use chrono::Utc;
 use super::*;
 use crate::{
     board::BoardError,
-    job::{AuditEntry, Former, Identity, MoveRecord, Settlement, Stage},
+    job::{AuditEntry, Former, Identity, MoveRecord, Outcome, Settlement, Stage},
 };
 
 const MOVER: &str = "move:ada@h:h:1:c0ffee01";
@@ -128,6 +128,7 @@ pub(crate) async fn move_record_is_written_together_with_the_end_of_the_job(boar
         let record = MoveRecord::commit(&owner(MOVER), &claimed.job.uuid);
         settlements.push(Settlement {
             job: Some(Identity::from(&claimed.job)),
+            audit: Some(AuditEntry::now(AuditEntry::MOVED, MOVER, None)),
             commit: Some(record.clone()),
             ..Settlement::of(
                 key.clone(),
@@ -140,6 +141,9 @@ pub(crate) async fn move_record_is_written_together_with_the_end_of_the_job(boar
     let settled = board.settle(&settlements).await.unwrap();
     assert!(settled[0].is_ok() && settled[1].is_err(), "{settled:?}");
     assert!(get(board, Location::Board, &moved).await.is_none());
+    let ended = get(board, Location::History, &moved).await.unwrap();
+    let end = ended.ended.unwrap();
+    assert_eq!((end.outcome, end.has_succeeded), (Outcome::Moved, false));
     assert!(get(board, Location::Board, &kept).await.is_some());
     let found = board.moves().await.unwrap();
     assert!(

@@ -17,8 +17,8 @@ use crate::{
         rules::permit_settlement,
     },
     job::{
-        AuditEntry, Claim, ClaimEnd, Claimant, Claimed, Decision, Draft, End, Entry, Fence,
-        Holding, Job, JobKey, Location, MoveRecord, Outcome, Owner, Settlement, Stage, Term,
+        AuditEntry, Claim, ClaimEnd, Claimant, Claimed, Draft, End, Entry, Fence, Holding, Job,
+        JobKey, Location, MoveRecord, Outcome, Owner, Settlement, Stage, Term,
     },
 };
 
@@ -39,7 +39,7 @@ struct Side {
 }
 
 impl Side {
-    fn end(&mut self, audit: Option<AuditEntry>) {
+    fn end(&mut self, outcome: Outcome, audit: Option<AuditEntry>) {
         let Some(mut job) = self.job.take() else {
             return;
         };
@@ -47,7 +47,7 @@ impl Side {
         job.attempts.audit = audit;
         job.ended = Some(End {
             on: Utc::now(),
-            outcome: Outcome::Consumed,
+            outcome,
             owner: job.holding.take().and_then(|it| it.owner),
             claimed_on: None,
             has_succeeded: false,
@@ -188,7 +188,7 @@ impl MoveBoard {
 
     pub(crate) async fn perform_as_peer(&self) {
         let performed = self.request(|state, side| {
-            side.end(None);
+            side.end(Outcome::Consumed, None);
             state.performed += 1;
         });
         performed.await.unwrap();
@@ -241,12 +241,12 @@ fn claim(state: &mut State, side: &mut Side, by: &Claimant) -> Result<Claimed> {
 fn settle(side: &mut Side, settlement: &Settlement) -> Result<Settled> {
     let job = side.job.as_mut().ok_or(BoardError::NoSuchJob)?;
     permit_settlement(job.holding.as_ref(), settlement)?;
-    match settlement.decision {
-        Decision::Consume => {
-            side.end(settlement.audit.clone());
+    match settlement.outcome() {
+        Some((outcome, _)) => {
+            side.end(outcome, settlement.audit.clone());
             side.moves.extend(settlement.commit.clone());
         }
-        _ => job.holding = None,
+        None => job.holding = None,
     }
     Ok(Settled::default())
 }

@@ -88,6 +88,7 @@ impl ReportData {
                 CountedEvent::Failed,
                 job.attempts.failures.last().map(|it| it.time),
             ),
+            Outcome::Moved => return,
         };
         if let Some(on) = on {
             self.events.add(kind, on);

@@ -222,10 +222,15 @@ fn wrong(count: u64) -> Cell {
 }
 
 pub(crate) fn ended(history: &OutcomeCounts) -> String {
-    let counts = [history.failed, history.consumed, history.purged].into_iter();
-    let counts = counted(counts.zip(["failed", "consumed", "purged"]));
+    let counts = [
+        (history.failed, "failed"),
+        (history.consumed, "consumed"),
+        (history.purged, "purged"),
+        (history.moved, "moved"),
+    ];
+    let counts = counted(counts.into_iter());
     match counts.is_empty() {
-        true => "no job consumed or purged".to_owned(),
+        true => "no job in the history".to_owned(),
         false => counts,
     }
 }

@@ -106,6 +106,7 @@ fn night() -> Status {
             consumed: 340,
             failed: 3,
             purged: 2,
+            moved: 0,
             since: ago(86_400),
             earliest: None,
         }),

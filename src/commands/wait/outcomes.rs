@@ -111,9 +111,7 @@ pub(super) async fn outcomes(
         let mut entries = history.iter().chain(&trash).filter_map(Entry::job);
         let found = entries.find(|it| it.key == job.key && job.is_of(it));
         let outcome = found.and_then(|job| Some(job.ended.as_ref()?.outcome));
-        let is_moved = found.is_some_and(Job::is_moved);
         let (word, how) = match (ending, outcome) {
-            (_, Some(_)) if is_moved => ("moved", Some("continues on another board")),
             (Ending::Trashed, _) => ("trashed", Some("ended in the trash")),
             (Ending::Vanished, None) => (
                 "vanished",
@@ -126,6 +124,7 @@ pub(super) async fn outcomes(
             (_, Some(Outcome::Consumed)) => ("complete", None),
             (_, Some(Outcome::Failed)) => ("failed", Some("was removed and recorded as failed")),
             (_, Some(Outcome::Purged)) => ("purged", Some("was purged")),
+            (_, Some(Outcome::Moved)) => ("moved", Some("continues on another board")),
         };
         let failure = found.and_then(|job| job.attempts.failures.last());
         let failure = failure.filter(|_| how.is_some());

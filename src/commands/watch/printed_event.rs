@@ -69,7 +69,7 @@ impl PrintedEvent {
         let ended = job.ended.as_ref()?;
         let kind = match ended.outcome {
             Outcome::Purged => EventKind::Purged,
-            Outcome::Consumed | Outcome::Failed => EventKind::Consumed,
+            Outcome::Consumed | Outcome::Failed | Outcome::Moved => EventKind::Consumed,
         };
         Some(Self::of(&Event {
             time: ended.on,

@@ -159,7 +159,7 @@ fn events_of(job: &Job) -> Vec<Event> {
     });
     let ended = job.ended.as_ref().and_then(|end| {
         let kind = match end.outcome {
-            Outcome::Consumed | Outcome::Failed => EventKind::Consumed,
+            Outcome::Consumed | Outcome::Failed | Outcome::Moved => EventKind::Consumed,
             Outcome::Purged => EventKind::Purged,
         };
         at(kind, Some(end.on)).map(|event| Event {
@@ -194,7 +194,7 @@ fn kind_of(audit: &AuditEntry) -> Option<EventKind> {
 fn returning_failures(job: &Job) -> &[Failure] {
     let failures = &job.attempts.failures[..];
     let has_ended_it = failures.last().is_some_and(|last| match &job.ended {
-        Some(end) => end.outcome != Outcome::Consumed,
+        Some(end) => matches!(end.outcome, Outcome::Failed | Outcome::Purged),
         None => (job.trashed_on).is_some_and(|trashed| (trashed - last.time).abs() <= SLACK),
     });
     match job.location {

@@ -254,7 +254,8 @@ fn reason(view: JobView<'_>) -> Fact<'_> {
             _ => Fact::text(reason),
         };
     }
-    let has_failed = job.ended.as_ref().map(|ended| ended.outcome) != Some(Outcome::Consumed);
+    let outcome = job.ended.as_ref().map(|ended| ended.outcome);
+    let has_failed = matches!(outcome, None | Some(Outcome::Failed | Outcome::Purged));
     let failure = job.attempts.failures.last().filter(|_| has_failed);
     match (failure, &job.problem) {
         (Some(failure), _) => Fact::text(failure.headline()),

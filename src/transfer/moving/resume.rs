@@ -13,7 +13,7 @@ use crate::{
     board::{self, BoardError, BoardExt, Detail, JobRef, Query},
     diagnosis::{has_mover_ended, is_copy_of_move, is_move_over, is_of_broken_move},
     exit::CommandError,
-    job::{Entry, Job, Location, MoveRecord, Owner, Stage},
+    job::{Entry, Job, Location, MoveRecord, Outcome, Owner, Stage},
     suggest::Hint,
 };
 
@@ -140,10 +140,12 @@ fn has_moved(
         Ok(_) | Err(BoardError::NoSuchJob) if has_record => return Ok(true),
         Ok(Entry::Job(job)) => match &job.ended {
             None => return Ok(false),
-            Some(end) if job.is_moved() && end.owner.as_ref() == Some(owner) => return Ok(true),
-            // An older entry may belong to another job with this uuid, or to an earlier move.
-            Some(_) if !job.is_moved() && is_same(&job) => return Ok(false),
-            Some(_) => {}
+            Some(end) => match end.outcome == Outcome::Moved {
+                true if end.owner.as_ref() == Some(owner) => return Ok(true),
+                // An older entry may belong to another job with this uuid, or to an earlier move.
+                false if is_same(&job) => return Ok(false),
+                _ => {}
+            },
         },
         Ok(Entry::Malformed(_)) | Err(BoardError::NoSuchJob | BoardError::Ambiguous { .. }) => {}
         Err(error) => return Err(error.into()),
