@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     board::{
-        Capabilities, EventKind, JobRef,
+        Capabilities, Event, EventKind, JobRef,
         filter::Filters,
         testing::{
             assert_matches,
@@ -30,7 +30,7 @@ use crate::{
     diagnosis::{Figures, Snapshot, Surveyor},
     job::{
         ClaimEnd, Conductor, ConductorReport, Entry, Failure, Fence, Holding, Job, JobKey,
-        Location, Owner, PublishedPolicy,
+        Location, Outcome, Owner, PublishedPolicy,
     },
     problem::{Code, Problem},
 };
@@ -531,6 +531,19 @@ fn failure_is_counted_once_despite_clock_differences() {
     apply(&mut state, EventKind::Trashed, &last);
     look_up(&mut state, Location::Trash, &last);
     assert_eq!(count(&state), 2);
+}
+
+#[test]
+fn only_jobs_that_end_here_count_as_finished() {
+    let mut state = state(View::Jobs, vec![job("moved", 9), job("done", 9)]);
+    for (name, outcome) in [("moved", Outcome::Moved), ("done", Outcome::Consumed)] {
+        let ended = Event {
+            outcome: Some(outcome),
+            ..event(EventKind::Consumed, &job(name, 9))
+        };
+        feed(&mut state, DashInput::Event(ended));
+    }
+    assert_eq!(state.rates.of(Rate::Finished), 60);
 }
 
 #[test]

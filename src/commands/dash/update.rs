@@ -234,11 +234,11 @@ fn hear(state: &mut DashState, event: &Event) -> Vec<DashEffect> {
     if let (Overlay::Dialog(dialog), Some(subject)) = (&mut state.overlay, &event.subject) {
         dialog.note_change(&subject.key);
     }
-    let is_failed = event.outcome == Some(Outcome::Failed);
-    let rate = match event.kind {
-        EventKind::Posted => Some(Rate::Posted),
-        EventKind::Consumed if is_failed => Some(Rate::Failed),
-        EventKind::Consumed => Some(Rate::Finished),
+    let rate = match (event.kind, event.outcome) {
+        (EventKind::Posted, _) => Some(Rate::Posted),
+        (EventKind::Consumed, Some(Outcome::Failed)) => Some(Rate::Failed),
+        (EventKind::Consumed, Some(Outcome::Moved)) => None,
+        (EventKind::Consumed, _) => Some(Rate::Finished),
         _ => None,
     };
     if let Some(rate) = rate {
