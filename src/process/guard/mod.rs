@@ -25,7 +25,9 @@ use std::{
 
 use parking_lot::Mutex;
 use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
     fs::{OFlags, fcntl_setfl},
+    io::Errno,
     pipe::{PipeFlags, fcntl_setpipe_size, pipe_with},
     process::Pid,
 };
@@ -61,6 +63,9 @@ pub(crate) const CONDUCTOR: &str = "JOBBOARD_CONDUCTOR";
 
 /// Room for some thousand unread commands.
 const PIPE_SIZE: usize = 1 << 18;
+
+/// How long a guard may take to make room in its pipe. A stopped guard never does, and must not block this process.
+const ROOM_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long a command without a conductor may take to exit after a request.
 const ORPHAN_GRACE: Duration = Duration::from_millis(500);
@@ -294,6 +299,27 @@ impl Drop for Guard {
     }
 }
 
+/// Writes to a pipe until it has had no room for this long, and returns how many bytes it took.
+fn write_some(mut pipe: &File, bytes: &[u8], patience: Duration) -> io::Result<usize> {
+    let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
+    let mut written = 0;
+    while written < bytes.len() {
+        match pipe.write(&bytes[written..]) {
+            Ok(more) => written += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                match poll(&mut [PollFd::new(&pipe, PollFlags::OUT)], Some(&patience)) {
+                    Ok(0) => break,
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(written)
+}
+
 impl Helper {
     /// Writes the first lines before the guard starts, so that it knows its commands even if this process dies.
     fn start(launch: &Launch, conductor: u32, lines: &[GuardLine]) -> io::Result<Self> {
@@ -309,14 +335,12 @@ impl Helper {
             });
         }
         let (input, line) = pipe_with(PipeFlags::CLOEXEC)?;
-        // A stopped guard must not block this process. One that does not read counts as dead.
         fcntl_setfl(&line, OFlags::NONBLOCK)?;
         // Without more room, use the default size.
         let _ = fcntl_setpipe_size(&line, PIPE_SIZE);
-        let mut line = File::from(line);
-        for known in lines {
-            line.write_all(known.text().as_bytes())?;
-        }
+        let line = File::from(line);
+        let text: String = lines.iter().map(GuardLine::text).collect();
+        let written = write_some(&line, text.as_bytes(), Duration::ZERO)?;
         let child = Command::new(&launch.program)
             .arg0(OsStr::from_bytes(NAME.to_bytes()))
             .args(&launch.args)
@@ -329,10 +353,19 @@ impl Helper {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        Ok(Self {
+        let rest = &text.as_bytes()[written..];
+        let has_all = write_some(&line, rest, ROOM_TIMEOUT).is_ok_and(|it| it == rest.len());
+        let helper = Self {
             end: ProcessEnd::of(Pid::from_child(&child))?,
             body: HelperBody::Process { child, line },
-        })
+        };
+        match has_all {
+            true => Ok(helper),
+            false => {
+                helper.kill();
+                Err(io::ErrorKind::TimedOut.into())
+            }
+        }
     }
 
     fn pid(&self) -> Option<Pid> {
@@ -345,7 +378,12 @@ impl Helper {
 
     fn write(&mut self, lines: &str) -> io::Result<()> {
         match &mut self.body {
-            HelperBody::Process { line, .. } => line.write_all(lines.as_bytes()),
+            HelperBody::Process { line, .. } => {
+                match write_some(line, lines.as_bytes(), ROOM_TIMEOUT)? {
+                    written if written == lines.len() => Ok(()),
+                    _ => Err(io::ErrorKind::TimedOut.into()),
+                }
+            }
             #[cfg(test)]
             HelperBody::Simulated(mailbox) => mailbox.write(lines),
         }

@@ -1,6 +1,6 @@
 //! Tests of a real guard process: the test binary is its own helper.
 
-use std::{env, future::Future, time::Duration};
+use std::{env, future::Future, thread, time::Duration};
 
 use rustix::process::{Signal, kill_process};
 
@@ -15,6 +15,20 @@ use crate::process::{
 
 const KILLED: CommandEnd = CommandEnd::Signal(Signal::KILL.as_raw());
 const TERMINATED: CommandEnd = CommandEnd::Signal(Signal::TERM.as_raw());
+
+#[test]
+fn long_message_is_written_as_fast_as_it_is_read() {
+    let (input, line) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+    fcntl_setfl(&line, OFlags::NONBLOCK).unwrap();
+    let (line, bytes) = (File::from(line), vec![b'x'; 1 << 20]);
+    let first = write_some(&line, &bytes, Duration::ZERO).unwrap();
+    assert!((1..bytes.len()).contains(&first), "{first}");
+    let reader = thread::spawn(move || io::copy(&mut File::from(input), &mut io::sink()).unwrap());
+    let rest = write_some(&line, &bytes[first..], Duration::from_secs(60)).unwrap();
+    drop(line);
+    assert_eq!(first + rest, bytes.len());
+    assert_eq!(reader.join().unwrap(), 1 << 20);
+}
 
 #[test]
 #[ignore = "serves the other tests as their guard"]
