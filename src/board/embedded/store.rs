@@ -69,6 +69,8 @@ pub(super) struct Store {
     boot: String,
     signal: ChangeSignal,
     pub(super) identity: FileIdentity,
+    /// The inode of the log; `None` if it has none, as on a read-only mount.
+    log: Option<u64>,
 }
 
 impl Store {
@@ -96,7 +98,11 @@ impl Store {
 
     pub(super) fn is_current(&self) -> bool {
         match FileIdentity::of(&self.options.path) {
-            Ok(now) => now.is_same_file(&self.identity),
+            Ok(now) => {
+                let log = || name::log_inode(&self.options.path);
+                // Without the log, we and others would no longer see each other's changes.
+                now.is_same_file(&self.identity) && self.log.is_none_or(|it| log() == Some(it))
+            }
             // An inaccessible path may still exist.
             Err(OpenError::Inaccessible { source, .. }) => {
                 source.kind() != std::io::ErrorKind::NotFound
@@ -129,6 +135,7 @@ impl Store {
             change.commit()?;
             // The log exists only now.
             name::confirm(path, connection)?;
+            store.log = name::log_inode(path);
         }
         Ok(store)
     }
@@ -166,6 +173,7 @@ impl Store {
             boot: boot_id(),
             signal: ChangeSignal::of(path),
             identity,
+            log: None,
         })
     }
 
@@ -183,6 +191,7 @@ impl Store {
                     }
                     drop(snapshot);
                     name::confirm(&self.options.path, &self.connection)?;
+                    self.log = name::log_inode(&self.options.path);
                     Ok(true)
                 }
                 _ if found > SCHEMA_VERSION => Err(OpenError::Newer { found }),

@@ -1,6 +1,6 @@
 //! Boards whose file is removed or replaced while clients use it.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use serde_json::json;
 
@@ -31,6 +31,37 @@ fn conductor_continues_with_a_replaced_board() {
     assert_eq!(stage.env.everything(), [json!([]), json!([])]);
 }
 
+/// Moves all changes into the board file, and removes its log.
+fn remove_log(board: &Path) {
+    let database = rusqlite::Connection::open(board).unwrap();
+    let ends = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+    database
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], ends)
+        .unwrap();
+    drop(database);
+    for suffix in ["-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{}{suffix}", board.display()));
+    }
+}
+
+#[test]
+fn conductor_without_its_log_opens_the_board_again() {
+    need!(stage = Stage::embedded());
+    stage.post("a", "echo a >> log; until [ -e go ]; do sleep 0.02; done");
+    let conductor = stage.start(&["-j2", "--lease", "6s"]);
+    stage.logged(1);
+    remove_log(&stage.env.board());
+    // The next client begins another log, which the conductor would not read.
+    let job = stage.post("b", "echo b >> log");
+    stage.says(&conductor, "the board file was removed");
+    stage.logged(2);
+    fs::write(stage.env.file("go"), "").unwrap();
+    stage.env.run(format!("wait {job}")).succeeded();
+    conductor.stops();
+    assert_eq!(stage.log(), ["a", "b"]);
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+}
+
 #[test]
 fn conductor_runs_nothing_from_a_writable_replacement() {
     need!(stage = Stage::embedded());
@@ -38,11 +69,7 @@ fn conductor_runs_nothing_from_a_writable_replacement() {
     let url = format!("sqlite:{}", other.display());
     let post = format!("post a --board {url} -- touch ran");
     stage.env.ok(post);
-    let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
-    let database = rusqlite::Connection::open(&other).unwrap();
-    let ends = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
-    database.query_row(checkpoint, [], ends).unwrap();
-    drop(database);
+    remove_log(&other);
     set_mode(&other, 0o666);
     let mut conductor = stage.start(&[]);
     // The log of the former file must not be applied to the new one.

@@ -108,7 +108,7 @@ impl FileName {
         Ok(Self {
             file: id(&path)?,
             directory: id(directory_of(&path))?,
-            log: log(&path).map_or(0, |log| log.ino()),
+            log: log_inode(&path).unwrap_or(0),
             path,
         })
     }
@@ -161,6 +161,11 @@ impl FileName {
 
 fn id(path: &Path) -> io::Result<Id> {
     fs::metadata(path).map(|found| [found.dev(), found.ino()])
+}
+
+/// Returns the inode of the log in use beside this path.
+pub(super) fn log_inode(path: &Path) -> Option<u64> {
+    log(path).map(|log| log.ino())
 }
 
 fn log(path: &Path) -> Option<fs::Metadata> {
