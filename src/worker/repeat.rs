@@ -10,12 +10,9 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause before each repetition.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
-/// Repeats a request until it returns an answer; gives up five seconds after `since`, the time of the first request.
-pub(crate) async fn until_answered<T>(
-    since: Instant,
-    mut request: impl AsyncFnMut() -> Option<T>,
-) -> Option<T> {
-    let end = since + TIMEOUT;
+/// Repeats a request until it returns an answer; gives up after five seconds.
+pub(crate) async fn until_answered<T>(mut request: impl AsyncFnMut() -> Option<T>) -> Option<T> {
+    let end = Instant::now() + TIMEOUT;
     while Instant::now() < end {
         let answer = time::timeout_at(end, request()).await.ok()?;
         if answer.is_some() {

@@ -1,6 +1,6 @@
 //! Settles a job under its claim although replies may be lost.
 
-use tokio::time::{self, Instant};
+use tokio::time;
 
 use crate::{
     board::{self, Board, BoardError, Settled, ext::the_answer},
@@ -45,27 +45,32 @@ impl Earlier {
 }
 
 /// Settles a job, and repeats the request if its reply is lost, for a few seconds. `lease` is the lease that renews
-/// the claim, if any.
+/// the claim, if any; then an unreachable board is asked again, too.
 pub(crate) async fn settle_claim(
     board: &dyn Board,
     settlement: &Settlement,
     mut lease: Option<&mut KeptLease>,
 ) -> board::Result<Settled> {
-    let since = Instant::now();
     let request = async || {
         let answers = board.settle(std::slice::from_ref(settlement)).await?;
         the_answer(board, answers)
     };
+    let may_be_done = |error: &BoardError| matches!(error, BoardError::Unknown { .. });
     let lost = match request().await {
-        Err(error @ BoardError::Unknown { .. }) => error,
+        Err(error) if may_be_done(&error) || lease.is_some() && error.is_away() => error,
         answer => return answer,
     };
+    let mut is_unconfirmed = may_be_done(&lost);
     time::sleep(PAUSE).await;
-    let answer = until_answered(since, async || match request().await {
+    let answer = until_answered(async || match request().await {
         Ok(settled) => Some(Some(Ok(settled))),
-        Err(error) if error.is_away() => None,
+        Err(error) if error.is_away() => {
+            is_unconfirmed |= may_be_done(&error);
+            None
+        }
         // Such an answer says nothing about the first request.
         Err(error) if error.is_about_the_board() => Some(None),
+        Err(error) if !is_unconfirmed => Some(Some(Err(error))),
         Err(error) => Some(
             match Earlier::of(&error, &settlement.decision, lease.as_deref_mut()) {
                 Earlier::Settled => Some(Ok(Settled::default())),
@@ -100,10 +105,17 @@ mod tests {
     }
 
     async fn settle(answers: Vec<board::Result<Settled>>) -> board::Result<Settled> {
+        settle_under(None, answers).await
+    }
+
+    async fn settle_under(
+        lease: Option<&mut KeptLease>,
+        answers: Vec<board::Result<Settled>>,
+    ) -> board::Result<Settled> {
         let board = Scripted::settling(answers);
         let authority = Authority::Owner(Owner::new("ada").unwrap());
         let settlement = Settlement::of(JobKey::new("one"), Decision::Consume, authority);
-        settle_claim(&board, &settlement, None).await
+        settle_claim(&board, &settlement, lease).await
     }
 
     #[tokio::test]
@@ -116,6 +128,27 @@ mod tests {
         assert!(settle(vec![gone()]).await.is_err());
         let claimed_by_other = settle(vec![lost(), Err(BoardError::Changed)]).await;
         assert!(matches!(claimed_by_other, Err(BoardError::Changed)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn under_a_lease_an_unreachable_board_is_asked_again() {
+        let (_, _scope) = Machine::start(0, None, false);
+        let keeper = Keeper::start(Arc::new(Scripted::renewing(true, |_| None)));
+        let claim = Claim {
+            key: JobKey::new("one"),
+            owner: Owner::new("ada").unwrap(),
+            fence: None,
+            term: Duration::from_secs(30),
+        };
+        let mut lease = keeper.hold(claim, Boottime::now());
+        let away = || Err(BoardError::unreachable("scripted", "it is away"));
+        let settled = settle_under(Some(&mut lease), vec![away(), Ok(Settled::default())]).await;
+        assert!(settled.is_ok());
+        // No request was sent, so another client has ended the job.
+        let gone = vec![away(), Err(BoardError::NoSuchJob)];
+        let ended = settle_under(Some(&mut lease), gone).await;
+        assert!(matches!(ended, Err(BoardError::NoSuchJob)));
+        assert!(settle(vec![away(), Ok(Settled::default())]).await.is_err());
     }
 
     #[tokio::test(start_paused = true)]

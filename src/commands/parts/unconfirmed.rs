@@ -1,7 +1,6 @@
 //! Resolves claims without a reply.
 
 use anyhow::Context as _;
-use tokio::time::Instant;
 
 use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Posted},
@@ -100,7 +99,7 @@ async fn release_until_answered(
         .iter()
         .map(|key| (key.clone(), aftermath.clone()))
         .collect();
-    let released = until_answered(Instant::now(), async || {
+    let released = until_answered(async || {
         let answers = board.release_held(jobs.clone(), owner).await.ok()?;
         let is_answered = answers.iter().all(|(_, answer)| answer.is_ok());
         is_answered.then_some(())
@@ -156,12 +155,12 @@ pub(crate) async fn claim_of_post(
     };
     let uuid = draft.uuid.to_string();
     let wanted = JobRef::Uuid(uuid.clone());
-    let found = until_answered(Instant::now(), async || {
-        match board.resolve_one(Location::Board, &wanted).await {
+    let found = until_answered(
+        async || match board.resolve_one(Location::Board, &wanted).await {
             Err(error) if error.is_retryable() => None,
             found => Some(found.ok()),
-        }
-    });
+        },
+    );
     let found = found.await.flatten();
     let claimed = found.filter(|it| it.is_owned_by(&by.owner));
     let claimed = claimed.and_then(|entry| {
