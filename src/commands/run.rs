@@ -63,11 +63,17 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
     let (command, lease) = (&args.command, args.lease);
     let performer = Performer::prepare(ctx, &*board, command, lease, &args.retry).await?;
     let by = &performer.by;
+    let mut ends = 0;
     let won = loop {
         let asked = Boottime::now();
         let posted = board.post_one(&draft, Some(by)).await;
         if let (Err(BoardError::Exists { uuid, .. }), true) = (&posted, args.draft.is_unique()) {
             let left = claim_left(ctx, &*board, uuid, by).await;
+            // The other run has just ended. A foreign record could block the key for ever.
+            if is_gone(&left) && ends < 10 {
+                ends += 1;
+                continue;
+            }
             match left.with_context(|| ctx.trying(verb::CLAIM, &args.name).with(draft.uuid))? {
                 None => return Ok(()),
                 // A trashed job blocks no other.
@@ -108,6 +114,14 @@ fn hint(ctx: &Context, job: &Job, decision: &Decision, is_unique: bool) {
         "{name} is not retried until {until}; to retry {name} now: {how}"
     ));
     ctx.out.note(format!("to remove {name}: `{remove}`"));
+}
+
+fn is_gone<T>(answer: &anyhow::Result<T>) -> bool {
+    let error = answer.as_ref().err();
+    matches!(
+        error.and_then(|it| it.downcast_ref()),
+        Some(BoardError::NoSuchJob)
+    )
 }
 
 /// Claims the job of an earlier run that failed and is not running.
