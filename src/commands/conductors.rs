@@ -307,7 +307,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductorsArgs) -> anyhow::Resu
         return match seen.as_slice() {
             [] => Err(CommandError::NoConductor(name.clone()))
                 .with_context(|| ctx.trying("show", name)),
-            [one] => ctx.out.report(one),
+            [one] if !ctx.out.is_json() => ctx.out.report(one),
             several => ctx.out.reports(several),
         };
     }

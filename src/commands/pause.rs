@@ -30,7 +30,7 @@ pub(crate) struct PauseArgs {
     names: Option<String>,
 
     /// End the pause automatically after this long, for example 2h
-    #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse, requires = "names")]
+    #[arg(long = "for", value_name = "DURATION", value_parser = lasting, requires = "names")]
     lasting: Option<Duration>,
 
     #[command(flatten)]
@@ -135,6 +135,11 @@ fn glob(text: &str) -> Result<String, String> {
             .map(|_| text.to_owned())
             .map_err(|error| error.to_string()),
     }
+}
+
+fn lasting(text: &str) -> Result<Duration, String> {
+    let bounds = (Duration::from_millis(1), Duration::MAX);
+    duration::within(text, bounds, "use a duration of at least 1ms")
 }
 
 fn end(now: DateTime<Utc>, lasting: Duration) -> Result<DateTime<Utc>, CommandError> {

@@ -8,6 +8,7 @@ use super::parts::reason::ReasonArgs;
 use crate::{
     context::{Consent, Context},
     exit::{CommandError, verb},
+    job::Pause,
     output::{Page, Report},
 };
 
@@ -49,8 +50,11 @@ pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<(
     let trying = || ctx.trying(verb::RESUME, what);
     let paused = board.pauses().await.with_context(trying)?;
     let now = Utc::now();
-    let active = paused.iter().filter(|pause| !pause.is_over(now)).count();
-    let paused: Vec<_> = paused.into_iter().map(|pause| pause.names).collect();
+    let is_active = |pause: &&Pause| !pause.is_over(now);
+    let active = paused.iter().filter(is_active).count();
+    // Without NAMES, ended pauses are removed, too.
+    let paused = (paused.iter()).filter(|it| args.names.is_none() || is_active(it));
+    let paused: Vec<_> = paused.map(|pause| pause.names.clone()).collect();
     let names = match &args.names {
         Some(names) if paused.contains(names) => vec![names.clone()],
         Some(_) => {

@@ -35,7 +35,8 @@ impl JobLimits {
 
     fn of(details: &Value) -> Result<Self, Forbidden> {
         let timeout = read(details, "timeout", "a duration such as 5m", |value| {
-            duration::parse(value.as_str()?).ok()
+            let timeout = duration::parse(value.as_str()?).ok();
+            timeout.filter(|it| !it.is_zero())
         })?;
         let wanted = "a positive JSON number";
         let max_attempts = read(details, "max_attempts", wanted, retry::max_attempts)?;
