@@ -47,12 +47,15 @@ impl PolicyArgs {
         config: &Config,
         env: &Environment,
     ) -> anyhow::Result<ExecutionPolicy> {
-        match &config.may_run {
-            Some(may_run) if !self.allows_any() && self.allow_env.is_empty() => {
-                Self::of(may_run)?.decide(config, env)
-            }
-            _ => self.decide(config, env),
+        let Some(may_run) = config.may_run.as_ref().filter(|_| !self.allows_any()) else {
+            return self.decide(config, env);
+        };
+        let mut configured = Self::of(may_run)?;
+        // Variables alone lift no limit on programs.
+        if !self.allow_env.is_empty() {
+            configured.allow_env.clone_from(&self.allow_env);
         }
+        configured.decide(config, env)
     }
 
     fn allows_any(&self) -> bool {

@@ -262,6 +262,28 @@ fn own_command_runs_for_each_job_with_its_details() {
 }
 
 #[test]
+fn allowed_variables_lift_no_limit_on_programs() {
+    let stage = Stage::embedded().unwrap();
+    stage.post("a", "echo ran >> log");
+    let board = stage.env.board();
+    stage.env.configure(&format!(
+        "[board.local]\nurl = \"sqlite:{}\"\nconduct = {{ allow = [\"/usr/bin/true\"] }}\n",
+        board.display()
+    ));
+    let conduct = [
+        "--board",
+        "local",
+        "conduct",
+        "--drain",
+        "--allow-env",
+        "FOO",
+    ];
+    stage.env.run(conduct).has_code(7);
+    assert_eq!(stage.log(), [""; 0]);
+    assert_eq!(stage.env.names(), ["a"]);
+}
+
+#[test]
 fn own_command_on_a_network_board_needs_a_filter() {
     need!(stage = Stage::redis());
     stage.env.load("mine", &json!({}));
