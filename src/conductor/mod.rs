@@ -104,6 +104,11 @@ pub(crate) struct StopCondition {
 
 impl StopCondition {
     fn has_end(self) -> bool {
+        self.is_of_work() || self.idle.is_some()
+    }
+
+    /// Whether a limited amount of work ends it.
+    fn is_of_work(self) -> bool {
         self.drained || self.jobs.is_some()
     }
 }

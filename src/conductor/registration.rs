@@ -62,7 +62,7 @@ pub(super) async fn publish(shared: Arc<Shared>, mut last: ConductorReport) {
         entry.course = match *shared.shutdown.borrow() {
             Shutdown::NotYet => course,
             Shutdown::Quiet => Course::Quiet,
-            Shutdown::Finish | Shutdown::Abort(_) => Course::Ending,
+            Shutdown::Finish | Shutdown::Abort(_) | Shutdown::Leave => Course::Ending,
         };
         shared.status.publish_in(&mut entry);
         if looked.elapsed() >= POLICY_INTERVAL || policy.has_changed().unwrap_or_default() {

@@ -92,7 +92,7 @@ impl<'a> Service<'a> {
             let (next, event) = match shutdown {
                 Shutdown::NotYet => (Shutdown::Quiet, "quiet"),
                 Shutdown::Quiet => (Shutdown::NotYet, "quiet_over"),
-                Shutdown::Finish | Shutdown::Abort(_) => return false,
+                Shutdown::Finish | Shutdown::Abort(_) | Shutdown::Leave => return false,
             };
             *shutdown = next;
             self.shared.status.log(Note::new(event));
@@ -181,7 +181,7 @@ impl<'a> Service<'a> {
                 (jobs, true) => format!("{running}, {jobs} or more runnable"),
             },
             Shutdown::Quiet => format!("quiet, {running}"),
-            Shutdown::Finish | Shutdown::Abort(_) => format!("ending, {running}"),
+            Shutdown::Finish | Shutdown::Abort(_) | Shutdown::Leave => format!("ending, {running}"),
         };
         let not_reloaded = self.not_reloaded.as_ref();
         let not_reloaded = not_reloaded.map(|why| format!("not reloaded: {}", excerpt(why)));

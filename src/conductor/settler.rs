@@ -7,19 +7,23 @@ use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
 use tokio::{
-    sync::mpsc::{UnboundedReceiver, UnboundedSender},
+    sync::{
+        mpsc::{UnboundedReceiver, UnboundedSender},
+        watch,
+    },
     time::{Instant, timeout_at},
 };
 
 use self::refused::RefusedSettlements;
 use super::{
     attempt::{FinishedAttempt, JobAttempt, capture::Destination},
+    contact::Outage,
     log::Note,
     meter::CountedEnd,
-    shared::Shared,
+    shared::{Shared, Shutdown, left},
 };
 use crate::{
-    board::{BoardError, backlog::Candidate},
+    board::{BoardError, backlog::Candidate, chain},
     job::{Aftermath, Decision, Failure, Settlement},
     lease::Lost,
     worker::{HeldJob, settling::Earlier},
@@ -66,8 +70,14 @@ impl Settler {
     pub(super) async fn run(mut self) -> Result<(), BoardError> {
         let mut due: Vec<DueSettlement> = Vec::new();
         let mut outage = self.shared.outage();
+        let mut shutdown = self.shared.shutdown.subscribe();
         let mut is_open = true;
         loop {
+            let is_left = *shutdown.borrow() == Shutdown::Leave;
+            if is_left || !is_open && due.is_empty() && self.refused.is_hopeless() {
+                self.leave(due, "a further signal ended the wait for the board");
+                return Ok(());
+            }
             if due.is_empty() {
                 tokio::select! {
                     biased;
@@ -76,11 +86,8 @@ impl Settler {
                         None => is_open = false,
                     },
                     () = self.refused.due() => {}
+                    () = left(&mut shutdown) => continue,
                 }
-            }
-            if !is_open && due.is_empty() && self.refused.is_hopeless() {
-                self.leave_refused();
-                return Ok(());
             }
             self.gather(&mut due).await;
             due = self.drop_lost(due);
@@ -99,17 +106,14 @@ impl Settler {
                 Ok(()) if is_idle => outage.set_waiting(false),
                 Ok(()) if due.is_empty() => outage.end(),
                 // Every job got an answer, but not all as expected: retry later.
-                Ok(()) => outage.pause().await,
+                Ok(()) => pause(&mut outage, &mut shutdown).await,
                 Err(error) if error.is_denied() => {
-                    for due in due {
-                        self.shared.in_flight.remove(&due.attempt.held.job.key);
-                    }
-                    self.leave_refused();
+                    self.leave(due, &chain(&error));
                     return Err(error);
                 }
                 Err(error) => {
                     outage.begin(&error);
-                    outage.pause().await;
+                    pause(&mut outage, &mut shutdown).await;
                 }
             }
         }
@@ -138,6 +142,9 @@ impl Settler {
             }
             Ok(decision) => decision,
         };
+        if finished.took.is_none() && matches!(decision, Decision::Abandon(_)) {
+            self.shared.status.work(|work| work.unused_claims += 1);
+        }
         let rounded = |took: Duration| (took.as_secs_f64() * 1000.0).round() / 1000.0;
         let seconds = finished.took.map(rounded);
         if let Some(seconds) = seconds {
@@ -173,6 +180,9 @@ impl Settler {
         let name = &attempt.tag.name;
         (self.shared.status).work(|work| work.measured.ended(name, CountedEnd::Lost));
         self.refused.forget(&attempt.held.job.key);
+        self.shared
+            .status
+            .remember_unfinished(&attempt.held.job.key, &attempt.tag);
         let reason = match std::error::Error::source(lost) {
             Some(source) => format!("{lost}: {source}"),
             None => lost.to_string(),
@@ -300,6 +310,13 @@ impl Settler {
             Decision::Abandon(_) => self.offer_again(&attempt, decision.not_before()),
             _ => self.shared.in_flight.remove(key),
         }
+    }
+}
+
+async fn pause(outage: &mut Outage, shutdown: &mut watch::Receiver<Shutdown>) {
+    tokio::select! {
+        () = outage.pause() => {}
+        () = left(shutdown) => {}
     }
 }
 

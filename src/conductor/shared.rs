@@ -68,11 +68,13 @@ pub(super) enum Shutdown {
     /// Claims no more jobs; running jobs may finish.
     Finish,
     Abort(Boottime),
+    /// Leaves jobs that the board has not let us settle yet.
+    Leave,
 }
 
 impl Shutdown {
     pub(super) fn is_ending(&self) -> bool {
-        matches!(self, Self::Finish | Self::Abort(_))
+        matches!(self, Self::Finish | Self::Abort(_) | Self::Leave)
     }
 }
 
@@ -80,6 +82,12 @@ impl Shutdown {
 pub(super) async fn may_claim(shutdown: &mut watch::Receiver<Shutdown>) -> bool {
     let settled = shutdown.wait_for(|it| *it != Shutdown::Quiet).await;
     settled.is_ok_and(|it| *it == Shutdown::NotYet)
+}
+
+/// Waits until the settlements are given up.
+pub(super) async fn left(shutdown: &mut watch::Receiver<Shutdown>) {
+    // The supervisor is gone: an end as well.
+    let _ = shutdown.wait_for(|it| *it == Shutdown::Leave).await;
 }
 
 pub(super) async fn may_not_claim(shutdown: &mut watch::Receiver<Shutdown>) {

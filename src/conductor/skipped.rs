@@ -147,8 +147,11 @@ impl SkippedJobs {
 
     pub(super) fn update(&self, key: &JobKey, skipped: &SkippedJob<'_>, against: &Rejection) {
         let mut state = self.state.lock();
-        let has_room = state.heard.len() < MAX_HEARD;
-        if has_room && state.heard.insert(key.clone()) {
+        if state.heard.len() >= MAX_HEARD {
+            // A job may then count twice, but no reason goes unmentioned.
+            state.heard.clear();
+        }
+        if state.heard.insert(key.clone()) {
             state.reasons.add(skipped, against);
             state.report_new(&self.reporter);
         }

@@ -50,11 +50,13 @@ pub(super) struct Work {
     pub(super) runs: BTreeMap<u64, Run>,
     pub(super) unsettled: Vec<Unsettled>,
     pub(super) left_unsettled: u64,
+    /// Claims released without a run since the picker last looked.
+    pub(super) unused_claims: u64,
     /// The claimable jobs, and whether the board has more of them.
     pub(super) queue: (usize, bool),
-    /// Jobs that failed, went back to the board and have not ended since.
+    /// Jobs that failed here or whose claim was lost, and that have not ended since.
     failing: HashMap<JobKey, Arc<Tag>>,
-    /// The first ones in the trash, and how often one of them went there again.
+    /// The first ones that failed for good, and how often one of them did so again.
     trashed: Vec<Arc<Tag>>,
     trashed_again: u64,
 }
@@ -95,7 +97,7 @@ impl ConductorStatus {
             contact: Arc::new(Contact::new(reporter)),
             skipped: SkippedJobs::new(reporter),
             registered: watch::Sender::new(false),
-            most_failing: match until.has_end() {
+            most_failing: match until.is_of_work() {
                 true => usize::MAX,
                 false => MAX_FAILING,
             },
@@ -138,20 +140,32 @@ impl ConductorStatus {
         self.work(|work| {
             work.measured.ended(&tag.name, CountedEnd::from(decision));
             match decision {
-                Decision::Abandon(Aftermath::Failed { .. }) => {
-                    if work.failing.len() < self.most_failing {
-                        work.failing.insert(key.clone(), Arc::clone(tag));
-                    }
-                }
+                Decision::Abandon(Aftermath::Failed { .. }) => self.add_failing(work, key, tag),
                 Decision::Abandon(_) => {}
                 _ => _ = work.failing.remove(key),
             }
-            match decision.is_trash() {
+            match decision.is_trash() || matches!(decision, Decision::ConsumeFailed(_)) {
                 true if work.has_trashed(tag) => work.trashed_again += 1,
                 true if work.trashed.len() < MAX_FAILING => work.trashed.push(Arc::clone(tag)),
                 _ => {}
             }
         });
+    }
+
+    fn add_failing(&self, work: &mut Work, key: &JobKey, tag: &Arc<Tag>) {
+        if work.failing.len() < self.most_failing {
+            work.failing.insert(key.clone(), Arc::clone(tag));
+        }
+    }
+
+    /// Remembers a job whose claim was lost, until some conductor ends it.
+    pub(super) fn remember_unfinished(&self, key: &JobKey, tag: &Arc<Tag>) {
+        self.work(|work| self.add_failing(work, key, tag));
+    }
+
+    /// Forgets a job that has ended, here or elsewhere.
+    pub(super) fn ended(&self, key: &JobKey) {
+        self.work(|work| _ = work.failing.remove(key));
     }
 
     pub(crate) fn reached(&self) -> Option<DateTime<Utc>> {
@@ -217,7 +231,8 @@ impl ConductorStatus {
             // A job that was retried from the trash counts once.
             let failing = work.failing.values().filter(|tag| !work.has_trashed(tag));
             let mut failing: Vec<_> = failing.cloned().collect();
-            let failed = count(&[Trashed]) - work.trashed_again + failing.len() as u64;
+            let failed =
+                count(&[Trashed, ConsumedFailed]) - work.trashed_again + failing.len() as u64;
             failing.sort_unstable_by(|one, other| {
                 (&one.name, &one.uuid).cmp(&(&other.name, &other.uuid))
             });

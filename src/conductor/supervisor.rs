@@ -35,6 +35,9 @@ use crate::{
 /// The time for a command to exit on an urgent stop.
 const HASTE: Duration = Duration::from_millis(500);
 
+/// The least time before an idle conductor looks again whether the board answers.
+const BEFORE_NEXT_LOOK: Duration = Duration::from_millis(100);
+
 pub(super) struct Supervisor {
     shared: Arc<Shared>,
     keeper: Keeper,
@@ -116,16 +119,35 @@ impl Supervisor {
             // The last claimed jobs still have to start.
             StopReason::Picked(Ok(())) => {}
         }
-        self.finish(signals, &reason).await?;
-        drop(self.finished);
+        let mut further = FurtherSignals {
+            signals,
+            last: matches!(reason, StopReason::Signal).then(Boottime::now),
+        };
+        self.finish(&mut further, &reason).await?;
         match reason {
             StopReason::Picked(Err(error)) | StopReason::SettlerFailed(error) => Err(error.into()),
             StopReason::Picked(Ok(())) | StopReason::Idle | StopReason::Signal => {
-                self.settler.end().await??;
+                self.end_settler(&mut further).await?;
                 // Restart it, to skip its current pause.
                 drop(self.releasing);
                 self.releaser.leave().await;
                 Ok(())
+            }
+        }
+    }
+
+    /// Waits for the last settlements, until a further signal.
+    async fn end_settler(&mut self, signals: &mut FurtherSignals<'_>) -> Result<(), Halted> {
+        // Without a sender it ends after these.
+        self.finished = mpsc::unbounded_channel().0;
+        loop {
+            tokio::select! {
+                biased;
+                settled = self.settler.end() => return Ok(settled??),
+                () = signals.next() => match self.is_ending() {
+                    true => _ = self.shared.shutdown.send_replace(Shutdown::Leave),
+                    false => self.stop_starting(),
+                },
             }
         }
     }
@@ -177,10 +199,12 @@ impl Supervisor {
         }));
     }
 
-    async fn finish(&mut self, signals: &mut Signals, reason: &StopReason) -> Result<(), Halted> {
-        let mut last = Boottime::now();
-        let mut hurry =
-            matches!(reason, StopReason::Signal).then(|| last + self.shared.settings.grace);
+    async fn finish(
+        &mut self,
+        signals: &mut FurtherSignals<'_>,
+        reason: &StopReason,
+    ) -> Result<(), Halted> {
+        let mut hurry = signals.last.map(|it| it + self.shared.settings.grace);
         let mut is_picking = !matches!(reason, StopReason::Picked(_));
         loop {
             while let Ok(won) = self.won.try_recv() {
@@ -202,25 +226,24 @@ impl Supervisor {
                     hurry = None;
                     self.abort_by(Boottime::now() + EXIT_GRACE);
                 }
-                _ = signals.next() => {
-                    if (last + ECHO).is_past() {
-                        match hurry {
-                            // The first end, while only running jobs remain.
-                            None if !self.shared.shutdown.borrow().is_ending() => {
-                                self.stop_starting();
-                                hurry = Some(Boottime::now() + self.shared.settings.grace);
-                            }
-                            _ => {
-                                hurry = None;
-                                self.abort_by(Boottime::now() + HASTE);
-                            }
-                        }
+                () = signals.next() => match hurry {
+                    // The first end, while only running jobs remain.
+                    None if !self.is_ending() => {
+                        self.stop_starting();
+                        hurry = Some(Boottime::now() + self.shared.settings.grace);
                     }
-                    last = Boottime::now();
-                }
+                    _ => {
+                        hurry = None;
+                        self.abort_by(Boottime::now() + HASTE);
+                    }
+                },
                 never = self.shared.tend_guard() => match never {},
             }
         }
+    }
+
+    fn is_ending(&self) -> bool {
+        self.shared.shutdown.borrow().is_ending()
     }
 
     fn stop_starting(&self) {
@@ -239,6 +262,26 @@ impl Supervisor {
     }
 }
 
+/// The signals during a stop.
+struct FurtherSignals<'a> {
+    signals: &'a mut Signals,
+    /// When the last one came.
+    last: Option<Boottime>,
+}
+
+impl FurtherSignals<'_> {
+    /// Waits for a signal that is no echo of the last one.
+    async fn next(&mut self) {
+        loop {
+            self.signals.next().await;
+            let last = self.last.replace(Boottime::now());
+            if last.is_none_or(|last| (last + ECHO).is_past()) {
+                return;
+            }
+        }
+    }
+}
+
 /// Waits until the conductor was idle for this long. A conductor that is quiet or has not listed the board stays.
 async fn idle(shared: &Shared) {
     let mut shutdown = shared.shutdown.subscribe();
@@ -246,7 +289,14 @@ async fn idle(shared: &Shared) {
     let mut idle = async |long| {
         // Without a picker the wait ends as well.
         let _ = has_looked.wait_for(|it| *it).await;
-        shared.in_flight.idle(long).await;
+        loop {
+            shared.in_flight.idle(long).await;
+            // Without the board, nobody knows whether it has jobs.
+            if shared.status.contact.problem().is_none() {
+                break;
+            }
+            tokio::time::sleep(BEFORE_NEXT_LOOK).await;
+        }
     };
     while let Some(long) = shared.settings.until.idle
         && may_claim(&mut shutdown).await

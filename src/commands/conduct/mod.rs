@@ -96,7 +96,7 @@ pub(crate) struct ConductArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_jobs: Option<u64>,
 
-    /// Exit after this long without a job
+    /// Exit after this long without a job; time without the board does not count
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     idle_exit: Option<Duration>,
 
@@ -213,7 +213,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
     let status = Arc::clone(&settings.status);
     let conducted = conduct(board, settings, &mut ending, steering).await;
     let done = status.summary();
-    if conducted.is_ok() {
+    if conducted.is_ok() || done.ran > 0 {
         reporter.report(summary(ctx, &done));
     }
     // The reader of the log may have gone.

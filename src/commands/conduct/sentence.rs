@@ -24,6 +24,7 @@ const SENTENCES: &str = "
     running: {name} running for {took}, attempt {attempt}
     !claim_lost: {name}: claim lost, command ended
     !not_settled: cannot {wanted} {name}, retrying
+    !left_claimed: did not {wanted} {name}; its claim expires
     !not_started: {name} not started, retrying later
     !not_watched: {name} not started, retrying later: no guard process
     !not_watched: no guard process, so no command starts

@@ -93,6 +93,9 @@ impl Picker<'_> {
             if matches!(event.kind, EventKind::Consumed | EventKind::Trashed) {
                 self.unanswered.remove(&subject.key);
             }
+            if event.kind == EventKind::Consumed {
+                self.shared.status.ended(&subject.key);
+            }
         }
         if event.kind == EventKind::Paused {
             // The pause may apply to jobs in the backlog. An empty backlog is listed again, and the pauses are read.

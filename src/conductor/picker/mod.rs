@@ -131,7 +131,20 @@ impl Picker<'_> {
         let shutdown = &mut self.shared.shutdown.subscribe();
         let until = self.shared.settings.until;
         let (mut jobs_left, is_to_end) = (until.jobs.unwrap_or(u64::MAX), until.has_end());
-        while jobs_left > 0 && self.may_claim(shutdown).await {
+        while self.may_claim(shutdown).await {
+            if jobs_left == 0 {
+                // The last ones may return without having run.
+                tokio::select! {
+                    biased;
+                    () = ending(shutdown) => return Ok(()),
+                    () = self.shared.in_flight.empty() => {}
+                }
+            }
+            let unused = (self.shared.status).work(|work| std::mem::take(&mut work.unused_claims));
+            jobs_left = jobs_left.saturating_add(unused);
+            if jobs_left == 0 {
+                return Ok(());
+            }
             let most = MAX_CLAIMS_PER_BATCH
                 .min(usize::try_from(jobs_left).unwrap_or(MAX_CLAIMS_PER_BATCH));
             // Every branch can be dropped at any point.

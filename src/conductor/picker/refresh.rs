@@ -56,7 +56,15 @@ impl Picker<'_> {
         if self.backlog.is_full() {
             self.events = None;
         }
-        let stale = |looked: Instant| self.backlog.is_full() && looked.elapsed() > STALE;
+        let changes = self.backlog.is_full() || self.shared.settings.filters.change_with_time();
+        let stale = |looked: Instant| changes && looked.elapsed() > STALE;
+        if self
+            .pauses
+            .first_end()
+            .is_some_and(|end| end <= clock::wall())
+        {
+            self.listed = None;
+        }
         // Without a subscription, new jobs went unnoticed.
         let was_unsubscribed = self.events.is_none() && !self.backlog.is_full();
         if was_unsubscribed || self.backlog.is_low() || self.listed.is_some_and(stale) {

@@ -118,10 +118,16 @@ impl Settler {
         }
     }
 
-    /// Leaves the refused jobs; their claims expire.
-    pub(crate) fn leave_refused(&mut self) {
-        let jobs = std::mem::take(&mut self.refused.jobs).into_values();
-        for due in jobs.filter_map(|job| job.due) {
+    /// Leaves all jobs; their claims expire.
+    pub(crate) fn leave(&mut self, due: Vec<DueSettlement>, reason: &str) {
+        for due in &due {
+            let note = Note::new("left_claimed").of(&due.attempt.tag);
+            let note = note.with("wanted", due.decision.verb());
+            self.shared.status.log(note.with("reason", reason));
+        }
+        // These were reported when they were refused.
+        let refused = std::mem::take(&mut self.refused.jobs).into_values();
+        for due in refused.filter_map(|job| job.due).chain(due) {
             self.shared.status.work(|work| work.left_unsettled += 1);
             self.shared.in_flight.remove(&due.attempt.held.job.key);
         }

@@ -154,6 +154,31 @@ fn drain_says_that_it_waits_for_a_delayed_job(stage: &Stage) {
 }
 
 #[test]
+fn job_runs_in_its_turn_once_its_pause_has_ended() {
+    let stage = Stage::embedded().unwrap();
+    stage.post_with("hot", "echo hot >> log", &["--priority", "HIGH"]);
+    stage.env.ok("pause hot --for 1s");
+    stage.post_many(40, "echo many >> log; sleep 0.1");
+    stage.conduct(&["--drain", "-j1"]).run().succeeded();
+    let log = stage.log();
+    assert_eq!(log.len(), 41);
+    assert_ne!(log.last().unwrap(), "hot");
+}
+
+#[test]
+fn claims_that_return_unused_do_not_count_as_jobs() {
+    let stage = Stage::embedded().unwrap();
+    // Fast jobs make the conductor claim ahead, and slow ones make it return these claims.
+    stage.post_many(12, "echo fast >> log");
+    stage.post_many(3, "echo slow >> log; sleep 0.6");
+    stage
+        .conduct(&["--max-jobs", "15", "-j1"])
+        .run()
+        .succeeded();
+    assert_eq!(stage.log().len(), 15);
+}
+
+#[test]
 fn repaired_record_is_not_reported_as_refused() {
     need!(stage = Stage::redis());
     let server = stage.redis_server().unwrap();

@@ -146,7 +146,8 @@ fn unstartable_command_counts_as_a_failure(stage: &Stage) {
 fn failure_can_be_final(stage: &Stage) {
     stage.post("a", "exit 1");
     let run = stage.conduct(&["--drain", "--on-failure", "consume"]).run();
-    run.succeeded();
+    assert_eq!(run.code, 7, "{run:?}");
+    assert!(run.stderr.contains(" failed=1 "), "{run:?}");
     assert_eq!(stage.env.everything(), [json!([]), json!([])]);
     let trashed = stage.post("b", "exit 1");
     let run = stage.conduct(&["--drain", "--on-failure", "trash"]).run();

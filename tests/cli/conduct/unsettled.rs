@@ -1,6 +1,6 @@
 //! Jobs that ran, but that the board refuses to settle.
 
-use std::fs;
+use std::{fs, thread, time::Duration};
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -63,6 +63,75 @@ fn job_is_settled_once_its_child_node_is_removed() {
     conductor.ended().succeeded();
     assert_eq!(stage.log(), ["stuck"]);
     assert_eq!(stage.env.names(), [""; 0]);
+}
+
+#[test]
+fn conductor_ends_after_a_late_settlement() {
+    need!(stage = Stage::redis());
+    let server = stage.redis_server().unwrap();
+    stage.post("a", "until [ -e go ]; do sleep 0.02; done; exit 1");
+    let conductor = stage.start(&["--max-jobs", "1", "--retry-delay", "1h"]);
+    stage.says(&conductor, "running_start");
+    server.run(&["CONFIG", "SET", "maxmemory", "1"]);
+    fs::write(stage.env.file("go"), "").unwrap();
+    stage.says(&conductor, "not_settled");
+    server.run(&["CONFIG", "SET", "maxmemory", "0"]);
+    let ended = conductor.ended();
+    assert_eq!(ended.code, 7, "{ended}");
+    assert!(ended.stderr.contains("job_abandoned"), "{ended}");
+}
+
+#[test]
+fn lost_job_is_no_success() {
+    need!(stage = Stage::redis());
+    let server = stage.redis_server().unwrap();
+    let job = stage.post("a", "until [ -e go ]; do sleep 0.02; done");
+    let conductor = stage.start(&["--drain"]);
+    stage.says(&conductor, "running_start");
+    server.run(&["FLUSHALL"]);
+    fs::write(stage.env.file("go"), "").unwrap();
+    let ended = conductor.ended();
+    assert_eq!(ended.code, 7, "{ended}");
+    assert!(ended.stderr.contains("claim_lost"), "{ended}");
+    let named = format!("a {}", &job[..8]);
+    assert!(ended.stderr.contains(&named), "{ended}");
+}
+
+#[test]
+fn second_signal_leaves_jobs_that_an_absent_board_cannot_settle() {
+    need!(mut stage = Stage::redis());
+    stage.post("a", "until [ -e go ]; do sleep 0.02; done");
+    let conductor = stage.start(&["--lease", "10m"]);
+    stage.says(&conductor, "running_start");
+    stage.stop_server();
+    fs::write(stage.env.file("go"), "").unwrap();
+    stage.says(&conductor, "running_end");
+    conductor.signal(Signal::TERM);
+    stage.says(&conductor, "stopping");
+    // Earlier, it would be an echo of the first.
+    thread::sleep(Duration::from_millis(300));
+    conductor.signal(Signal::TERM);
+    let ended = conductor.ended();
+    ended.succeeded();
+    for text in ["left_claimed", "wanted=consume", "unsettled=1"] {
+        assert!(ended.stderr.contains(text), "{ended}");
+    }
+}
+
+#[test]
+fn refused_right_leaves_no_finished_job_unmentioned() {
+    need!(stage = Stage::redis());
+    let server = stage.redis_server().unwrap();
+    stage.post("a", "until [ -e go ]; do sleep 0.02; done");
+    let conductor = stage.start(&[]);
+    stage.says(&conductor, "running_start");
+    server.run(&["ACL", "SETUSER", "default", "-hdel"]);
+    fs::write(stage.env.file("go"), "").unwrap();
+    let ended = conductor.ended();
+    assert_eq!(ended.code, 5, "{ended}");
+    for text in ["left_claimed", "wanted=consume", "unsettled=1"] {
+        assert!(ended.stderr.contains(text), "{ended}");
+    }
 }
 
 #[test]

@@ -55,8 +55,11 @@ impl OutputSink {
             Destination::Prefix => Self::Lines(Arc::clone(tag)),
             Destination::Directory(directory) => {
                 let path = path_of(directory, tag, attempt);
-                let file = open(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-                Self::File(Arc::new(Log::new(Some(tag), path, file)), 0)
+                let failed = |error| format!("{}: {error}", path.display());
+                let file = open(&path).map_err(failed)?;
+                // A repeated attempt appends to the file of the first.
+                let length = file.metadata().map_err(failed)?.len();
+                Self::File(Arc::new(Log::new(Some(tag), path, file)), length)
             }
             Destination::Inherit | Destination::Discard => Self::Nothing,
         })
@@ -146,6 +149,23 @@ mod tests {
         }
         assert_eq!(waiting.len(), 1);
     }
+
+    #[test]
+    fn repeated_attempt_shares_the_size_limit_of_its_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let tag = Arc::new(Tag {
+            uuid: "0123456789".to_owned(),
+            name: "a".to_owned(),
+        });
+        let path = path_of(directory.path(), &tag, 1);
+        open(&path).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
+        let destination = Destination::Directory(directory.path().to_owned());
+        let mut sink = OutputSink::of(&destination, &tag, 1).unwrap();
+        let mut waiting = VecDeque::new();
+        sink.take_line(&mut waiting, OutputStream::Output, b"line".to_vec());
+        assert_eq!(waiting.len(), 0);
+    }
+
     #[test]
     fn foreign_files_are_neither_followed_nor_waited_for() {
         let directory = tempfile::tempdir().unwrap();
