@@ -104,6 +104,7 @@ macro_rules! keeps_its_promises {
             retrying::restored_job_can_keep_its_attempts,
             retrying::twenty_retries_of_a_job_one_succeeds,
             retrying::edited_job_keeps_its_delay,
+            retrying::edit_in_the_trash_does_not_change_the_same_uuid_on_the_board,
             retrying::refused_edit_changes_nothing,
             retrying::concurrent_edits_leave_one_of_them_whole,
             moving::copied_job_is_posted_claimed_and_counts_no_attempt,

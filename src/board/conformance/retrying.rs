@@ -152,6 +152,22 @@ pub(crate) async fn edited_job_keeps_its_delay(board: &Subject) {
     assert_matches!(refused, Err(BoardError::Delayed { .. }));
 }
 
+pub(crate) async fn edit_in_the_trash_does_not_change_the_same_uuid_on_the_board(board: &Subject) {
+    let [first, second] = two_of_one_uuid();
+    let trashed = post(board, first).await;
+    trash(board, &trashed).await;
+    let key = post(board, second).await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    let before = on_board(board, &key).await;
+    let change = Revision {
+        location: Location::Trash,
+        ..edit(&trashed, numbered(7))
+    };
+    board.revise(&[change]).await.unwrap().remove(0).unwrap();
+    assert_eq!(names(board, IN_TRASH).await, ["job7"]);
+    assert_eq!(on_board(board, &key).await, before);
+}
+
 pub(crate) async fn refused_edit_changes_nothing(board: &Subject) {
     let list = Draft {
         details: json!([1]).into(),

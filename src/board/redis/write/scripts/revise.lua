@@ -42,8 +42,11 @@ return for_each_job(function()
   if is_trashed == "1" and edited ~= "" then
     if posting ~= seen then return { "changed" } end
     redis.call("HSET", trash, field, edited)
-    if side then reset(side) end
-    write_side(text_of_side(side), true)
+    -- A namesake on the board owns the sidecar of both.
+    if redis.call("HEXISTS", listings, field) == 0 then
+      if side then reset(side) end
+      write_side(text_of_side(side), true)
+    end
     return { "ok" }
   elseif is_trashed == "1" then
     if redis.call("HEXISTS", listings, field) == 1 then return { "exists" } end
