@@ -1,6 +1,6 @@
 //! Reads jobs page by page: postings and the keys beside them.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use futures_util::{Stream, StreamExt};
 
@@ -123,8 +123,12 @@ impl Redis {
                     let read = msgpack::decode(&posting, Detail::Brief, Limit::USUAL).ok();
                     let mut is_wanted = false;
                     for (wanted, found) in wanted.iter().zip(&mut found) {
-                        if found.len() < CANDIDATES && could_mean(wanted, &field, read.as_ref()) {
-                            found.push(key_of(&field));
+                        let key = || Some(key_of(&field)).filter(|key| !found.contains(key));
+                        if found.len() < CANDIDATES
+                            && could_mean(wanted, &field, read.as_ref())
+                            && let Some(key) = key()
+                        {
+                            found.push(key);
                             is_wanted = true;
                         }
                     }
@@ -142,11 +146,10 @@ impl Redis {
             }
             _ => true,
         };
+        let entries: HashMap<_, _> = entries.iter().map(|it| (it.key(), it)).collect();
         let meant = found.iter().zip(wanted).map(|(keys, wanted)| {
-            let mut returned = HashSet::new();
-            let meant = (entries.iter())
-                .filter(|entry| keys.contains(entry.key()) && is_meant(wanted, entry))
-                .filter(|entry| returned.insert(entry.key().clone()));
+            let meant = keys.iter().filter_map(|key| entries.get(key).copied());
+            let meant = meant.filter(|entry| is_meant(wanted, entry));
             meant.cloned().collect()
         });
         Ok(meant.collect())
