@@ -29,6 +29,10 @@ const DROP_EVERY: i64 = 256;
 
 const PAGE: i64 = 1000;
 
+/// The last number that a job got.
+pub(crate) const LAST_NUMBER: &str =
+    "(SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'job')";
+
 column_enum! {
     /// The columns of the journal that are read, in their order.
     JournalColumn:
@@ -96,11 +100,11 @@ impl Change<'_> {
     fn log(&self, kind: EventKind, entry: &JournalEntry<'_>) -> rusqlite::Result<()> {
         let job = entry.job;
         self.run(
-            "INSERT INTO event (at, kind, posted, sequence, uuid, name, priority, not_before,
-                                owner, fence, outcome, remark)
-             VALUES (?1, ?2,
-                     (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'job'),
-                     ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            &format!(
+                "INSERT INTO event (at, kind, posted, sequence, uuid, name, priority, not_before,
+                                    owner, fence, outcome, remark)
+                 VALUES (?1, ?2, {LAST_NUMBER}, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+            ),
             params![
                 self.now.wall,
                 kind.name(),
@@ -163,15 +167,23 @@ pub(crate) fn read(view: &BoardView<'_>, position: &mut Position) -> rusqlite::R
         *position = end;
         return Ok(vec![Event::resync()]);
     }
-    let lines = lines_after(view, position.event)?;
-    // With a full page, later posts wait for their turn.
-    let (until, last_event) = match lines.last() {
-        Some(line) if lines.len() as i64 == PAGE => {
-            (line.posted, position.event.saturating_add(PAGE))
-        }
-        _ => (end.sequence, end.event),
-    };
+    let mut lines = lines_after(view, position.event)?;
+    let (mut is_full, mut until) = (lines.len() as i64 == PAGE, end.sequence);
+    if let Some(last) = lines.last().filter(|_| is_full) {
+        until = last.posted;
+    }
     let mut posts = posts_between(view, position.sequence, until)?;
+    // With a full page, later posts and events wait for their turn.
+    if let Some((last, _)) = posts.last_key_value()
+        && posts.len() as i64 == PAGE
+    {
+        (is_full, until) = (true, *last);
+        lines.truncate(lines.partition_point(|line| line.posted <= until));
+    }
+    let last_event = match is_full {
+        true => position.event.saturating_add(lines.len() as i64),
+        false => end.event,
+    };
     for line in &lines {
         // The job may be gone again: its event proves that it was posted.
         if let Some(subject) = &line.event.subject
@@ -248,9 +260,9 @@ fn posts_between(
     view.all(
         &format!(
             "SELECT sequence, {uuid}, {name}, priority, not_before, created_on FROM job
-             WHERE sequence > ?1 AND sequence <= ?2"
+             WHERE sequence > ?1 AND sequence <= ?2 ORDER BY sequence LIMIT ?3"
         ),
-        [after, until],
+        [after, until, PAGE],
         |row| {
             let sequence = row.get(0)?;
             let (uuid, name) = (text_of(row, 1)?, text_of(row, 2)?);
@@ -320,6 +332,38 @@ mod tests {
         let mut events = read(&view, &mut position)?;
         events.extend(read(&view, &mut position)?);
         Ok(events)
+    }
+
+    #[test]
+    fn many_posts_and_events_are_read_page_by_page_in_order() {
+        let mut file = Connection::open_in_memory().unwrap();
+        file.execute_batch(include_str!("../store/schema.sql"))
+            .unwrap();
+        let jobs = 2 * PAGE + 500;
+        let between = PAGE + 200;
+        file.execute_batch(&format!(
+            "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {jobs})
+             INSERT INTO job (uuid, shelf, name, priority, created_on, details)
+             SELECT n, 0, n, 0, n, '{{}}' FROM numbers;
+             INSERT INTO event (at, kind, posted, owner)
+             VALUES (1, 'conductor-joined', {between}, x'61'), (2, 'conductor-left', {jobs}, x'61');"
+        ))
+        .unwrap();
+        let transaction = file.transaction().unwrap();
+        let view = BoardView::of(&transaction);
+        let (mut position, mut sizes, mut all) = (Position::START, Vec::new(), Vec::new());
+        while position != Position::end(&view).unwrap() {
+            let events = read(&view, &mut position).unwrap();
+            sizes.push(events.len());
+            all.extend(events);
+        }
+        assert_eq!(sizes, [1000, 1001, 501]);
+        let number = |event: &Event| event.subject.as_ref().and_then(|it| it.sequence);
+        let numbers: Vec<_> = all.iter().filter_map(number).collect();
+        assert!(numbers.iter().copied().eq(1..=jobs));
+        let joined = &all[between as usize];
+        assert_eq!(joined.kind, EventKind::ConductorJoined);
+        assert_eq!(all.last().unwrap().kind, EventKind::ConductorLeft);
     }
 
     #[test]

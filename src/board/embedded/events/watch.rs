@@ -93,7 +93,10 @@ impl JournalReader<'_> {
                 announced.clone_from(&self.announced);
                 let mut events = journal::read(view, &mut position)?;
                 events.retain(|event| !is_announced(event, &mut announced));
-                events.extend(expired_claims(view, &mut announced)?);
+                // Their posts come first.
+                if position == Position::end(view)? {
+                    events.extend(expired_claims(view, &mut announced)?);
+                }
                 Ok((events, next_deadline(view)?))
             })
             .await?;

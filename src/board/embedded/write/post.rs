@@ -8,6 +8,7 @@ use crate::{
     board::{
         BoardError, ClaimRules, EventKind, Posted,
         embedded::{
+            events::journal::LAST_NUMBER,
             read::record::{location_number, priority_number},
             store::transaction::Change,
         },
@@ -132,12 +133,11 @@ impl Change<'_> {
     /// `None` if it gets the next number: subscribers detect a new job by a number greater than all before.
     fn number(&self, former: &Former) -> rusqlite::Result<Option<i64>> {
         let free = match former.location {
-            Location::Trash => "SELECT ?1 WHERE ?1 NOT IN (SELECT sequence FROM job)",
-            Location::Board | Location::History => {
-                "SELECT ?1 WHERE ?1 > (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'job')"
-            }
+            Location::Trash => "NOT IN (SELECT sequence FROM job)".to_owned(),
+            Location::Board | Location::History => format!("> {LAST_NUMBER}"),
         };
-        let number = self.first(free, [former.sequence], |row| row.get(0))?;
+        let sql = format!("SELECT ?1 WHERE ?1 {free}");
+        let number = self.first(&sql, [former.sequence], |row| row.get(0))?;
         Ok(number.flatten())
     }
 }
