@@ -46,11 +46,9 @@ pub(crate) fn open(
             limit,
             bounds.history,
         ))),
-        BoardUrl::ZooKeeper(url) => Ok(Arc::new(ZooKeeper::new(
-            url,
-            password,
-            op_timeout,
-            bounds.history,
-        ))),
+        BoardUrl::ZooKeeper(url) => {
+            let board = ZooKeeper::new(url, password, op_timeout, bounds.history);
+            Ok(Arc::new(board.with_limit(limit)))
+        }
     }
 }

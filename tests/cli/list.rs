@@ -3,9 +3,31 @@
 use serde_json::json;
 
 use crate::{
-    conduct::{Stage, on_one_board},
+    conduct::{Stage, on_every_board, on_one_board},
     support::{Env, play, play_on, wait_until},
 };
+
+on_every_board!(job_beyond_a_lowered_limit_is_reported,);
+
+fn job_beyond_a_lowered_limit_is_reported(stage: &Stage) {
+    let text = format!("text={}", "x".repeat(5000));
+    let large = stage.env.run(["post", "large", &text]).posted();
+    let board = format!(
+        "max_details = 2000\ndefault = \"b\"\n[board.b]\nurl = {}\n",
+        stage.url()
+    );
+    stage.env.configure(&board);
+    let show = |job: &str| format!("show {job} --json");
+    for words in ["list --json".to_owned(), show(&large), show(&large[..8])] {
+        let found = stage.env.json(&words);
+        let job = found.get(0).unwrap_or(&found);
+        let problem = job["problem"].as_str().unwrap_or_default();
+        assert!(
+            problem.contains("more than max_details (2000)"),
+            "{words}: {found}"
+        );
+    }
+}
 
 /// Three jobs, of which `middle` is claimed.
 fn three() -> Env {

@@ -15,13 +15,15 @@ use super::{
     },
     paths::{NodeKind, Paths},
 };
-use crate::board::{BoardError, Result, net::failure::RequestFailure};
+use crate::board::{BoardError, Result, net::failure::RequestFailure, wire::posting::Limit};
 
 #[derive(Clone)]
 pub(super) struct Root {
     pub(super) client: Arc<ZooKeeperClient>,
     pub(super) paths: Paths,
     pub(super) history: u32,
+    /// For reads that users see; events and changes keep the usual limit.
+    pub(super) limit: Limit,
 }
 
 impl Root {

@@ -40,6 +40,7 @@ use super::{
     pages,
     reference::find_ended,
     url::zookeeper::ZooKeeperUrl,
+    wire::posting::Limit,
 };
 use crate::{
     job::{
@@ -73,10 +74,16 @@ impl ZooKeeper {
                 client: Arc::new(ZooKeeperClient::new(url, password, op_timeout)),
                 paths: Paths::of(&url.path),
                 history,
+                limit: Limit::USUAL,
             },
             own_entry: Mutex::default(),
             trimmer: HistoryTrimmer::default(),
         }
+    }
+
+    pub(crate) fn with_limit(mut self, limit: Limit) -> Self {
+        self.root.limit = limit;
+        self
     }
 }
 

@@ -259,7 +259,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        board::zookeeper::{link::ZooKeeperClient, paths::Paths, testing::Server},
+        board::{
+            wire::posting::Limit,
+            zookeeper::{link::ZooKeeperClient, paths::Paths, testing::Server},
+        },
         job::{HISTORY, JobKey},
     };
 
@@ -272,6 +275,7 @@ mod tests {
             )),
             paths: paths.clone(),
             history: HISTORY,
+            limit: Limit::USUAL,
         }
     }
 

@@ -12,7 +12,7 @@ const SOURCES: &str = r"
     a renewal is served => board/redis/write/scripts/renew.lua => all => ad387613
     a settlement is served => board/redis/write/scripts/settle.lua => all => 5a753c50
     owner and claim of the job => board/redis/write/scripts/prelude.lua => last_fence holder_now give_to fence_of refusal_of => cb26ecea
-    a claim or a renewal is served => board/zookeeper/write/claim.rs => attempt renew => d49af379
+    a claim or a renewal is served => board/zookeeper/write/claim.rs => attempt renew => 2a523f8e
     a settlement is served => board/zookeeper/write/settle.rs => settle_one permitted settling => b1da596f
     a claim or a renewal is served => board/embedded/write/claim.rs => take renew => 5169e212
     a settlement is served => board/embedded/write/settle.rs => settle => 85655145

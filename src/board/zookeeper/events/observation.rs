@@ -9,6 +9,7 @@ use crate::{
     board::{
         Detail, Result,
         cached_job::{CachedJob, ReadTime},
+        wire::posting::Limit,
         zookeeper::{
             board_session::BoardSession,
             link::nodes::Node,
@@ -151,7 +152,10 @@ fn observed(
 ) -> Option<CachedJob> {
     let record = JobNodes::new(location, key.clone(), posting?, None, side);
     // A job without read permission still exists.
-    Some(CachedJob::of(&record.read(Detail::Brief), looked))
+    Some(CachedJob::of(
+        &record.read(Detail::Brief, Limit::USUAL),
+        looked,
+    ))
 }
 
 fn seen_lock(found: Option<Node>) -> SeenLock {

@@ -2,11 +2,15 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{look::LocationReader, record::decode};
+use super::{
+    look::LocationReader,
+    record::{JobNodes, decode},
+};
 use crate::{
     board::{
         Detail, JobRef, Result,
         reference::CANDIDATES,
+        wire::posting::Limit,
         zookeeper::{
             board_session::BoardSession,
             link::nodes::{Node, ReadLimit},
@@ -29,7 +33,8 @@ pub(crate) async fn find(
     let mut records = records.into_iter();
     let found = direct.iter().map(|key| {
         let record = key.as_ref().and_then(|_| records.next().flatten());
-        record.iter().map(|it| it.read(Detail::Whole)).collect()
+        let read = |it: &JobNodes| it.read(Detail::Whole, board.limit);
+        record.iter().map(read).collect()
     });
     let mut found: Vec<Vec<Entry>> = found.collect();
     // A number may have another spelling, which only a full scan finds.
@@ -68,7 +73,7 @@ async fn scan(
         let mut records = located.read(board, keys).await?;
         board.find_origins(&mut records).await?;
         for record in records {
-            let entry = record.read(Detail::Whole);
+            let entry = record.read(Detail::Whole, board.limit);
             for &at in hits.get(&record.key).into_iter().flatten() {
                 found[at].push(entry.clone());
             }
@@ -105,7 +110,7 @@ impl<'a> ReferenceIndex<'a> {
     }
 
     fn of_job(&self, key: &JobKey, node: &Node) -> Vec<usize> {
-        let posting = decode(key, node, Detail::Brief).ok();
+        let posting = decode(key, node, Detail::Brief, Limit::USUAL).ok();
         let uuid = posting.map(|posting| posting.uuid.to_ascii_lowercase());
         let uuid = uuid.as_deref();
         let beginnings =

@@ -13,7 +13,7 @@ use crate::{
     board::{
         BoardError, Detail, Order, Query, Result, Which,
         pages::{KEPT_BYTES, MAX_KEPT, page_length},
-        wire::json,
+        wire::{json, posting::Limit},
         zookeeper::{
             board_session::BoardSession,
             link::nodes::{self, Node, READING, ReadLimit},
@@ -165,7 +165,8 @@ impl PageReader {
         let mut records = located.read(board, keys).await?;
         board.find_origins(&mut records).await?;
         self.count = next_count(records.iter().map(|record| &record.posting), records.len());
-        let entries = records.iter().map(|record| record.read(self.query.detail));
+        let read = |record: &JobNodes| record.read(self.query.detail, board.limit);
+        let entries = records.iter().map(read);
         let is_wanted = |entry: &Entry| {
             self.query.which == Which::All || entry.job().is_none_or(|job| job.holding.is_none())
         };
@@ -206,7 +207,7 @@ async fn rank(board: &BoardSession<'_>, located: &mut LocationReader) -> Result<
     let mut ranked: Vec<(Option<Rank>, JobKey)> = Vec::with_capacity(located.keys.len());
     let (mut kept, mut budget, mut room) = (HashMap::new(), KEPT_BYTES, ReadLimit::default());
     let mut read = |key: &JobKey, node: Node| {
-        let posting = record::decode(key, &node, Detail::Brief).ok();
+        let posting = record::decode(key, &node, Detail::Brief, Limit::USUAL).ok();
         let rank = posting.map(|posting| Rank::new(posting.priority, number_of(key)));
         let is_small = node.data.len() <= MAX_KEPT;
         let rest = budget.checked_sub(node.data.len() + size_of::<Node>());

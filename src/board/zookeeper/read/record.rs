@@ -49,14 +49,14 @@ impl JobNodes {
         }
     }
 
-    pub(crate) fn read(&self, detail: Detail) -> Entry {
+    pub(crate) fn read(&self, detail: Detail, limit: Limit) -> Entry {
         let lock = self.lock.as_ref();
         let (mut holding, lock_problem) = lock.map_or((None, None), holding);
         if let Some(holding) = &mut holding {
             let session = self.side_of_claim().and_then(|side| side.session);
             holding.outlives = session.map(Duration::from_millis);
         }
-        match decode(&self.key, &self.posting, detail) {
+        match decode(&self.key, &self.posting, detail, limit) {
             Ok(posting) => {
                 let can_be_read = !(posting.is_oversized && detail.is_whole());
                 let mut job = self.job(posting);
@@ -88,7 +88,7 @@ impl JobNodes {
 
     /// Rejects a record that is no job, or one that TaskFlow cannot handle.
     pub(crate) fn require_job(&self) -> Result<Posting> {
-        let read = decode(&self.key, &self.posting, Detail::Brief);
+        let read = decode(&self.key, &self.posting, Detail::Brief, Limit::USUAL);
         read.map_err(|problem| BoardError::malformed(&self.key, problem))
     }
 
@@ -170,7 +170,12 @@ impl JobNodes {
     }
 }
 
-pub(crate) fn decode(key: &JobKey, posting: &Node, detail: Detail) -> Result<Posting, String> {
+pub(crate) fn decode(
+    key: &JobKey,
+    posting: &Node,
+    detail: Detail,
+    limit: Limit,
+) -> Result<Posting, String> {
     if posting.is_denied() {
         return Err("no right to read the record".to_owned());
     }
@@ -178,7 +183,7 @@ pub(crate) fn decode(key: &JobKey, posting: &Node, detail: Detail) -> Result<Pos
         let problem = "its name has no number, and every TaskFlow listing fails on it";
         return Err(problem.to_owned());
     }
-    json::decode(&posting.data, detail, Limit::USUAL).map_err(|problem| problem.to_string())
+    json::decode(&posting.data, detail, limit).map_err(|problem| problem.to_string())
 }
 
 pub(crate) fn holding(lock: &Node) -> (Option<Holding>, Option<String>) {
@@ -273,8 +278,9 @@ mod tests {
             let (lock, side) = (node(parts.next(), 8), node(parts.next(), 8));
             let (location, key) = (locations[input.len() % 2], JobKey::new("job0000000042"));
             let record = JobNodes::new(location, key, posting, lock, side);
-            let entry = record.read(Detail::Stored);
-            same("read again", &entry, &record.read(Detail::Stored))?;
+            let read = || record.read(Detail::Stored, Limit::USUAL);
+            let entry = read();
+            same("read again", &entry, &read())?;
             let is_job = record.require_job().is_ok();
             same("all agree", &is_job, &entry.job().is_some())?;
             match &entry {

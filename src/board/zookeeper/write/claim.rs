@@ -150,7 +150,7 @@ impl BoardSession<'_> {
             stat: claim.stat,
         });
         record.lock = Some(claim);
-        match record.read(Detail::Whole) {
+        match record.read(Detail::Whole, self.limit) {
             Entry::Job(job) => Ok(Ok(Claimed {
                 job: *job,
                 fence,
