@@ -37,6 +37,8 @@ pub(crate) struct Scripted {
     failure: Mutex<Option<Vec<Event>>>,
     looks: AtomicUsize,
     finds: AtomicUsize,
+    /// How many jobs these looked for.
+    wanted: AtomicUsize,
     has_expiring_claims: bool,
     renew: Box<Renew>,
     /// The results of the next settlements, in order.
@@ -60,6 +62,7 @@ impl Scripted {
             failure: Mutex::default(),
             looks: AtomicUsize::new(0),
             finds: AtomicUsize::new(0),
+            wanted: AtomicUsize::new(0),
             has_expiring_claims,
             renew: Box::new(renew),
             settled: Mutex::default(),
@@ -121,6 +124,10 @@ impl Scripted {
     pub(crate) fn finds(&self) -> usize {
         self.finds.load(Ordering::Relaxed)
     }
+
+    pub(crate) fn wanted(&self) -> usize {
+        self.wanted.load(Ordering::Relaxed)
+    }
 }
 
 pub(crate) fn event(kind: EventKind, job: &Job) -> Event {
@@ -153,6 +160,7 @@ impl Board for Scripted {
 
     async fn find(&self, location: Location, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         self.finds.fetch_add(1, Ordering::Relaxed);
+        self.wanted.fetch_add(wanted.len(), Ordering::Relaxed);
         if let Some(meanwhile) = self.failure.lock().unwrap().take() {
             meanwhile.into_iter().for_each(|event| self.send(event));
             return Err(BoardError::Unreachable {

@@ -1,6 +1,6 @@
 //! How awaited jobs ended: gone from the board, or in the trash.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
@@ -56,15 +56,23 @@ impl Awaited {
 
 #[derive(Default)]
 pub(super) struct AwaitedEvents {
+    /// The jobs to look up.
+    pub(super) named: HashSet<JobKey>,
     pub(super) ends: HashMap<JobKey, Ending>,
     pub(super) is_torn: bool,
 }
 
 impl AwaitedEvents {
+    pub(super) fn of_all(awaited: &[Awaited]) -> Self {
+        Self {
+            named: awaited.iter().map(|one| one.key.clone()).collect(),
+            ..Self::default()
+        }
+    }
+
     /// Whether one of these jobs may have ended by these events.
     pub(super) fn receive(&mut self, events: Vec<Event>, awaited: &[Awaited]) -> bool {
         let awaited: HashMap<_, _> = awaited.iter().map(|one| (&one.key, one)).collect();
-        let mut may_have_ended = false;
         for event in events {
             let Some(subject) = &event.subject else {
                 self.is_torn |= event.kind == EventKind::Resync;
@@ -73,7 +81,7 @@ impl AwaitedEvents {
             let Some(job) = awaited.get(&subject.key) else {
                 continue;
             };
-            may_have_ended = true;
+            self.named.insert(subject.key.clone());
             let is_it = job.is_same(&subject.uuid, subject.sequence);
             // It may leave the trash before the next read.
             let ending = match event.kind {
@@ -85,18 +93,17 @@ impl AwaitedEvents {
             };
             self.ends.entry(subject.key.clone()).or_insert(ending);
         }
-        may_have_ended || self.is_torn
+        !self.named.is_empty() || self.is_torn
     }
 }
 
-/// Returns the newly ended jobs and where to look for them: in the trash or in the history.
+/// Returns which of these jobs have ended, and where to look for them: in the trash or in the history.
 pub(super) async fn look_for_endings(
     board: &dyn Board,
     awaited: &[Awaited],
-    endings: &[Option<Ending>],
+    open: Vec<usize>,
 ) -> Result<Vec<(usize, Location)>> {
-    let open = (0..awaited.len()).filter(|at| endings[*at].is_none());
-    let gone = absent(board, Location::Board, awaited, open.collect()).await?;
+    let gone = absent(board, Location::Board, awaited, open).await?;
     let nowhere = absent(board, Location::Trash, awaited, gone.clone()).await?;
     // It may have been restored between the two reads.
     let ended = absent(board, Location::Board, awaited, gone).await?;

@@ -81,11 +81,16 @@ impl<'a> Waiter<'a> {
         awaited: &[Awaited],
     ) -> Result<Vec<Option<Ending>>> {
         let mut endings = vec![None; awaited.len()];
-        let (mut heard, mut latest) = (AwaitedEvents::default(), None);
+        let (mut heard, mut latest) = (AwaitedEvents::of_all(awaited), None);
         loop {
             let was_torn = std::mem::take(&mut heard.is_torn);
+            let named = std::mem::take(&mut heard.named);
+            let may_have_ended = |at: &usize| {
+                endings[*at].is_none() && (was_torn || named.contains(&awaited[*at].key))
+            };
+            let open: Vec<_> = (0..awaited.len()).filter(may_have_ended).collect();
             let found = self
-                .patiently(async |board| look_for_endings(board, awaited, &endings).await)
+                .patiently(async |board| look_for_endings(board, awaited, open.clone()).await)
                 .await?;
             // Jobs missing by now may have passed through the trash.
             let mut has_more = heard.receive(self.arrived()?, awaited);

@@ -124,6 +124,30 @@ async fn unread_short_lived_job_has_ended_unless_trashed() {
     }
 }
 
+#[tokio::test]
+async fn only_the_jobs_of_events_are_looked_up_again() {
+    let board = Scripted::new();
+    let jobs: Vec<_> = (0..20)
+        .map(|at| board.post(&format!("job-{at}"), None))
+        .collect();
+    let of = |job: &Job| Awaited::of(&Entry::Job(Box::new(job.clone())));
+    let awaited: Vec<_> = jobs.iter().map(of).collect();
+    let mut waiter = Waiter::begin(&board).await.unwrap();
+    let script = async {
+        for job in &jobs {
+            let before = board.finds();
+            board.remove(job);
+            board.send(event(EventKind::Consumed, job));
+            while board.finds() == before {
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    let (endings, ()) = soon(async { tokio::join!(waiter.until_finished(&awaited), script) }).await;
+    assert!(endings.unwrap().iter().all(|it| *it == Some(Ending::Gone)));
+    assert!(board.wanted() < 150, "{}", board.wanted());
+}
+
 #[test]
 fn another_job_with_the_same_number_does_not_match() {
     let board = Scripted::new();
