@@ -1,4 +1,4 @@
-//! Test support for embedded boards: scratch files beside the board.
+//! Scratch boards for `selftest`: files beside the board.
 
 use std::{
     fs, io,

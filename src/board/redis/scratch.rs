@@ -1,4 +1,4 @@
-//! Test support for Redis boards: scratch keys beside those of the board, and a connection that breaks.
+//! Scratch boards for `selftest`: keys beside those of the board, and a connection that breaks.
 
 use std::{
     pin::pin,

@@ -1,4 +1,4 @@
-//! Test support for ZooKeeper boards: scratch nodes beside the board, and a session that moves.
+//! Scratch boards for `selftest`: nodes beside the board, and a session that moves.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
