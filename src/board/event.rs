@@ -64,6 +64,22 @@ impl Event {
         Self::now(EventKind::Resync)
     }
 
+    /// Returns the end of a job in the history.
+    pub(crate) fn ended(job: &Job) -> Option<Self> {
+        let end = job.ended.as_ref()?;
+        let kind = match end.outcome {
+            Outcome::Purged => EventKind::Purged,
+            Outcome::Consumed | Outcome::Failed | Outcome::Moved => EventKind::Consumed,
+        };
+        Some(Self {
+            time: end.on,
+            subject: Some(Subject::of(job)),
+            outcome: Some(end.outcome),
+            audit: job.sent_by().cloned(),
+            ..Self::now(kind)
+        })
+    }
+
     /// Whether it is a resync that adds nothing to the last event.
     pub(crate) fn repeats(&self, last: Option<&Self>) -> bool {
         let is_same = |last: &Self| last.kind == self.kind && last.subject == self.subject;

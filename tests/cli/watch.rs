@@ -163,6 +163,32 @@ fn command_runs_once_per_event_in_sequence() {
 }
 
 #[test]
+fn commands_of_recorded_events_run_before_those_of_later_ones() {
+    let env = Env::new();
+    for name in ["job-0", "job-1", "job-2"] {
+        env.post(name);
+    }
+    let script = "touch started; until [ -e go ]; do sleep 0.1; done; cat >> seen";
+    let watching = watch(
+        &env,
+        &["--since", "1h", "--count", "4", "--", "sh", "-c", script],
+    );
+    wait_until("a command runs", || env.file("started").exists());
+    env.post("live");
+    fs::write(env.file("go"), "").unwrap();
+    watching.ended().succeeded();
+    let seen = fs::read_to_string(env.file("seen")).unwrap();
+    let lines: Vec<_> = seen.lines().map(str::to_owned).collect();
+    let expected = [
+        "posted job-0",
+        "posted job-1",
+        "posted job-2",
+        "posted live",
+    ];
+    assert_eq!(events_and_names(&lines), expected);
+}
+
+#[test]
 fn failed_command_is_reported_and_does_not_end_the_watch() {
     let env = Env::new();
     let script = "grep -q '\"name\":\"job-1\"' && exit 3; exit 0";

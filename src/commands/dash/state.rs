@@ -16,7 +16,7 @@ use super::{
     summary::{Groups, RowGroup, Summary},
 };
 use crate::{
-    board::{JobRef, filter::Filters},
+    board::{Event, JobRef, filter::Filters},
     commands::watch::PrintedEvent,
     diagnosis::{Explanation, Snapshot},
     job::{Conductor, Entry, Location},
@@ -219,8 +219,9 @@ impl DashState {
             groups.add(reason, &entry.name(), on);
         }
         if self.events.is_empty() {
-            let ended = (history.iter()).filter_map(|(_, it)| PrintedEvent::ended(it.job()?));
-            let ended = ended.take(FORMER).collect::<Vec<_>>();
+            let ended = (history.iter()).filter_map(|(_, it)| Event::ended(it.job()?));
+            let ended = ended.take(FORMER).map(|it| PrintedEvent::of(&it));
+            let ended = ended.collect::<Vec<_>>();
             self.events = (0..ended.len() as u64).rev().zip(ended).collect();
         }
         (self.history, self.history_groups) = (Some(history), groups.sorted());

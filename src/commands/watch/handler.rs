@@ -21,6 +21,8 @@ const WAITING: usize = 10_000;
 pub(super) struct Handler {
     command: CommandSpec,
     waiting: VecDeque<PrintedEvent>,
+    /// How many of these come from before the watch; the limit excludes them.
+    replayed: usize,
     /// Whether the last entry of the queue is the resync for the events beyond the limit.
     has_overflown: bool,
     running: Option<Process>,
@@ -44,11 +46,17 @@ impl Handler {
         Self {
             command,
             waiting: VecDeque::new(),
+            replayed: 0,
             has_overflown: false,
             running: None,
             handled: 0,
             failed: 0,
         }
+    }
+
+    /// Makes room for events from before the watch, which follow.
+    pub(super) fn expect_replay(&mut self, events: usize) {
+        self.replayed = events;
     }
 
     /// Queues an event.
@@ -58,7 +66,7 @@ impl Handler {
         if self.has_overflown {
             return false;
         }
-        self.has_overflown = self.waiting.len() >= WAITING;
+        self.has_overflown = self.waiting.len() >= self.replayed.saturating_add(WAITING);
         self.waiting.push_back(match self.has_overflown {
             true => PrintedEvent::resync(),
             false => event,
@@ -80,6 +88,7 @@ impl Handler {
             return Ok(());
         }
         if let Some(event) = self.waiting.pop_front() {
+            self.replayed = self.replayed.saturating_sub(1);
             // The resync is the last entry.
             self.has_overflown &= !self.waiting.is_empty();
             let mut line = serde_json::to_vec(&event)?;
@@ -137,6 +146,16 @@ mod tests {
                 .all(|kind| *kind == EventKind::Posted)
         );
         assert_eq!(kinds[WAITING..], [EventKind::Resync]);
+    }
+
+    #[tokio::test]
+    async fn events_from_before_the_watch_need_no_place_of_later_ones() {
+        let mut handler = handler("true");
+        handler.expect_replay(2);
+        let taken = (0..WAITING + 5).filter(|_| handler.take(PrintedEvent::resync()));
+        assert_eq!(taken.count(), WAITING + 3);
+        handler.step().await.unwrap();
+        assert_eq!(handler.replayed, 1);
     }
 
     #[tokio::test]

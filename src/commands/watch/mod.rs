@@ -5,7 +5,7 @@ mod handler;
 mod printed_event;
 mod replay;
 
-use std::{collections::VecDeque, io, time::Duration};
+use std::{io, time::Duration};
 
 use anyhow::Context as _;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -113,7 +113,6 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
         news: follow(&*board, Start::Whenever),
         filter: EventFilter::new(args.event, filters),
         since: args.since.map(ago),
-        before: VecDeque::new(),
         replayed: ReplayedEvents::default(),
         left: args.count,
         limit: own_limit,
@@ -162,7 +161,6 @@ struct WatchSession<'a> {
     news: BoxStream<'a, board::Result<News>>,
     filter: EventFilter,
     since: Option<DateTime<Utc>>,
-    before: VecDeque<Event>,
     replayed: ReplayedEvents,
     /// Number of events still to print before the command ends.
     left: Option<u64>,
@@ -181,14 +179,6 @@ impl WatchSession<'_> {
         loop {
             let is_at_work = handler.as_ref().is_some_and(|it| it.is_at_work());
             let is_full = self.left == Some(0);
-            if !is_at_work
-                && !is_full
-                && let Some(event) = self.before.pop_front()
-            {
-                self.deliver(ctx, handler.as_deref_mut(), PrintedEvent::of(&event))
-                    .await?;
-                continue;
-            }
             if !is_at_work && (is_full || self.is_over) {
                 return Ok(!is_full);
             }
@@ -217,7 +207,7 @@ impl WatchSession<'_> {
                         self.print_start(ctx).await?;
                     }
                     if matches!(news, News::Listening(_) | News::Back(_)) {
-                        self.replay(ctx).await?;
+                        self.replay(ctx, handler.as_deref_mut()).await?;
                     }
                 }
             }
@@ -242,13 +232,24 @@ impl WatchSession<'_> {
         }
     }
 
-    async fn replay(&mut self, ctx: &Context) -> anyhow::Result<()> {
+    async fn replay(
+        &mut self,
+        ctx: &mut Context,
+        mut handler: Option<&mut Handler>,
+    ) -> anyhow::Result<()> {
         let Some(since) = self.since else {
             return Ok(());
         };
         match past_events(ctx, self.board, &mut self.filter, since).await {
-            Ok((events, printed)) => {
-                (self.before, self.replayed) = (events.into(), printed);
+            Ok((events, read)) => {
+                if let Some(handler) = &mut handler {
+                    handler.expect_replay(events.len());
+                }
+                for event in &events {
+                    let event = PrintedEvent::of(event);
+                    self.deliver(ctx, handler.as_deref_mut(), event).await?;
+                }
+                self.replayed = ReplayedEvents::new(events, read);
                 self.since = None;
                 Ok(())
             }

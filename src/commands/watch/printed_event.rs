@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::{
-    board::{Event, EventKind, JobRef, event::Subject},
-    job::{Job, JobKey, Outcome, Owner},
+    board::{Event, EventKind, JobRef},
+    job::{JobKey, Outcome, Owner},
     output::{Page, Report, Tone, rfc3339, short},
 };
 
@@ -63,21 +63,6 @@ impl PrintedEvent {
             it.is_exact() && it.to_string().parse().is_ok_and(|read: JobRef| read == *it)
         });
         uuid.or_else(|| Some(JobRef::Key(JobKey::new(key))))
-    }
-
-    pub(crate) fn ended(job: &Job) -> Option<Self> {
-        let ended = job.ended.as_ref()?;
-        let kind = match ended.outcome {
-            Outcome::Purged => EventKind::Purged,
-            Outcome::Consumed | Outcome::Failed | Outcome::Moved => EventKind::Consumed,
-        };
-        Some(Self::of(&Event {
-            time: ended.on,
-            subject: Some(Subject::of(job)),
-            outcome: Some(ended.outcome),
-            audit: job.attempts.audit.clone(),
-            ..Event::now(kind)
-        }))
     }
 
     pub(super) fn resync() -> Self {

@@ -1,10 +1,9 @@
 //! Reconstructs past events from the records of a board and its history.
 
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::TryStreamExt;
-use tokio::time::Instant;
 
 use super::event_filter::EventFilter;
 use crate::{
@@ -16,33 +15,37 @@ use crate::{
 /// The largest difference between two clocks for one event.
 const SLACK: TimeDelta = TimeDelta::seconds(5);
 
-/// How long events from before the read may still arrive.
-const LATE: Duration = Duration::from_secs(2);
+/// How long after the replay an event from before the read may be dated; some boards date events on arrival.
+const LATE: TimeDelta = TimeDelta::seconds(2);
 
 #[derive(Debug, Default)]
 pub(super) struct ReplayedEvents {
     events: HashMap<JobKey, Vec<Event>>,
-    read: Option<Instant>,
+    read: DateTime<Utc>,
+    until: DateTime<Utc>,
 }
 
 impl ReplayedEvents {
-    fn new(events: &[Event]) -> Self {
+    /// Keeps the events that the subscription may report again, now that they are printed.
+    pub(super) fn new(events: Vec<Event>, read: DateTime<Utc>) -> Self {
         let mut by_job: HashMap<_, Vec<_>> = HashMap::new();
         for event in events {
             if let Some(subject) = &event.subject {
                 let key = subject.key.clone();
-                by_job.entry(key).or_default().push(event.clone());
+                by_job.entry(key).or_default().push(event);
             }
         }
         Self {
             events: by_job,
-            read: Some(Instant::now()),
+            read,
+            until: Utc::now() + LATE,
         }
     }
 
-    /// Whether the event is printed already, since it happened during the read.
+    /// Whether the event is printed already, since it happened before the read.
     pub(super) fn has(&mut self, event: &Event) -> bool {
-        if self.read.is_none_or(|read| read.elapsed() > LATE) {
+        use EventKind::{Abandoned, Claimed, Consumed, Posted, Purged};
+        if event.time > self.until {
             *self = Self::default();
             return false;
         }
@@ -55,21 +58,25 @@ impl ReplayedEvents {
             .iter()
             .filter(|printed| sequence(printed) == sequence(event));
         let is_over = same_job.clone().any(|printed| printed.outcome.is_some());
+        let is_near = |printed: &Event| (printed.time - event.time).abs() <= SLACK;
         same_job.any(|printed| {
+            let audits = (&printed.audit, &event.audit);
             printed.kind == event.kind
-                && match event.kind {
-                    EventKind::Claimed => is_over || printed.fence == event.fence,
-                    EventKind::Abandoned if printed.audit.is_some() => printed.audit == event.audit,
-                    EventKind::Abandoned => {
-                        printed.owner == event.owner && (printed.time - event.time).abs() <= SLACK
+                && match (event.kind, audits) {
+                    (Posted | Consumed | Purged, _) => true,
+                    (Claimed, _) => is_over || printed.fence == event.fence,
+                    (_, (Some(printed), Some(event))) => printed == event,
+                    // Its owner may fail again within seconds.
+                    (Abandoned, _) => {
+                        printed.owner == event.owner && event.time <= self.read && is_near(printed)
                     }
-                    _ => true,
+                    _ => is_near(printed),
                 }
         })
     }
 }
 
-/// Returns the events since then in order, and those that may arrive again.
+/// Returns the events since then in order, and when they were read.
 ///
 /// Requires a running subscription.
 pub(super) async fn past_events(
@@ -77,7 +84,7 @@ pub(super) async fn past_events(
     board: &dyn Board,
     filter: &mut EventFilter,
     since: DateTime<Utc>,
-) -> Result<(Vec<Event>, ReplayedEvents)> {
+) -> Result<(Vec<Event>, DateTime<Utc>)> {
     let mut jobs = HashMap::new();
     // In the order in which jobs move; the subscription reports jobs that come back. The last read counts.
     for location in [Location::Board, Location::Trash, Location::History] {
@@ -88,10 +95,10 @@ pub(super) async fn past_events(
             read => read?,
         }
     }
+    let read = Utc::now();
     let mut events: Vec<_> = jobs.into_values().flatten().collect();
     events.sort_by_key(|event| event.time);
-    let printed = ReplayedEvents::new(&events);
-    Ok((events, printed))
+    Ok((events, read))
 }
 
 async fn read(
@@ -157,24 +164,13 @@ fn events_of(job: &Job) -> Vec<Event> {
             ..event
         })
     });
-    let ended = job.ended.as_ref().and_then(|end| {
-        let kind = match end.outcome {
-            Outcome::Consumed | Outcome::Failed | Outcome::Moved => EventKind::Consumed,
-            Outcome::Purged => EventKind::Purged,
-        };
-        at(kind, Some(end.on)).map(|event| Event {
-            outcome: Some(end.outcome),
-            audit: job.sent_by().cloned(),
-            ..event
-        })
-    });
     let single = [
         at(EventKind::Posted, job.created_on),
         at(EventKind::Claimed, first_claim),
         by_hand,
         claimed,
         trashed,
-        ended,
+        Event::ended(job),
     ];
     let mut events: Vec<_> = failed.chain(single.into_iter().flatten()).collect();
     events.sort_by_key(|event| event.time);
@@ -254,28 +250,69 @@ mod tests {
         let events = events_of(&job);
         assert_eq!(kinds(&job), [Posted, Abandoned]);
         assert_eq!(events[1].audit, job.attempts.audit);
-        assert!(ReplayedEvents::new(&events).has(&events[1]));
         job.attempts.audit = Some(AuditEntry::now("retried", "olga", None));
         assert_eq!(kinds(&job), [Posted, Restored]);
+    }
+
+    fn event_of(job: &Job, kind: EventKind) -> Event {
+        Event {
+            subject: Some(Subject::of(job)),
+            ..Event::now(kind)
+        }
     }
 
     #[test]
     fn known_events_are_not_repeated() {
         let job = failed_twice();
-        let mut printed = ReplayedEvents::new(&events_of(&job));
-        let event_now = |kind| Event {
-            subject: Some(Subject::of(&job)),
-            ..Event::now(kind)
-        };
-        assert!(printed.has(&event_now(EventKind::Posted)));
-        assert!(!printed.has(&event_now(EventKind::Consumed)));
-        assert!(!printed.has(&event_now(EventKind::Abandoned)));
+        let mut printed = ReplayedEvents::new(events_of(&job), Utc::now());
+        assert!(printed.has(&event_of(&job, EventKind::Posted)));
+        assert!(!printed.has(&event_of(&job, EventKind::Consumed)));
+        assert!(!printed.has(&event_of(&job, EventKind::Abandoned)));
         let claimed = |fence: &str| Event {
             fence: Some(Fence(fence.to_owned())),
-            ..event_now(EventKind::Claimed)
+            ..event_of(&job, EventKind::Claimed)
         };
-        let mut printed = ReplayedEvents::new(&[claimed("7")]);
+        let mut printed = ReplayedEvents::new(vec![claimed("7")], Utc::now());
         assert!(printed.has(&claimed("7")));
         assert!(!printed.has(&claimed("8")));
+    }
+
+    #[test]
+    fn later_event_of_a_printed_kind_is_new() {
+        let job = failed_twice();
+        let changed = |action: &str, kind: EventKind, reason: &str| Event {
+            audit: Some(AuditEntry::now(action, "olga", Some(reason))),
+            ..event_of(&job, kind)
+        };
+        for (action, kind) in [
+            ("changed", EventKind::Restored),
+            ("trashed", EventKind::Trashed),
+            ("abandoned", EventKind::Abandoned),
+        ] {
+            let old = changed(action, kind, "old");
+            let mut printed = ReplayedEvents::new(vec![old.clone()], Utc::now());
+            assert!(printed.has(&old), "{kind}");
+            assert!(!printed.has(&changed(action, kind, "new")), "{kind}");
+        }
+        // A failure has no audit entry.
+        let failed = event_of(&job, EventKind::Abandoned);
+        let mut printed = ReplayedEvents::new(vec![failed.clone()], failed.time);
+        assert!(printed.has(&failed));
+        assert!(!printed.has(&event_of(&job, EventKind::Abandoned)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn known_event_is_not_repeated_when_it_is_taken_late() {
+        let job = failed_twice();
+        let posted = event_of(&job, EventKind::Posted);
+        let mut printed = ReplayedEvents::new(vec![posted.clone()], Utc::now());
+        tokio::time::advance(std::time::Duration::from_secs(60)).await;
+        assert!(printed.has(&posted));
+        let later = Event {
+            time: Utc::now() + SLACK,
+            ..posted
+        };
+        assert!(!printed.has(&later));
+        assert!(printed.events.is_empty());
     }
 }

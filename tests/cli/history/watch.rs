@@ -14,7 +14,8 @@ fn watch_can_begin_with_past_events(stage: &Stage) {
     run(stage, &[&["claim", failed.as_str()], &consume[..]].concat()).failed(1);
     run(stage, &["trash", "--force", "--yes", &purged]).succeeded();
     run(stage, &["purge", "--yes", &purged, "--reason", "too old"]).succeeded();
-    stage.env.post("waiting");
+    let waiting = stage.env.post("waiting");
+    run(stage, &["change", &waiting, "--priority", "high"]).succeeded();
     let watch = ["watch", "--since", "1h", "--json"];
     let watching = stage.env.jobboard(&watch).spawn();
     let events_of = |lines: Vec<String>| -> Vec<Value> {
@@ -23,7 +24,7 @@ fn watch_can_begin_with_past_events(stage: &Stage) {
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()
     };
-    let before = events_of(watching.prints(9));
+    let before = events_of(watching.prints(10));
     let of = |name: &str| -> Vec<(&str, &Value)> {
         let of_it = before.iter().filter(|event| event["name"] == name);
         of_it
@@ -36,15 +37,21 @@ fn watch_can_begin_with_past_events(stage: &Stage) {
     assert_eq!(of("done"), until(("consumed", consumed)));
     assert_eq!(of("failed"), until(("consumed", given_up)));
     assert_eq!(of("purged"), [("posted", none), ("purged", gone)]);
-    assert_eq!(of("waiting"), [("posted", none)]);
+    assert_eq!(of("waiting"), [("posted", none), ("restored", none)]);
     let times: Vec<_> = before.iter().map(|event| event["time"].as_str()).collect();
     assert!(times.is_sorted(), "{times:?}");
     let purge = before.iter().find(|event| event["event"] == "purged");
     assert_eq!(purge.unwrap()["reason"], "too old");
     // Later events are reported once, immediately.
+    let change = ["change", &waiting, "--priority", "low", "--reason", "live"];
+    run(stage, &change).succeeded();
     stage.env.post("later");
-    let live = &events_of(watching.prints(10))[9];
-    assert_eq!(members(live, "event name"), "posted later");
+    let live = &events_of(watching.prints(12))[10..];
+    assert_eq!(
+        members(&live[0], "event name reason"),
+        "restored waiting live"
+    );
+    assert_eq!(members(&live[1], "event name"), "posted later");
     // A filter selects among them.
     let select = words("--filter outcome=failed --event consumed --count 1");
     let only = run(stage, &[&watch[..], &select].concat());
