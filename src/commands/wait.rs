@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use self::outcomes::{EndedJob, outcomes};
+use self::outcomes::{AwaitedEnd, EndedJob, outcomes};
 use super::{
     bulk::{
         references::{Scope, references},
@@ -72,7 +72,8 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     let limit = args.timeout.map(Deadline::after);
     let board = ctx.board()?;
     let scope = Scope::everywhere("wait");
-    let wanted = references(ctx, &*board, scope, &args.jobs).await?;
+    let wanted = references(ctx, &*board, scope, &args.jobs);
+    let wanted = within(limit, NO_REPLY, wanted).await?;
     if args.empty {
         let empty = async |waiter: &mut Waiter<'_>| waiter.until_empty().await;
         let waiter = waiter(ctx, &*board);
@@ -129,8 +130,9 @@ pub(crate) async fn for_posted(
         job: &job,
         ending: *ending,
     };
-    let ends = outcomes(ctx, board, &[ended]).await;
-    let (ends, bad_ends) = ends.with_context(|| ctx.trying("wait for", name))?;
+    let (ends, bad_ends) = within(limit, NO_REPLY, outcomes(ctx, board, &[ended]))
+        .await
+        .with_context(|| ctx.trying("wait for", name))?;
     if let (true, Some(end), Some(uuid)) = (ctx.out.is_json(), ends.into_iter().next(), &job.uuid) {
         let done = Done::named(end.word, uuid, name.to_owned());
         ctx.out.report(&end.add_to(done))?;
@@ -194,9 +196,13 @@ async fn for_named(
     let waiter = within(limit, NO_REPLY, Waiter::begin(board))
         .await
         .with_context(|| ctx.trying("wait for", "the jobs"))?;
-    let (there, unrecorded, mut missing) = look_up(ctx, board, wanted, gone_ok).await?;
+    let looked = look_up(ctx, board, wanted, gone_ok);
+    let (there, unrecorded, mut missing) = within(limit, NO_REPLY, looked)
+        .await
+        .with_context(|| ctx.trying("wait for", "the jobs"))?;
     for uuid in unrecorded {
-        ctx.out.report(&Done::unnamed("complete", &uuid))?;
+        let done = Done::unnamed("complete", &uuid);
+        ctx.out.report(&AwaitedEnd::UNKNOWN.add_to(done))?;
     }
     for entry in &there {
         ctx.out.detail(format!("waiting for {}", entry.name()));
@@ -212,7 +218,7 @@ async fn for_named(
         let names: Vec<_> = jobs.map(|it| it.name.as_str()).collect();
         let note = async {
             notes::note_without_conductor(ctx, board, &names).await;
-            Ok(())
+            Ok::<_, BoardError>(())
         };
         within(limit, NO_REPLY, note)
             .await
@@ -246,7 +252,7 @@ async fn for_existing(
         Some((entry, EndedJob { name, job, ending }))
     });
     let (entries, ended): (Vec<_>, Vec<_>) = ended.unzip();
-    let (ends, bad_ends) = outcomes(ctx, board, &ended)
+    let (ends, bad_ends) = within(limit, NO_REPLY, outcomes(ctx, board, &ended))
         .await
         .with_context(|| ctx.trying("wait for", "the jobs"))?;
     for (entry, end) in entries.into_iter().zip(ends) {
@@ -263,16 +269,14 @@ async fn look_up(
     board: &dyn Board,
     wanted: &[JobRef],
     gone_ok: bool,
-) -> anyhow::Result<(Vec<Entry>, Vec<String>, Vec<anyhow::Error>)> {
+) -> board::Result<(Vec<Entry>, Vec<String>, Vec<anyhow::Error>)> {
     let name = board.url();
-    let found = show::find_everywhere(board, wanted)
-        .await
-        .with_context(|| ctx.trying("wait for", "the jobs"))?;
+    let found = show::find_everywhere(board, wanted).await?;
     if found
         .iter()
         .any(|it| matches!(it, Err(BoardError::NoSuchJob)))
     {
-        notes::look(ctx, board).await?;
+        notes::note_if_unused(ctx, board, &board.health().await?);
     }
     let is_any_there = found.iter().any(Result::is_ok);
     let (mut there, mut unrecorded, mut missing) = (Vec::new(), Vec::new(), Vec::new());

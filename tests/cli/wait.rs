@@ -1,7 +1,12 @@
 //! `jobboard wait`.
 
-use crate::support::{
-    Env, Outcome, Running, Server, ZooKeeper, play, servers::Host as _, wait_until,
+use std::time::{Duration, Instant};
+
+use crate::{
+    conduct::Stage,
+    support::{
+        Env, Outcome, ProxyMode, Running, Server, ZooKeeper, play, servers::Host as _, wait_until,
+    },
 };
 
 /// A Redis board with an awaited job.
@@ -334,6 +339,23 @@ fn job_lost_by_zookeeper_is_not_complete() {
 }
 
 #[test]
+fn timeout_includes_each_lookup() {
+    need!(stage = Stage::redis());
+    stage.env.post("resize");
+    let (board, proxy) = stage.through_proxy();
+    // The lookup asks for a job; the subscription reads only the jobs on the board.
+    let gone = "00000000-0000-4000-8000-000000000001";
+    for (job, word) in [(gone, gone), ("resized", "HSCAN")] {
+        proxy.set(ProxyMode::PassOn);
+        proxy.set_at(word, ProxyMode::Stall);
+        let began = Instant::now();
+        let run = (stage.env).run(["--board", &board, "wait", job, "--timeout", "1s"]);
+        run.fails(124, "the board did not reply within 1s");
+        assert!(began.elapsed() < Duration::from_secs(4), "{run}");
+    }
+}
+
+#[test]
 fn waits_and_refusals() {
     play(
         r#"
@@ -356,13 +378,13 @@ fn waits_and_refusals() {
         3 wait 00000000
         3 wait 00000000-0000-4000-8000-000000000001 => cannot wait for 00000000-0000-4000-8000-000000000001 on sqlite:ROOT/state/jobboard/board.db: the job is unknown: it was never posted here, or it ended before this board's history began\nhint: check the reference and the board (`jobboard config`); `jobboard list --history` lists the jobs that have ended, and --gone-ok treats an unknown job as complete
         0 wait 00000000-0000-4000-8000-000000000001 --gone-ok == 00000000-0000-4000-8000-000000000001\t\tcomplete => no record of 00000000-0000-4000-8000-000000000001 on sqlite:ROOT/state/jobboard/board.db; counting the job as complete
-        0 wait 00000000-0000-4000-8000-000000000001 --gone-ok --json -> "name":null
+        0 wait 00000000-0000-4000-8000-000000000001 --gone-ok --json -> "name":null -> "outcome":null -> "last_failure":null
 
         # the reason of a trashed job is printed, without its secrets
         0 post resize -- sh -c 'echo boom; echo password=hunter$((1+1)); exit 3'
         7 conduct --drain --max-attempts 1 -> boom
         9 wait @1 == 00000001-0000-0000-0000-000000000000\tresize\ttrashed => last lines of resize on stdout:\n  boom\n  password=********\nerror: resize ended in the trash; last failure: exit 3: password=********\nhint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows the reason and the fix
-        9 wait @1 --json -q -> "exit_code":3 => last failure: exit 3: password=********"
+        9 wait @1 --json -q -> "outcome":null -> "exit_code":3 => last failure: exit 3: password=********"
         0 show @1 -o table !> hunter2
         0 show @1 -o table --reveal -> hunter2
 

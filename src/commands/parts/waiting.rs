@@ -36,12 +36,12 @@ pub(crate) fn print_news(ctx: &Context, board: &dyn Board, news: &News) {
 }
 
 /// Limits a wait; `what` begins the error, and the time ends it.
-pub(crate) async fn within<T>(
+pub(crate) async fn within<T, E: Into<anyhow::Error>>(
     limit: Option<Deadline>,
     what: &str,
-    wait: impl Future<Output = board::Result<T>>,
+    wait: impl Future<Output = Result<T, E>>,
 ) -> anyhow::Result<T> {
-    let wait = async { Ok(wait.await?) };
+    let wait = async { wait.await.map_err(Into::into) };
     match limit {
         Some(limit) => limit.bound(|waited| out_of_time(waited, what), wait).await,
         None => wait.await,

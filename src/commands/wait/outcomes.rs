@@ -86,12 +86,15 @@ pub(super) struct AwaitedEnd {
 }
 
 impl AwaitedEnd {
+    pub(super) const UNKNOWN: Self = Self {
+        word: "complete",
+        outcome: None,
+        failure: None,
+    };
+
     pub(super) fn add_to(self, done: Done) -> Done {
-        let done = done.with("outcome", json!(self.outcome));
-        match self.failure {
-            None if self.word == "complete" => done,
-            failure => done.with("last_failure", json!(failure)),
-        }
+        done.with("outcome", json!(self.outcome))
+            .with("last_failure", json!(self.failure))
     }
 }
 
