@@ -72,7 +72,13 @@ impl BoardPicture {
         let mut after = self.places(key);
         match location {
             Location::Board => after.board = Some(known),
-            Location::Trash => after.trash = Some(known),
+            Location::Trash => {
+                // The trash is read last: the job has left the board meanwhile.
+                let is_it =
+                    |job: &CachedJob| job.sequence.is_some() && job.sequence == known.sequence;
+                after.board = after.board.filter(|job| !is_it(job));
+                after.trash = Some(known);
+            }
             Location::History => {}
         }
         self.set(key, after);

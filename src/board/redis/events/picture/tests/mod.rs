@@ -251,6 +251,18 @@ fn same_uuid_in_the_trash_does_not_mean_trashed() {
 }
 
 #[test]
+fn job_trashed_between_the_first_reads_is_not_reported_as_consumed() {
+    for (trashed, events) in [(FREE, &[][..]), (NAMESAKE, &[by(Consumed, "ada")])] {
+        let mut picture = BoardPicture::default();
+        picture.put(Location::Board, &key(), known(held("ada", 1)));
+        picture.put(Location::Trash, &key(), known(trashed));
+        let place = place(None, Some(trashed));
+        let seen = picture.observe(&key(), place, CLAIM, looked());
+        assert_eq!(kinds_and_owners(seen), events);
+    }
+}
+
+#[test]
 fn unreadable_record_is_not_reported_as_consumed() {
     let malformed = Malformed::new(key(), "truncated".to_owned());
     let before = JobPlaces {
