@@ -228,7 +228,7 @@ pub(crate) fn ended(history: &OutcomeCounts) -> String {
         (history.purged, "purged"),
         (history.moved, "moved"),
     ];
-    let counts = counted(counts.into_iter());
+    let counts = counted(counts);
     match counts.is_empty() {
         true => "no job in the history".to_owned(),
         false => counts,
