@@ -17,7 +17,7 @@ use crate::{
     exit::CommandError,
     job::{Book, Draft, Entry, Job, JobKey, Location, Priority, shortened},
     output::JobView,
-    trace,
+    secret, trace,
 };
 
 /// The largest ratio of a value's size to its text: `9e15` is the worst case.
@@ -149,6 +149,7 @@ impl DraftLines {
         // Measuring details would serialise them again.
         let size = line.len();
         let may_be_too_large = (size as u64).saturating_mul(SWELLING) > self.max_details;
+        let may_be_covered = std::str::from_utf8(line).is_ok_and(secret::is_covered);
         let room = size.max(weight(line) / 16);
         let line = json::object(line).and_then(|it| DraftLine::of(it, &self.listed));
         let line = line.map_err(|words| CommandError::usage(shortened(&words)))?;
@@ -162,7 +163,7 @@ impl DraftLines {
         };
         check_command(&draft.details)?;
         trace::add(&self.trace, &mut draft.details);
-        if may_be_too_large {
+        if may_be_too_large || may_be_covered {
             check_size(&draft.details.value(), self.max_details)?;
         }
         let numbered = NumberedDraft {

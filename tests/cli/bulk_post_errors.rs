@@ -36,6 +36,7 @@ fn taken_uuid_is_reported_with_its_line() {
         # a bad line is reported with its number, and the others are posted
         7 post --from - << {"name":"a"}\n[1]\n{"name":"c"} -> 00000001- => line 2 => must be a JSON object
         names a c
+        7 post --from - -o jsonl << {"name":"a"}\n{"name":"b","details":{"password":"******** (--reveal shows it)"}}\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => masked secrets
         7 post --from - -o jsonl << {"name":"a"}\n[1]\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => must be a JSON object
         7 post --from - -o jsonl << {"name":"a"}\n{"name":\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => not valid JSON
         7 post --from - -o jsonl << {"name":"a"}\n{"nam":"b"}\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => unknown member `nam`; known members are name, details
@@ -48,9 +49,9 @@ fn taken_uuid_is_reported_with_its_line() {
         7 post --from - -o jsonl << {"name":"a"}\n{"name":"a\u0000b"}\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => control characters
         7 post --from - -o jsonl << {"name":"a"}\n{"name":""}\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => needs a name
         7 post --from - -o jsonl << {"name":"a"}\n�\n{"name":"c"} -> "line":3 => {"error":{"code":2 => line 2 => not valid JSON
-        0 list --count --filter name=a == 13
-        0 list --count --filter name=c == 13
-        0 list --count == 26
+        0 list --count --filter name=a == 14
+        0 list --count --filter name=c == 14
+        0 list --count == 28
         "#,
     );
 }
