@@ -1,8 +1,8 @@
 //! Batches of records, read ahead while a board works on the previous batch.
 
-use std::{collections::VecDeque, mem};
+use std::{cell::Cell, collections::VecDeque, mem};
 
-use futures_util::{Stream, TryStreamExt, future::join};
+use futures_util::{FutureExt, Stream, TryStreamExt, future::join};
 use tokio::task::yield_now;
 
 /// The number of records read before the running exchange gets its turn.
@@ -107,10 +107,11 @@ impl<S: RecordSource> Batches<S> {
     }
 
     pub(crate) fn reject(&mut self, mut problem: impl FnMut(&S::Record) -> Option<Unusable>) {
-        let errors = &mut self.errors;
-        self.records.retain(|(record, _)| {
+        let (errors, waiting) = (&mut self.errors, &mut self.waiting);
+        self.records.retain(|(record, size)| {
             let error = problem(record);
             let is_fine = error.is_none();
+            *waiting -= if is_fine { 0 } else { *size };
             errors.extend(error);
             is_fine
         });
@@ -121,8 +122,10 @@ impl<S: RecordSource> Batches<S> {
         &mut self,
         exchange: impl Future<Output = T>,
     ) -> (T, anyhow::Result<()>) {
+        let is_done = Cell::new(false);
+        let exchange = exchange.inspect(|_| is_done.set(true));
         let ahead = async {
-            while self.has_more_at_hand() {
+            while !is_done.get() && self.has_more_at_hand() {
                 // Lets the exchange continue.
                 yield_now().await;
                 for _ in 0..AT_A_STRETCH {
@@ -141,7 +144,8 @@ impl<S: RecordSource> Batches<S> {
     }
 
     fn has_more_at_hand(&self) -> bool {
-        let is_full = self.records.len() >= self.most || self.waiting >= self.memory;
+        let queued = self.records.len() + self.errors.len();
+        let is_full = queued >= self.most || self.waiting >= self.memory;
         !self.is_ended && !is_full && !self.source.would_block()
     }
 
@@ -157,5 +161,53 @@ impl<S: RecordSource> Batches<S> {
         }
         self.read += u64::from(!self.is_ended);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+    use futures_util::stream;
+
+    use super::*;
+
+    const MANY: usize = 100_000;
+
+    #[tokio::test]
+    async fn reading_ahead_stops_at_bad_records_and_with_the_exchange() {
+        let good = (0..5).map(|it| Ok(Some((it, 1))));
+        let bad = (0..MANY).map(|_| Err(Unusable::from(anyhow!("bad"))));
+        let unwanted = (0..MANY).map(|_| Ok(None));
+        for (rest, exchange) in [
+            (bad.collect::<Vec<NextRecord<i32>>>(), MANY),
+            (unwanted.collect(), 0),
+        ] {
+            let all = good.clone().chain(rest);
+            let mut batches = Batches::new(stream::iter(all.map(anyhow::Ok)), (5, 100));
+            assert_eq!(batches.next(drop).await.unwrap().unwrap().len(), 5);
+            let busy = async {
+                for _ in 0..exchange {
+                    yield_now().await;
+                }
+            };
+            batches.reading_ahead(busy).await.1.unwrap();
+            assert!(batches.count() < 100);
+            // The end still comes.
+            let mut failed = 0;
+            let last = batches.next(|_| failed += 1).await.unwrap();
+            assert!(last.is_none());
+            assert_eq!(failed, if exchange > 0 { MANY } else { 0 });
+        }
+    }
+
+    #[tokio::test]
+    async fn rejected_records_take_no_memory() {
+        let records = (0..5).map(|it| anyhow::Ok(Ok(Some((it, 10)))));
+        let mut batches = Batches::new(stream::iter(records), (5, 100));
+        batches.read_all(drop).await.unwrap();
+        batches.reject(|it| (*it != 3).then(|| anyhow!("bad").into()));
+        assert_eq!(batches.waiting, 10);
+        assert_eq!(batches.next(drop).await.unwrap(), Some(vec![3]));
+        assert_eq!(batches.waiting, 0);
     }
 }
