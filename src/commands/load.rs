@@ -37,8 +37,9 @@ const BATCH: (usize, usize) = (500, 4 << 20);
 /// boards are of the same kind, the stored bytes are also identical.
 ///
 /// A job whose uuid is already on the board or in the trash is skipped; if the two jobs differ, the difference
-/// is reported. A job that has ended on this board is skipped, too, if the board's history still lists it. An
-/// interrupted load can therefore be repeated. A truncated or altered dump is refused as a whole.
+/// is reported. Details above max_details are not compared. A job that has ended on this board is skipped, too, if
+/// the board's history still lists it. An interrupted load can therefore be repeated. A truncated or altered dump is
+/// refused as a whole.
 ///
 /// The output of `list -o jsonl` can be loaded, too. Unreadable records are skipped.
 #[derive(Debug, clap::Args)]
@@ -117,7 +118,7 @@ impl LoadCounts {
             }
             (Loaded::Exists, _) => self.exist += 1,
             (Loaded::Ended, _) => self.ended += 1,
-            (Loaded::Conflict | Loaded::OtherLocation, _) => {}
+            (Loaded::Conflict(_) | Loaded::OtherLocation, _) => {}
         }
     }
 
@@ -165,7 +166,7 @@ async fn load(
         for (record, answer) in batch.iter().zip(answers) {
             answer.iter().for_each(|it| counts.add(record, *it));
             let answer = answer.map_err(Into::into);
-            match answer.and_then(|it: Loaded| it.done(posted, &record.entry)) {
+            match answer.and_then(|it: Loaded| it.done(posted, &record.draft, None)) {
                 Ok(done) => {
                     let done = Done::of(done, &record.entry).with("line", record.line);
                     results.print(ctx, &done)?;

@@ -15,7 +15,8 @@ use crate::{
     suggest::Hint,
 };
 
-type StoredJob = (u64, Location);
+/// A record with the uuid of a job; without a fingerprint if it is not one readable job.
+type StoredJob = (Option<Fingerprint>, Location);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loaded {
@@ -27,38 +28,70 @@ pub(crate) enum Loaded {
     Ended,
     /// The same job exists, but in the trash instead of on the board, or the reverse.
     OtherLocation,
-    Conflict,
+    /// A different record has the uuid, in this location.
+    Conflict(Location),
 }
 
 impl Loaded {
-    /// Returns this word for a posted record, `exists`, or the reason for skipping a record.
-    pub(crate) fn done(self, posted: &'static str, entry: &Entry) -> anyhow::Result<&'static str> {
-        let message = match (self, entry.job().map(|job| job.location)) {
+    /// Returns this word for a posted record, `exists`, or the reason for skipping a record. A copy names its target.
+    pub(crate) fn done(
+        self,
+        posted: &'static str,
+        draft: &Draft,
+        target: Option<&str>,
+    ) -> anyhow::Result<&'static str> {
+        let board = target.map_or("the board", |_| "the target");
+        let message = match (self, draft.location()) {
             (Self::Posted { .. }, _) => return Ok(posted),
             (Self::Exists, _) => return Ok("exists"),
             (Self::Ended, _) => return Ok("ended"),
-            (Self::OtherLocation, Some(Location::Trash)) => {
-                "the job is on the board already, not in the trash; skipped"
+            (Self::OtherLocation, Location::Trash) => {
+                format!("{board} has the job already, but not in the trash; skipped")
             }
             (Self::OtherLocation, _) => {
-                "the job is in the trash already, not on the board; skipped"
+                format!("{board} has the job already, but in the trash; skipped")
             }
-            (Self::Conflict, _) => "the board has a different job with this uuid; skipped",
+            (Self::Conflict(Location::Board), Location::Trash) => format!(
+                "{board} has a different live job with this uuid; the trashed job is skipped"
+            ),
+            (Self::Conflict(_), _) => {
+                format!("{board} has a different job with this uuid; skipped")
+            }
         };
-        let hint = Hint::new(
-            "`jobboard show {}` prints the existing job",
-            [&[&entry.reference()]],
-        );
+        let uuid = draft.uuid.to_string();
+        let hint = match target {
+            Some(target) => {
+                let show = ["jobboard", "--board", target, "show", &uuid];
+                Hint::new("`{}` prints the existing job", [&show])
+            }
+            None => Hint::new("`jobboard show {}` prints the existing job", [&[&uuid]]),
+        };
         Err(CommandError::refused(message).hint(hint).into())
     }
 }
 
-/// Hashes the fields that are the same on any board; location and history are not.
-pub(crate) fn fingerprint(job: &Job) -> u64 {
-    let book = job.book.as_ref().map(|book| (&book.name, &book.uuid));
-    let raw = job.details.is_none().then_some(&job.raw);
-    let content = (&job.name, job.priority, book, job.details(), raw);
-    BuildHasherDefault::<DefaultHasher>::new().hash_one(content)
+/// Hashes of the fields that are the same on any board; location and history are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fingerprint {
+    head: u64,
+    details: Option<u64>,
+}
+
+impl Fingerprint {
+    pub(crate) fn of(job: &Job) -> Self {
+        let hasher = BuildHasherDefault::<DefaultHasher>::new();
+        let book = job.book.as_ref().map(|book| (&book.name, &book.uuid));
+        Self {
+            head: hasher.hash_one((&job.name, job.priority, book)),
+            details: job.details().map(|it| hasher.hash_one(it)),
+        }
+    }
+
+    /// Details that are too large to read on one board are not compared.
+    fn matches(self, other: Self) -> bool {
+        let mut details = self.details.iter().zip(other.details);
+        self.head == other.head && details.all(|(one, other)| *one == other)
+    }
 }
 
 pub(crate) struct Loader<'a> {
@@ -67,7 +100,7 @@ pub(crate) struct Loader<'a> {
     /// Whether to skip jobs that have ended on this board: posting them would run them again.
     pub(crate) skips_ended: bool,
     /// The index of a board that has to be read whole to find one job.
-    index: Option<HashMap<Uuid, (StoredJob, JobKey)>>,
+    index: Option<HashMap<(Uuid, Location), (Fingerprint, JobKey)>>,
 }
 
 impl<'a> Loader<'a> {
@@ -86,7 +119,7 @@ impl<'a> Loader<'a> {
                     if let Entry::Job(job) = entry
                         && let Ok(uuid) = Uuid::try_parse(&job.uuid)
                     {
-                        index.insert(uuid, ((fingerprint(&job), job.location), job.key));
+                        index.insert((uuid, job.location), (Fingerprint::of(&job), job.key));
                     }
                 })
                 .await?;
@@ -138,10 +171,8 @@ impl<'a> Loader<'a> {
                     let sequence = posted.sequence;
                     answers[at] = Ok(Loaded::Posted { sequence });
                     if let (Some(index), Entry::Job(job)) = (&mut self.index, entry) {
-                        index.insert(
-                            draft.uuid,
-                            ((fingerprint(job), draft.location()), posted.key),
-                        );
+                        let place = (draft.uuid, draft.location());
+                        index.insert(place, (Fingerprint::of(job), posted.key));
                     }
                 }
                 Err(error) => {
@@ -157,7 +188,8 @@ impl<'a> Loader<'a> {
         // The posts succeeded, so an error here does not matter.
         let found = self.found(&again).await.unwrap_or_default();
         for (at, found) in late.into_iter().zip(found) {
-            answers[at] = Ok(found.unwrap_or(Loaded::Conflict));
+            let location = jobs[at].1.location();
+            answers[at] = Ok(found.unwrap_or(Loaded::Conflict(location)));
         }
         Ok(answers)
     }
@@ -191,33 +223,44 @@ impl<'a> Loader<'a> {
         &self,
         jobs: &[(&Entry, &Draft)],
     ) -> board::Result<Vec<Option<Loaded>>> {
-        let Some(index) = &self.index else {
+        if self.index.is_none() {
             return self.found(jobs).await;
+        }
+        let known = |(entry, draft): &(&Entry, &Draft)| {
+            let (location, (fingerprint, _)) = self.indexed(draft)?;
+            Some(compared((entry, draft), (Some(*fingerprint), location)))
         };
-        let known = |job: &(&Entry, &Draft)| compared(*job, index.get(&job.1.uuid).map(|it| it.0));
         Ok(jobs.iter().map(known).collect())
     }
 
+    fn indexed(&self, draft: &Draft) -> Option<(Location, &(Fingerprint, JobKey))> {
+        let index = self.index.as_ref()?;
+        let mut locations = places(draft.location()).into_iter();
+        locations.find_map(|it| Some((it, index.get(&(draft.uuid, it))?)))
+    }
+
     async fn found(&self, jobs: &[(&Entry, &Draft)]) -> board::Result<Vec<Option<Loaded>>> {
-        if jobs.is_empty() {
-            return Ok(Vec::new());
-        }
-        let wanted: Vec<_> = jobs.iter().map(|(_, draft)| reference(draft)).collect();
-        let found = self.board.resolve_on(&Location::LIVE, &wanted).await?;
-        let stored = found.into_iter().map(|found| match found {
-            Ok(Entry::Job(job)) => Ok(Some((fingerprint(&job), job.location))),
-            // Any record takes the name.
-            Ok(Entry::Malformed(_)) | Err(BoardError::Ambiguous { .. }) => {
-                Ok(Some((0, Location::Board)))
+        let mut known = vec![None; jobs.len()];
+        for location in Location::LIVE {
+            let is_there = |at: &usize| jobs[*at].1.location() == location;
+            let some: Vec<_> = (0..jobs.len()).filter(is_there).collect();
+            if some.is_empty() {
+                continue;
             }
-            Err(BoardError::NoSuchJob) => Ok(None),
-            Err(error) => Err(error),
-        });
-        let compared = jobs
-            .iter()
-            .zip(stored)
-            .map(|(job, it)| Ok(compared(*job, it?)));
-        compared.collect()
+            let wanted: Vec<_> = some.iter().map(|at| reference(jobs[*at].1)).collect();
+            let found = self.board.resolve_on(&places(location), &wanted).await?;
+            for (at, found) in some.into_iter().zip(found) {
+                let stored = match found {
+                    Ok(Entry::Job(job)) => (Some(Fingerprint::of(&job)), job.location),
+                    // Any record takes the name.
+                    Ok(Entry::Malformed(_)) | Err(BoardError::Ambiguous { .. }) => (None, location),
+                    Err(BoardError::NoSuchJob) => continue,
+                    Err(error) => return Err(error),
+                };
+                known[at] = Some(compared(jobs[at], stored));
+            }
+        }
+        Ok(known)
     }
 
     pub(crate) async fn lookup(
@@ -225,9 +268,7 @@ impl<'a> Loader<'a> {
         drafts: &[&Draft],
     ) -> board::Result<Vec<board::Result<Entry>>> {
         let key = |draft: &Draft| match &self.index {
-            Some(index) => index
-                .get(&draft.uuid)
-                .map(|(_, key)| JobRef::Key(key.clone())),
+            Some(_) => (self.indexed(draft)).map(|(_, (_, key))| JobRef::Key(key.clone())),
             None => Some(reference(draft)),
         };
         let keys: Vec<_> = drafts.iter().map(|draft| key(draft)).collect();
@@ -246,11 +287,21 @@ fn reference(draft: &Draft) -> JobRef {
     JobRef::Uuid(draft.uuid.to_string())
 }
 
-fn compared((entry, draft): (&Entry, &Draft), there: Option<StoredJob>) -> Option<Loaded> {
-    there.map(|(there, location)| match entry {
-        Entry::Job(job) if fingerprint(job) != there => Loaded::Conflict,
-        Entry::Job(_) if draft.location() != location => Loaded::OtherLocation,
-        Entry::Job(_) => Loaded::Exists,
-        Entry::Malformed(_) => Loaded::Conflict,
-    })
+/// Returns where to look for a job: a trashed job and a job on the board may have the same uuid.
+fn places(own: Location) -> [Location; 2] {
+    let mut places = Location::LIVE;
+    places.sort_by_key(|it| *it != own);
+    places
+}
+
+fn compared((entry, draft): (&Entry, &Draft), (there, location): StoredJob) -> Loaded {
+    match (entry.job(), there) {
+        (Some(job), Some(there)) if there.matches(Fingerprint::of(job)) => {
+            match draft.location() == location {
+                true => Loaded::Exists,
+                false => Loaded::OtherLocation,
+            }
+        }
+        _ => Loaded::Conflict(location),
+    }
 }

@@ -5,6 +5,8 @@ mod broken;
 pub(crate) mod hostile;
 mod lines;
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use self::boards::{Boards, KINDS, records};
@@ -24,6 +26,9 @@ pub(crate) const OF_THE_BOARD: [&str; 8] = [
 
 /// Members that differ between boards of two kinds.
 pub(crate) const OF_THE_KIND: [&str; 4] = ["key", "raw", "size", "sequence"];
+
+/// The audit entry, which names the move.
+pub(crate) const OF_THE_MOVE: [&str; 4] = ["by", "action", "action_on", "reason"];
 
 /// Fills a board with jobs that differ in every respect.
 pub(crate) fn fill(boards: &Boards, board: &str) {
@@ -219,6 +224,77 @@ fn repeated_load_skips_jobs_that_ended_meanwhile() {
     again.warns("posted: 1, to the trash: 0, already there: 1");
     boards.ok(&to, "load it --again");
     assert_eq!(boards.dumped(&to).len(), 3);
+}
+
+#[test]
+fn jobs_with_details_too_large_to_read_keep_their_bytes() {
+    let boards = Boards::new();
+    let kinds = boards.kinds();
+    let sources: Vec<_> = kinds.iter().map(|kind| boards.another(kind)).collect();
+    let details = json!({ "long": "x".repeat(5000) }).to_string();
+    for board in &sources {
+        boards
+            .run(board, &["post", "large", "--details", &details])
+            .succeeded();
+    }
+    boards.env.configure("max_details = \"2KiB\"\n");
+    for (kind, from) in kinds.into_iter().zip(&sources) {
+        let [loaded, copied, moved] = [(); 3].map(|()| boards.another(kind));
+        let before = boards.dumped(from);
+        boards.ok(from, "dump it");
+        for done in ["posted", "exists"] {
+            let run = boards.run(&loaded, &["load", "it", "-o", "jsonl"]);
+            assert_eq!(run.each("done"), [done], "{kind}");
+        }
+        let [copied_url, moved_url] = [&copied, &moved].map(|it| boards.url(it));
+        for _ in 0..2 {
+            let copy = ["copy", "--to", &copied_url];
+            boards.run(from, &copy).succeeded();
+        }
+        for to in [&loaded, &copied] {
+            are_alike(&before, &boards.dumped(to), &OF_THE_BOARD);
+            assert_eq!(column(&before, "raw"), column(&boards.dumped(to), "raw"));
+        }
+        for last in ["--dry-run", "--yes"] {
+            let run = boards.run(from, &["copy", "--move", "--to", &moved_url, last]);
+            match kind {
+                // This kind of board limits the whole posting instead.
+                "zookeeper" => _ = run.succeeded(),
+                _ => run.exits(7, "more than max_details (2048)"),
+            }
+        }
+    }
+}
+
+#[test]
+fn uuid_on_the_board_and_in_the_trash_means_two_jobs() {
+    let boards = Boards::new();
+    let uuid = "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b";
+    for kind in boards.kinds() {
+        let [from, loaded, copied] = [(); 3].map(|()| boards.another(kind));
+        boards.ok(&from, format!("post old --uuid {uuid}"));
+        boards.ok(&from, format!("trash {uuid} --force --yes"));
+        boards.ok(&from, format!("post new --uuid {uuid}"));
+        boards.ok(&from, "dump it");
+        let again = boards.run(&from, &["load", "it", "-o", "jsonl"]);
+        again.succeeded();
+        assert_eq!(again.each("done"), ["exists"; 2], "{kind}");
+        let to = boards.url(&copied);
+        for (run, owner) in [
+            (boards.run(&loaded, &["load", "it"]), "board"),
+            (boards.run(&from, &["copy", "--to", &to]), "target"),
+        ] {
+            assert_eq!(run.code, 7, "{run}");
+            run.warns(&format!(
+                "the {owner} has a different live job with this uuid; the trashed job is skipped"
+            ));
+            run.warns("failed for 1 of 2 jobs");
+            assert!(!run.stderr.contains("missing"), "{run}");
+        }
+        for board in [&loaded, &copied] {
+            assert_eq!(column(&boards.dumped(board), "name"), ["new"], "{kind}");
+        }
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::{
     context::Context,
     diagnosis::is_left_by_move,
     exit::CommandError,
-    job::{Entry, Location},
+    job::{Draft, Entry, Location},
     transfer::{
         loader::{Loaded, Loader},
         moving::{Candidate, Mover, Route, TransferResult},
@@ -29,7 +29,7 @@ pub(super) struct CopyRun<'a> {
     pub(super) mover: Option<Mover<'a>>,
     pub(super) results: Results,
     /// The jobs that the target board accepted, with their sequence numbers there.
-    pub(super) posted: HashMap<Uuid, i64>,
+    pub(super) posted: HashMap<(Uuid, Location), i64>,
 }
 
 impl CopyRun<'_> {
@@ -94,10 +94,11 @@ impl CopyRun<'_> {
         let results = batch.into_iter().zip(loaded);
         let results = results.map(|((entry, draft), loaded)| {
             if let Ok(Loaded::Posted { sequence }) = loaded {
-                self.posted.insert(draft.uuid, sequence);
+                self.posted.insert(place(&draft), sequence);
             }
             let done = loaded.map_err(Into::into);
-            let done = done.and_then(|it: Loaded| it.done(copied, &entry));
+            let target = Some(&*self.route.target);
+            let done = done.and_then(|it: Loaded| it.done(copied, &draft, target));
             (entry, done)
         });
         Ok(results.collect())
@@ -111,7 +112,7 @@ impl CopyRun<'_> {
         for location in Location::LIVE {
             let mut batches = self.choice.batches(from, location, Order::Any);
             while let Some(mut batch) = batches.next(drop).await? {
-                batch.retain(|(_, draft)| self.posted.contains_key(&draft.uuid));
+                batch.retain(|(_, draft)| self.posted.contains_key(&place(draft)));
                 let known = loader.known(&borrowed(&batch)).await?;
                 let missing = batch.iter().zip(known);
                 let missing = missing.filter(|(_, known)| *known != Some(Loaded::Exists));
@@ -140,12 +141,17 @@ impl CopyRun<'_> {
         let wanted: Vec<_> = jobs.iter().map(uuid).collect();
         let ended = self.route.to.find(Location::History, &wanted).await?;
         let left = jobs.into_iter().zip(ended).filter(|((_, draft), ended)| {
-            let number = self.posted.get(&draft.uuid);
+            let number = self.posted.get(&place(draft));
             let mut numbers = ended.iter().filter_map(|it| it.job()?.sequence);
             !numbers.any(|it| Some(&it) == number)
         });
         Ok(left.map(|(job, _)| job).collect())
     }
+}
+
+/// A uuid may be both on the board and in the trash.
+fn place(draft: &Draft) -> (Uuid, Location) {
+    (draft.uuid, draft.location())
 }
 
 pub(super) fn report(

@@ -12,7 +12,7 @@ use chrono::Utc;
 
 use self::route::{abandon, each, settle};
 pub(crate) use self::{resume::resume, route::Route};
-use super::loader::{Loader, fingerprint};
+use super::loader::{Fingerprint, Loader};
 use crate::{
     board::{self, BoardError, ClaimRules, JobRef},
     diagnosis::is_left_by_move,
@@ -209,7 +209,7 @@ impl<'a> Mover<'a> {
         };
         let end = match (ours, posted) {
             (Ok(Some(Entry::Job(copy))), _) => {
-                let is_same = trip.entry.job().map(fingerprint) == Some(fingerprint(copy));
+                let is_same = trip.entry.job().map(Fingerprint::of) == Some(Fingerprint::of(copy));
                 let differs = CommandError::refused("the copy on the target differs from the job");
                 let end = (!is_same).then(|| TripEnd::Stays(differs.into()));
                 return (Some((**copy).clone()), end);
@@ -359,7 +359,7 @@ fn open(trips: &mut [Trip]) -> Vec<&mut Trip> {
 fn is_as_listed(entry: &Entry, claimed: &Job) -> bool {
     entry.job().is_some_and(|listed| {
         let (before, now) = (&listed.attempts, &claimed.attempts);
-        fingerprint(listed) == fingerprint(claimed)
+        Fingerprint::of(listed) == Fingerprint::of(claimed)
             && (before.count, before.postponed) == (now.count, now.postponed)
             && before.not_before == now.not_before
     })
