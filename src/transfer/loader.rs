@@ -5,6 +5,7 @@ use std::{
     hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
 };
 
+use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use uuid::Uuid;
 
@@ -101,6 +102,10 @@ pub(crate) struct Loader<'a> {
     pub(crate) skips_ended: bool,
     /// The index of a board that has to be read whole to find one job.
     index: Option<HashMap<(Uuid, Location), (Fingerprint, JobKey)>>,
+    /// Whether the jobs in the history have run, as far as it was read.
+    ended: HashMap<Uuid, bool>,
+    /// The latest end that was read.
+    latest_end: Option<(JobKey, DateTime<Utc>)>,
 }
 
 impl<'a> Loader<'a> {
@@ -111,6 +116,8 @@ impl<'a> Loader<'a> {
             is_dry,
             skips_ended: false,
             index: None,
+            ended: HashMap::new(),
+            latest_end: None,
         };
         if !board.capabilities().finds_by_uuid {
             let mut index = HashMap::new();
@@ -195,24 +202,41 @@ impl<'a> Loader<'a> {
     }
 
     async fn note_ended(
-        &self,
+        &mut self,
         jobs: &[(&Entry, &Draft)],
         known: &mut [Option<Loaded>],
     ) -> board::Result<()> {
         let is_new = |at: &usize| known[*at].is_none() && jobs[*at].0.job().is_some();
         let new: Vec<_> = (0..jobs.len()).filter(is_new).collect();
-        let wanted: Vec<_> = new.iter().map(|at| reference(jobs[*at].1)).collect();
-        if wanted.is_empty() {
+        if new.is_empty() {
             return Ok(());
         }
-        let found = self.board.find(Location::History, &wanted).await?;
-        let has_run = |entry: &Entry| {
-            let ended = entry.job().and_then(|job| job.ended.as_ref());
-            // A purged job was given up, and a dump brings it back.
-            ended.is_some_and(|it| it.outcome != Outcome::Purged)
-        };
-        for (at, found) in new.into_iter().zip(found) {
-            if found.iter().any(has_run) {
+        let (mut latest, mut new_ends) = (None, HashMap::new());
+        let history = Query::all(Location::History, Detail::Brief);
+        let mut entries = self.board.entries(history);
+        while let Some(entry) = entries.try_next().await? {
+            let Some((job, end)) = entry
+                .job()
+                .and_then(|it| it.ended.as_ref().map(|end| (it, end)))
+            else {
+                continue;
+            };
+            let this = Some((job.key.clone(), end.on));
+            // The latest end comes first, so an earlier batch has seen the rest.
+            if this == self.latest_end {
+                break;
+            }
+            latest = latest.or(this);
+            if let Ok(uuid) = Uuid::try_parse(&job.uuid) {
+                // A purged job was given up, and a dump brings it back.
+                let has_run = end.outcome != Outcome::Purged;
+                new_ends.entry(uuid).or_insert(has_run);
+            }
+        }
+        self.ended.extend(new_ends);
+        self.latest_end = latest.or(self.latest_end.take());
+        for at in new {
+            if self.ended.get(&jobs[at].1.uuid) == Some(&true) {
                 known[at] = Some(Loaded::Ended);
             }
         }

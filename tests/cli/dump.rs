@@ -298,6 +298,35 @@ fn uuid_on_the_board_and_in_the_trash_means_two_jobs() {
 }
 
 #[test]
+fn each_batch_reads_only_the_new_ends_of_the_history() {
+    need!(boards = Boards::with_redis());
+    let (from, to) = (boards.another("redis"), boards.another("redis"));
+    boards.post_many(&to, 4000);
+    boards.ok(&to, "dump ended");
+    boards.ok(&to, "consume --name job-* --force --yes");
+    boards.post_many(&from, 4000);
+    boards.ok(&from, "dump it");
+    let pages = || {
+        let stats = boards.redis().run(&["INFO", "commandstats"]);
+        let line = stats
+            .lines()
+            .find_map(|it| it.strip_prefix("cmdstat_xrevrange:calls="));
+        let calls = line.and_then(|it| it.split(',').next()?.parse::<u32>().ok());
+        calls.unwrap_or_default()
+    };
+    boards.ok(&to, "list --history --count");
+    let once = pages();
+    boards.ok(&to, "load it");
+    let (batches, read) = (4000 / 500, pages() - once);
+    assert!(
+        read <= once + 2 * batches,
+        "{read} pages, {once} of the history"
+    );
+    let again = boards.run(&to, &["load", "ended"]);
+    again.warns("4000 jobs already ended on this board");
+}
+
+#[test]
 fn dry_run_prints_the_plan_without_effect() {
     let boards = Boards::new();
     let (from, to) = (boards.another("embedded"), boards.another("embedded"));
