@@ -266,7 +266,10 @@ async fn between(
     let choice = CopyChoice {
         args,
         filters: Filters::new(args.filter.clone()),
-        conversion: Conversion::between(from, to),
+        conversion: Conversion {
+            from: Some(from),
+            to,
+        },
         unreadable: Cell::default(),
     };
     let loader = Loader::new(&*route.to, args.is_preview()).await;

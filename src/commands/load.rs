@@ -222,7 +222,7 @@ impl<'a> DumpLines<'a> {
     }
 
     fn read(&mut self, line: &[u8]) -> anyhow::Result<Option<Loadable>> {
-        if line.trim_ascii().is_empty() {
+        if line.trim_ascii().is_empty() || is_trailer(line) {
             return Ok(None);
         }
         let record = record::read(line, self.conversion).map_err(CommandError::usage)?;
@@ -243,6 +243,10 @@ impl<'a> DumpLines<'a> {
     }
 }
 
+fn is_trailer(line: &[u8]) -> bool {
+    line.starts_with(b"{\"end\":true")
+}
+
 impl RecordSource for DumpLines<'_> {
     type Record = Loadable;
 
@@ -251,8 +255,9 @@ impl RecordSource for DumpLines<'_> {
             Some(first) => Some(Ok(first)),
             None => self.lines.next().await?,
         };
-        let is_trailer = |line: &Vec<u8>| line.starts_with(b"{\"end\":true");
-        let line = line.filter(|line| !line.as_ref().is_ok_and(is_trailer));
+        // Without a header, dumps may follow each other.
+        let is_end = |line: &Vec<u8>| self.total.is_some() && is_trailer(line);
+        let line = line.filter(|line| !line.as_ref().is_ok_and(is_end));
         Ok(line.map(|line| {
             let measured = |line: Vec<u8>| Ok(self.read(&line)?.map(|it| (it, weight(&line))));
             line.and_then(measured).map_err(|error| {

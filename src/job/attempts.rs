@@ -249,8 +249,13 @@ pub(crate) fn from_json<T: DeserializeOwned>(record: &[u8]) -> serde_json::Resul
         return Ok(read);
     }
     let mut value = serde_json::from_slice(record)?;
-    shorten(&mut value, MAX_TEXT_BYTES);
+    shorten_texts(&mut value);
     serde_json::from_value(value)
+}
+
+/// Cuts long texts and lists as [`from_json`] does.
+pub(crate) fn shorten_texts(value: &mut Value) {
+    shorten(value, MAX_TEXT_BYTES);
 }
 
 fn shorten(value: &mut Value, longest: usize) {

@@ -24,7 +24,7 @@ use crate::names::named;
 pub(crate) use self::{
     attempts::{
         Attempts, AuditEntry, CapturedOutput, Failure, MAX_RECORD_BYTES, MAX_TEXT_BYTES, RELEASED,
-        cut, from_json, shortened, sortable_time,
+        cut, from_json, shorten_texts, shortened, sortable_time,
     },
     claim::{
         Claim, ClaimEnd, Claimant, Claimed, Fence, Holding, MAX_BRIEF, MOVER, Owner, Term, brief,

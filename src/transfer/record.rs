@@ -11,7 +11,7 @@ use crate::{
     board::{contradiction, url::BoardKind},
     job::{
         Attempts, AuditEntry, Book, Details, Draft, Entry, Failure, Former, Job, JobKey, Location,
-        Priority, shortened,
+        Priority, shorten_texts, shortened,
     },
     secret,
 };
@@ -93,11 +93,6 @@ pub(crate) struct Conversion {
 }
 
 impl Conversion {
-    pub(crate) fn between(from: BoardKind, to: BoardKind) -> Self {
-        let from = Some(from);
-        Self { from, to }
-    }
-
     pub(crate) fn keeps_bytes(self) -> bool {
         self.from == Some(self.to)
     }
@@ -110,7 +105,8 @@ pub(crate) fn read(line: &[u8], conversion: Conversion) -> Result<Option<Loadabl
 }
 
 fn loadable(line: &[u8], conversion: Conversion) -> Result<Option<Loadable>, String> {
-    let members = json::object(line)?;
+    let mut members = json::object(line)?;
+    shorten_history(&mut members);
     let line = ListedJob::deserialize(&members).map_err(|_| wrong_member(&members))?;
     let location = match (line.kind.as_deref(), line.state.as_deref()) {
         (_, Some("COMPLETE")) => return Err(NO_DETAILS.to_owned()),
@@ -140,6 +136,17 @@ fn loadable(line: &[u8], conversion: Conversion) -> Result<Option<Loadable>, Str
         was_claimed,
         line: 0,
     }))
+}
+
+/// Keeps as much as boards do: a larger sidecar would be unreadable.
+fn shorten_history(members: &mut Map<String, Value>) {
+    if let Some(Value::Array(failures)) = members.get_mut("failures") {
+        let surplus = failures.len().saturating_sub(Attempts::MAX_FAILURES);
+        failures.drain(..surplus);
+    }
+    for name in ["failures", "by", "action", "reason"] {
+        members.get_mut(name).into_iter().for_each(shorten_texts);
+    }
 }
 
 /// Describes the first member with a wrong type or value.

@@ -200,7 +200,8 @@ fn refused(lines: &LineReader, kind: SealedKind, problem: &str) -> anyhow::Error
     match kind {
         SealedKind::Dump => {
             let message = format!("the dump {source} {problem}; nothing was loaded");
-            let hint = "`tail -n +2 FILE | jobboard load -` loads the readable records";
+            let hint = "`tail -n +2 FILE | jobboard load -` loads the readable records, but does not keep \
+                their stored bytes";
             CommandError::refused(message).hint(hint)
         }
         SealedKind::Plan => {

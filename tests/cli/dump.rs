@@ -267,6 +267,34 @@ fn jobs_with_details_too_large_to_read_keep_their_bytes() {
 }
 
 #[test]
+fn longer_history_in_a_dump_is_cut_to_what_boards_keep() {
+    let boards = Boards::new();
+    let long = "x".repeat(100_000);
+    let failure = |number: usize| {
+        json!({
+            "exit_code": number, "signal": null, "reason": long, "stderr": long, "stdout": long,
+            "conductor": long, "time": "2026-01-01T00:00:00Z",
+        })
+    };
+    let line = json!({
+        "uuid": "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b", "name": "a", "attempts": 5,
+        "failures": (1..=5).map(failure).collect::<Vec<_>>(), "by": long, "action": "retried", "reason": long,
+    });
+    for kind in boards.kinds() {
+        let board = boards.another(kind);
+        let load = boards.on(&board, &["load", "-"]).stdin(line.to_string());
+        load.run().succeeded();
+        let [job] = boards.dumped(&board).try_into().unwrap();
+        assert_eq!(job["problem"], Value::Null, "{kind}");
+        let codes: Vec<_> = (job["failures"].as_array().unwrap().iter())
+            .map(|it| it["exit_code"].as_u64().unwrap())
+            .collect();
+        assert_eq!(codes, [3, 4, 5], "{kind}");
+        boards.ok(&board, "claim --next");
+    }
+}
+
+#[test]
 fn uuid_on_the_board_and_in_the_trash_means_two_jobs() {
     let boards = Boards::new();
     let uuid = "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b";

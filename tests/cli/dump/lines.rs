@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use crate::support::column;
+
 use super::{OF_THE_BOARD, OF_THE_KIND, are_alike, boards::Boards, fill};
 
 #[test]
@@ -35,6 +37,22 @@ fn listed_jobs_can_be_loaded() {
         let (before, after) = (by_name(boards.dumped(&from)), by_name(boards.dumped(&to)));
         are_alike(&before, &after, &[&OF_THE_BOARD[..], &OF_THE_KIND].concat());
     }
+}
+
+#[test]
+fn dumps_without_headers_can_follow_each_other() {
+    let boards = Boards::new();
+    let to = boards.another("embedded");
+    let dump = |name: &str| {
+        let from = boards.another("embedded");
+        boards.ok(&from, format!("post {name}"));
+        let dump = boards.run(&from, &["dump"]);
+        let lines = dump.succeeded().lines().skip(1);
+        lines.map(|it| format!("{it}\n")).collect::<String>()
+    };
+    let all = dump("one") + &dump("two");
+    boards.on(&to, &["load", "-"]).stdin(all).run().succeeded();
+    assert_eq!(column(&boards.dumped(&to), "name"), ["one", "two"]);
 }
 
 #[test]
