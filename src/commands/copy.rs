@@ -216,17 +216,9 @@ async fn resume(ctx: &mut Context, route: &Route, results: &mut Results) -> anyh
 }
 
 /// Asks before a move, and before a copy to a protected board.
-async fn ask(
-    ctx: &Context,
-    config: &Config,
-    route: &Route,
-    args: &CopyArgs,
-    question: &str,
-    has_jobs: bool,
-) -> anyhow::Result<()> {
-    let is_move = args.moves_now();
-    let has_left = is_move && !route.from.moves().await?.is_empty();
-    match is_move && (has_jobs || has_left) {
+fn ask(ctx: &Context, config: &Config, args: &CopyArgs, question: &str) -> anyhow::Result<()> {
+    // A peer may post jobs to an empty board meanwhile.
+    match args.moves_now() {
         _ if args.is_preview() => Ok(()),
         true => ctx.ask_on(&[&ctx.config, config], &args.consent, question),
         false => ctx.confirm_protected(&[config], &args.consent, question),
@@ -254,8 +246,12 @@ async fn between(
     let [from, to] = [&ctx.config, config].map(|it| it.board.value.url.kind());
     let planned = args.planned.as_ref();
     let jobs = planned.map_or(health.jobs, PlannedMove::len);
-    let question = format!("{verb} up to {} to {}?", count_jobs(jobs), route.target);
-    ask(ctx, config, route, args, &question, jobs > 0).await?;
+    let most = match jobs {
+        0 => "jobs".to_owned(),
+        _ => format!("up to {}", count_jobs(jobs)),
+    };
+    let question = format!("{verb} {most} to {}?", route.target);
+    ask(ctx, config, args, &question)?;
     let progress = ctx.out.progress(doing, Some(health.jobs + health.trashed));
     let mut results = Results::new(ctx, verb, true).with_progress(progress);
     let mut mover = None;

@@ -111,7 +111,8 @@ pub(crate) struct Job {
     pub(crate) key: JobKey,
     /// The text of the posting: peers may write any text here.
     pub(crate) uuid: String,
-    /// The uuid leads to other records, so only the key identifies this job.
+    /// The uuid does not identify this record, but the key does: on Redis the record is stored under another field, on
+    /// ZooKeeper another record has the same uuid.
     pub(crate) is_misnamed: bool,
     pub(crate) name: String,
     pub(crate) priority: Priority,

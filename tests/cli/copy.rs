@@ -194,6 +194,56 @@ fn killed_move_can_be_repeated_without_loss_or_duplicates() {
     }
 }
 
+#[test]
+fn preview_of_a_move_reports_the_jobs_that_stay() {
+    let boards = Boards::new();
+    let (one, other) = (boards.another("embedded"), boards.another("embedded"));
+    fill(&boards, &one);
+    let would = copy(&boards, &one, &other, &["--move", "--dry-run"]);
+    would.exits(7, "claimed by ada");
+    let done = [["would-move"; 5].as_slice(), &["would-copy"; 2]].concat();
+    assert_eq!(column(&would.values(), "done"), done);
+    assert_eq!(boards.dumped(&other).len(), 0);
+}
+
+#[test]
+fn move_from_an_empty_board_needs_confirmation() {
+    let boards = Boards::new();
+    let (one, other) = (boards.another("embedded"), boards.another("embedded"));
+    boards.ok(&one, "post a");
+    boards.ok(&one, "consume --name a --force --yes");
+    let to = boards.url(&other);
+    let words = ["copy", "--move", "--to", &to];
+    let refused = boards.run(&one, &words);
+    refused.exits(8, "add `--yes` to confirm");
+    boards
+        .run(&one, &[&words[..], &["--dry-run"]].concat())
+        .succeeded();
+    boards
+        .run(&one, &[&words[..], &["--yes"]].concat())
+        .succeeded();
+}
+
+#[test]
+fn record_under_a_foreign_name_is_copied_and_not_moved() {
+    need!(boards = Boards::with_redis());
+    let (one, other) = (boards.another("redis"), boards.another("redis"));
+    let job = boards.run(&one, &["post", "a"]).posted();
+    let listings = format!("{one}:listings");
+    let move_it = "redis.call('HSET', KEYS[1], 'stray', redis.call('HGET', KEYS[1], ARGV[1])) \
+                   redis.call('HDEL', KEYS[1], ARGV[1])";
+    boards.redis().run(&["EVAL", move_it, "1", &listings, &job]);
+    for words in [&["--move"][..], &["--move", "--dry-run"]] {
+        let refused = copy(&boards, &one, &other, words);
+        refused.exits(7, "the uuid of the posting does not identify this record");
+        refused.warns("explain key:stray");
+    }
+    boards
+        .run(&one, &["explain", "key:stray"])
+        .shows("uuid-mismatch");
+    copy(&boards, &one, &other, &[]).succeeded();
+}
+
 fn plan(boards: &Boards, from: &str, to: &str) -> Outcome {
     copy(boards, from, to, &["--move", "--plan", "plan"])
 }
@@ -232,7 +282,7 @@ fn plan_moves_unchanged_jobs_and_lists_the_others() {
         run(&["consume", &gone, "--force", "--yes"]);
         post("new");
         let would = boards.run(&one, &["apply", "plan", "--dry-run", "-o", "jsonl"]);
-        assert_eq!(would.values()[0]["done"], "would-copy", "{would:?}");
+        assert_eq!(would.values()[0]["done"], "would-move", "{would:?}");
         let skipped = ["claimed", "edited", "gone"].map(|it| (it, "skipped"));
         let expected = [&[("same", "moved")][..], &skipped].concat();
         let expected = expected

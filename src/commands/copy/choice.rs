@@ -10,6 +10,7 @@ use crate::{
     board::{Board, Detail, Order, Query, filter::Filters},
     exit::CommandError,
     job::{Draft, Entry, Location},
+    suggest::Hint,
     transfer::{
         batches::{Batches, NextRecord, RecordSource, Unusable},
         moving::Candidate,
@@ -55,13 +56,20 @@ impl<'a> CopyChoice<'a> {
         if !is_meant {
             return Ok(None);
         }
-        let draft = match job.is_misnamed && self.args.is_move && !self.args.dry_run {
-            true => Err("another record has the same uuid".to_owned()),
-            false => record::draft(job, job.raw.clone(), self.conversion),
+        let draft = match job.is_misnamed && self.args.is_move {
+            true => {
+                let reference = entry.reference();
+                let hint = Hint::new("`jobboard explain {}` explains it", [&[&reference]]);
+                let message = "the uuid of the posting does not identify this record";
+                Err(CommandError::refused(message).hint(hint))
+            }
+            false => {
+                record::draft(job, job.raw.clone(), self.conversion).map_err(CommandError::refused)
+            }
         };
-        let mut draft = draft.map_err(|why| Unusable {
+        let mut draft = draft.map_err(|error| Unusable {
             job: (entry.name().into_owned(), entry.reference().into_owned()),
-            error: CommandError::refused(why).into(),
+            error: error.into(),
         })?;
         if let (Some(former), true) = (&mut draft.former, self.args.fresh) {
             former.begin_anew();

@@ -44,19 +44,38 @@ impl CopyRun<'_> {
                 .await
                 .with_context(|| ctx.trying("move", "the jobs"))?;
             let Some(batch) = batch else { return Ok(jobs) };
-            let known = self.loader.known(&borrowed(&batch)).await;
-            let known = known.with_context(|| self.route.failed())?;
-            for ((entry, draft), known) in batch.into_iter().zip(known) {
-                let holding = entry.holding().filter(|it| !is_left_by_move(it));
-                let owner = holding.map(|it| it.owner.clone());
-                let claimed = owner.map(|owner| BoardError::AlreadyClaimed { owner }.into());
-                let taken = known.map(|_| self.route.taken(&draft, false).into());
-                match claimed.or(taken) {
-                    Some(error) => self.results.fail_entry(ctx, &entry, error),
-                    None => jobs.push(entry),
+            for (entry, would) in self.preview(batch).await? {
+                match would {
+                    Ok(_) => jobs.push(entry),
+                    Err(error) => self.results.fail_entry(ctx, &entry, error),
                 }
             }
         }
+    }
+
+    async fn preview(&self, batch: Vec<Candidate>) -> anyhow::Result<Vec<TransferResult>> {
+        let known = self.loader.known(&borrowed(&batch)).await;
+        let known = known.with_context(|| self.route.failed())?;
+        let results = batch.into_iter().zip(known);
+        let results = results.map(|((entry, draft), known)| {
+            let holding = entry.holding().filter(|it| !is_left_by_move(it));
+            let owner = holding.map(|it| it.owner.clone());
+            let claimed = owner.map(|owner| BoardError::AlreadyClaimed { owner }.into());
+            let job = entry.job().filter(|it| it.is_unfit);
+            let unfit = job.map(|it| BoardError::unclaimable(it.problem.clone()).into());
+            let taken = known.map(|it| {
+                let is_trashed = matches!(
+                    it,
+                    Loaded::OtherLocation | Loaded::Conflict(Location::Trash)
+                );
+                self.route.taken(&draft, is_trashed).into()
+            });
+            (
+                entry,
+                claimed.or(unfit).or(taken).map_or(Ok("would-move"), Err),
+            )
+        });
+        Ok(results.collect())
     }
 
     pub(super) async fn all(&mut self, ctx: &mut Context) -> anyhow::Result<()> {
@@ -74,6 +93,9 @@ impl CopyRun<'_> {
                 let Some(batch) = batch else { break };
                 let copied = match (&self.mover, location) {
                     (Some(mover), Location::Board) => mover.pass(&self.loader, batch).await?,
+                    (None, Location::Board) if self.choice.args.is_move => {
+                        self.preview(batch).await?
+                    }
                     _ => self.pass(batch).await?,
                 };
                 report(ctx, copied, &mut self.results, is_planned)?;
