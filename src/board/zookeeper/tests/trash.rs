@@ -1,7 +1,10 @@
 //! A trash shared by sibling boards.
 
 use super::*;
-use crate::board::{conformance::ended, error::NodeConflict};
+use crate::{
+    board::{conformance::ended, error::NodeConflict, zookeeper::paths::numbered},
+    job::Former,
+};
 
 /// Two boards whose jobs have the same numbers and the same trash.
 fn neighbours() -> Option<(Site, Site)> {
@@ -42,6 +45,45 @@ async fn occupied_trash_place_is_reported_without_loss() {
     );
     purge(&ours, &key).await.unwrap();
     settled(&theirs, &key, trash(), by_name("bob")).await;
+}
+
+#[tokio::test]
+async fn trashed_jobs_are_loaded_beside_those_of_another_board() {
+    need!((one, two) = neighbours());
+    let (ours, theirs) = (one.board(), two.board());
+    trashed(&theirs, draft("theirs")).await;
+    let nodes = one.nodes().await;
+    for number in [1, 2, 4].into_iter().chain(10..=400) {
+        nodes.put(&one.trashed(&numbered(number)), b"theirs").await;
+    }
+    let load = async |name: &str, count: usize| {
+        let draft = || {
+            let former = Former {
+                location: Location::Trash,
+                ..Former::default()
+            };
+            Draft {
+                chosen: true,
+                former: Some(Box::new(former)),
+                ..draft(name)
+            }
+        };
+        let drafts: Vec<_> = (0..count).map(|_| draft()).collect();
+        let posted = ours.post(&drafts, None).await.unwrap();
+        let posted = posted.into_iter().map(|it| it.unwrap().sequence);
+        posted.collect::<Vec<_>>()
+    };
+    assert_eq!(load("few", 5).await, [3, 5, 6, 7, 8]);
+    assert_eq!(load("many", 3).await, [9, 401, 402]);
+    let job = on_board(&ours, &post_one(&ours, "next").await).await;
+    assert_eq!(job.sequence, Some(403));
+    let key = numbered(401);
+    assert_eq!(
+        get(&ours, Location::Trash, &key).await.unwrap().name,
+        "many"
+    );
+    restore(&ours, &key).await.unwrap();
+    assert_eq!(on_board(&ours, &key).await.name, "many");
 }
 
 #[tokio::test]

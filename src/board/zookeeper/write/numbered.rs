@@ -47,12 +47,17 @@ enum UuidUse {
     Taken,
 }
 
+/// The most numbers to skip in one transaction, without and with jobs: each takes two small steps.
+const MOST_SKIPPED: [usize; 2] = [1000, 200];
+
 impl BoardSession<'_> {
+    /// Posts at least the first jobs of the batch.
     pub(crate) async fn post_numbered(
         &self,
         batch: &[Encoded<'_>],
         claimant: Option<&Claimant>,
     ) -> Result<Vec<Result<Posted>>, RequestFailure> {
+        let mut taken = HashSet::new();
         for attempt in 0..TRIES {
             let uuid_uses = self.uuid_uses(batch).await?;
             let Some(stat) = self.session.stat(&self.paths.board).await? else {
@@ -60,7 +65,7 @@ impl BoardSession<'_> {
                 continue;
             };
             let next = children_ever(stat.cversion, stat.num_children);
-            let keys = number(&uuid_uses, next, claimant);
+            let (keys, skipped) = number(&uuid_uses, next, claimant, &taken);
             let nodes = |kind| -> Vec<_> {
                 let keys = keys.iter().flatten();
                 keys.map(|key| self.paths.node(kind, key)).collect()
@@ -72,14 +77,29 @@ impl BoardSession<'_> {
                 true => self.session.read(&sides).await?,
                 false => Vec::new(),
             };
-            let commit = self.posting(batch, &uuid_uses, &keys, claimant, sides)?;
+            let mut commit = self.posting(batch, &uuid_uses, &keys, claimant, sides)?;
+            // Each created node uses up a number.
+            for key in &skipped {
+                commit.assert_absent(NodeKind::Job, key);
+            }
             let commit = commit.commit();
             // Send after the transaction and before its reply: reads the locks as created.
             let created = if claimant.is_some() { &locks[..] } else { &[] };
             let read = self.session.read(created);
             let (done, locks) = join(commit, read).await;
             match done? {
+                Ok(_) if keys.is_empty() => {}
                 Ok(_) => return Ok(answers(batch, keys, locks.unwrap_or_default())),
+                // A board that shares the trash has trashed a job with this number.
+                Err(refused)
+                    if refused.kind == NodeKind::TrashedJob
+                        && refused.error == Error::NodeExists =>
+                {
+                    let trash = self.paths.directory(NodeKind::TrashedJob);
+                    let trash = self.session.children(&trash).await?;
+                    let key = |child: &String| self.paths.key_of(Location::Trash, child);
+                    taken = trash.iter().filter_map(|it| number_of(&key(it)?)).collect();
+                }
                 Err(refused) if refused.kind == NodeKind::Job && refused.error == Error::NoNode => {
                     self.make_board().await?;
                 }
@@ -215,15 +235,32 @@ pub(crate) fn side_of(former: &Former) -> Sidecar {
     side
 }
 
-fn number(uuid_uses: &[UuidUse], next: i64, claimant: Option<&Claimant>) -> Vec<Option<JobKey>> {
+/// Returns the keys of the first jobs, and the taken numbers that they skip.
+fn number(
+    uuid_uses: &[UuidUse],
+    mut next: i64,
+    claimant: Option<&Claimant>,
+    taken: &HashSet<i64>,
+) -> (Vec<Option<JobKey>>, Vec<JobKey>) {
     // A lock is a child as well and uses up a number.
     let step = if claimant.is_some() { 2 } else { 1 };
-    let mut numbers = (next..).step_by(step);
-    let keys = uuid_uses.iter().map(|known| match known {
-        UuidUse::Taken => None,
-        UuidUse::Free | UuidUse::Marked(_) => numbers.next().map(numbered),
-    });
-    keys.collect()
+    let (mut keys, mut skipped) = (Vec::with_capacity(uuid_uses.len()), Vec::new());
+    for known in uuid_uses {
+        if matches!(known, UuidUse::Taken) {
+            keys.push(None);
+            continue;
+        }
+        while taken.contains(&next) {
+            if skipped.len() >= MOST_SKIPPED[usize::from(!keys.is_empty())] {
+                return (keys, skipped);
+            }
+            skipped.push(numbered(next));
+            next += 1;
+        }
+        keys.push(Some(numbered(next)));
+        next += step;
+    }
+    (keys, skipped)
 }
 
 fn children_ever(cversion: i32, num_children: i32) -> i64 {

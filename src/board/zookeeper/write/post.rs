@@ -9,7 +9,6 @@ use super::{
 use crate::{
     board::{
         BoardError, JobRef, Posted, Result,
-        error::NodeConflict,
         net::failure::{RequestFailure, perhaps_posted, refuse_rest},
         wire::json,
         zookeeper::{
@@ -49,7 +48,6 @@ impl BoardSession<'_> {
         let owner = claimant.map_or(0, |by| json::lock(&by.owner).len());
         let overhead = OVERHEAD + self.paths.length() + 4 * self.session.depth() + owner;
         let mut answers: Vec<Result<Posted>> = Vec::with_capacity(drafts.len());
-        let mut batch_size = BATCH.0;
         while answers.len() < drafts.len() {
             let rest = &encoded[answers.len()..];
             if self.size(&rest[0], overhead) > BATCH.1 {
@@ -63,7 +61,7 @@ impl BoardSession<'_> {
             };
             let is_numbered = takes_number(rest[0].0);
             let mut bytes = 0;
-            let batch = rest.iter().take(batch_size).take_while(|one| {
+            let batch = rest.iter().take(BATCH.0).take_while(|one| {
                 bytes += self.size(one, overhead);
                 bytes <= BATCH.1 && takes_number(one.0) == is_numbered
             });
@@ -74,13 +72,6 @@ impl BoardSession<'_> {
             };
             match posted {
                 Ok(posted) => answers.extend(posted),
-                Err(RequestFailure::NotSent(
-                    error @ BoardError::NodeConflict(NodeConflict::InTrash(_)),
-                )) => match batch.len() {
-                    1 => answers.push(Err(error)),
-                    // Among several jobs the cause is unknown.
-                    _ => batch_size = 1,
-                },
                 Err(RequestFailure::NotSent(error)) => {
                     refuse_rest(&mut answers, drafts.len(), self.client.name(), error)?;
                 }
