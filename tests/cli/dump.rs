@@ -5,7 +5,6 @@ mod broken;
 pub(crate) mod hostile;
 mod lines;
 
-use std::fs;
 
 use serde_json::{Value, json};
 
