@@ -19,7 +19,7 @@ use crate::{
     transfer::{
         batches::{Batches, NextRecord, RecordSource, Unusable},
         dump::header,
-        lines::{LineReader, source, weight},
+        lines::{LineReader, refuse_array, source, weight},
         loader::{Loaded, Loader},
         record::{self, Conversion, Loadable},
         sealed::{self, SealedKind},
@@ -198,13 +198,14 @@ impl<'a> DumpLines<'a> {
         args: &'a LoadArgs,
     ) -> anyhow::Result<Self> {
         let first = sealed::first(&mut lines).await?;
+        first.as_deref().map_or(Ok(()), refuse_array)?;
         let header = first.as_deref().map(header).transpose()?.flatten();
         let (lines, first, from, total) = match (header, first) {
             (Some(header), Some(line)) => {
                 let (lines, trailer) = sealed::whole(lines, &line, SealedKind::Dump).await?;
                 (lines, None, header.backend, Some(trailer.total()))
             }
-            (_, None) if args.file != "-" => {
+            (_, None) => {
                 let message = format!("{} is empty: neither a dump nor jobs", lines.source());
                 return Err(CommandError::refused(message).into());
             }

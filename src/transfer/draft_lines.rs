@@ -10,7 +10,7 @@ use super::{
     dump::{DUMP, DumpLine},
     json,
     limits::{check_command, check_length, check_size, checked_name, identity, uuid},
-    lines::{LineReader, MARK, weight},
+    lines::{LineReader, MARK, refuse_array, weight},
     record::{NO_DETAILS, TOO_LARGE},
 };
 use crate::{
@@ -182,6 +182,9 @@ impl RecordSource for DraftLines {
         let Some(line) = self.reader.next().await? else {
             return Ok(None);
         };
+        if let (1, Ok(first)) = (self.reader.number(), &line) {
+            refuse_array(first)?;
+        }
         let read = line.and_then(|line| {
             let mark = Some(MARK).filter(|_| self.reader.number() == 1);
             let line = mark.and_then(|it| line.strip_prefix(it)).unwrap_or(&line);

@@ -159,6 +159,15 @@ impl LineReader {
     }
 }
 
+/// Refuses a JSON array, which a reader of lines would take for many invalid lines.
+pub(crate) fn refuse_array(first: &[u8]) -> anyhow::Result<()> {
+    let text = first.strip_prefix(MARK).unwrap_or(first).trim_ascii_start();
+    match text.starts_with(b"[") {
+        true => Err(CommandError::usage("the input is a JSON array; use `-o jsonl`").into()),
+        false => Ok(()),
+    }
+}
+
 /// Returns the file to read, or `None` for standard input.
 pub(crate) fn source(config: &Config, text: &str) -> anyhow::Result<Option<PathBuf>> {
     if text == "-" && config.takes_stdin() {

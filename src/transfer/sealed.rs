@@ -200,8 +200,8 @@ fn refused(lines: &LineReader, kind: SealedKind, problem: &str) -> anyhow::Error
     match kind {
         SealedKind::Dump => {
             let message = format!("the dump {source} {problem}; nothing was loaded");
-            let hint = "`tail -n +2 FILE | jobboard load -` loads the readable records, but does not keep \
-                their stored bytes";
+            let hint = "to load the readable records, without their stored bytes, pipe \
+                `tail -n +2 FILE` into `jobboard load -`";
             CommandError::refused(message).hint(hint)
         }
         SealedKind::Plan => {

@@ -52,6 +52,12 @@ fn taken_uuid_is_reported_with_its_line() {
         0 list --count --filter name=a == 14
         0 list --count --filter name=c == 14
         0 list --count == 28
+
+        # a JSON array is refused as a whole
+        0 post z
+        2 post --from - -o jsonl << [\n{"name":"a"},\n{"name":"b"}\n] => the input is a JSON array; use `-o jsonl`
+        2 load - -o jsonl << \n [{"name":"a"},\n{"name":"b"}\n] => the input is a JSON array; use `-o jsonl`
+        names z
         "#,
     );
 }

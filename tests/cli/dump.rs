@@ -5,7 +5,6 @@ mod broken;
 pub(crate) mod hostile;
 mod lines;
 
-
 use serde_json::{Value, json};
 
 use self::boards::{Boards, KINDS, records};

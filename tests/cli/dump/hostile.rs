@@ -41,6 +41,10 @@ fn truncated_dump_is_refused_at_any_length() {
     for cut in cuts {
         is_refused(&boards, &whole[..cut], 8, "is truncated");
     }
+    let board = boards.another("embedded");
+    let hint = format!("into `jobboard --board {} load -`", boards.url(&board));
+    let load = boards.on(&board, &["load", "-"]).stdin(&whole[..header]);
+    load.run().fails(8, &hint);
     // The end of the last line is not covered by the hash.
     let board = boards.another("embedded");
     let all = &whole[..whole.len() - 1];
@@ -59,12 +63,8 @@ fn empty_file_is_refused() {
     fs::write(boards.env.file("empty"), "\n").unwrap();
     let load = boards.run(&board, &["load", "empty"]);
     load.fails(8, "empty is empty: neither a dump nor jobs");
-    // A list may be empty.
-    boards
-        .on(&board, &["load", "-"])
-        .stdin("")
-        .run()
-        .succeeded();
+    let input = boards.on(&board, &["load", "-"]).stdin("").run();
+    input.fails(8, "standard input is empty: neither a dump nor jobs");
 }
 
 #[test]
@@ -139,8 +139,8 @@ fn invalid_lines_are_reported_one_by_one() {
     let good = json!({"uuid": uuid, "name": "good", "details": {}});
     let past = json!({"uuid": uuid, "name": "x", "state": "COMPLETE", "details": null});
     let lines = [
-        "[]".to_owned(),
         "{".to_owned(),
+        "[]".to_owned(),
         json!({"name": "x"}).to_string(),
         json!({"uuid": "x", "name": "x"}).to_string(),
         json!({"uuid": uuid}).to_string(),
@@ -158,8 +158,8 @@ fn invalid_lines_are_reported_one_by_one() {
         .run();
     assert_eq!(loaded.code, 7, "{loaded:?}");
     for (line, why) in [
-        (1, "must be a JSON object"),
-        (2, "unexpected end"),
+        (1, "unexpected end"),
+        (2, "must be a JSON object"),
         (3, "no uuid"),
         (4, "`x`"),
         (5, "no name"),
