@@ -64,7 +64,7 @@ use crate::{
     config::{Config, Environment, Flags},
     context::Context,
     exit::{CommandError, ErrorPrinter},
-    output::{Output, Style},
+    output::{Format, Output, Style},
     process::{
         forwarder, guard,
         job_control::{self, Role},
@@ -106,11 +106,9 @@ fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
     let printer = ErrorPrinter::new(
         &Output::new(style),
         cli.global.flags().program(),
-        early.command,
+        early.command.clone(),
     );
-    // A trailing `--` comes from a script with an empty variable; running no command would hide that.
-    if std::env::args_os().last().is_some_and(|last| last == "--") {
-        let mistake = CommandError::usage("the command after `--` is missing");
+    if let Some(mistake) = mistake(&cli, &early) {
         return printer.conclude(Err(mistake.into()));
     }
     // Independent of an invalid configuration; and no variable turns a shell script into JSON.
@@ -153,11 +151,30 @@ fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
     let result = Config::load(flags.clone(), &environment)
         .map_err(|error| CommandError::of_config(&error).into())
         .and_then(|config| {
-            let (out, printer) = (Output::new(style), printer.clone());
+            // The variable is a default, for commands with output in its format.
+            let suits = |it: &Format| flag.is_some() || cli.command.prints(*it);
+            let out = Output::new(Style {
+                format: format.filter(suits),
+                ..style
+            });
+            let printer = printer.clone();
             let ctx = Context::new(flags, config, out, environment, terminal, printer);
             perform(ctx, cli)
         });
     printer.conclude(result)
+}
+
+/// Finds a mistake that the grammar allows.
+fn mistake(cli: &Cli, early: &EarlyFormat) -> Option<CommandError> {
+    // A trailing `--` comes from a script with an empty variable; running no command would hide that.
+    if std::env::args_os().last().is_some_and(|last| last == "--") {
+        return Some(CommandError::usage("the command after `--` is missing"));
+    }
+    let asked = cli.global.format().filter(|it| *it == Format::Uuid)?;
+    let name = early.command.as_deref().unwrap_or_default();
+    let message = format!("`{name}` has no -o uuid output");
+    let hint = "omit -o uuid, or use `jobboard list -o uuid`";
+    (!cli.command.prints(asked)).then(|| CommandError::usage(message).hint(hint))
 }
 
 /// Checks basic requirements first, where the library's or the kernel's own error would be unclear.

@@ -32,7 +32,7 @@ const AGES: [i64; 3] = [60, 600, 3600];
 pub(crate) struct MetricsArgs {
     /// File to write; the name must end in .prom
     #[arg(long, value_name = "FILE", value_parser = textfile)]
-    textfile: Option<PathBuf>,
+    pub(super) textfile: Option<PathBuf>,
 }
 
 fn textfile(text: &str) -> Result<PathBuf, String> {

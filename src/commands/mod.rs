@@ -320,6 +320,24 @@ impl Command {
         }
     }
 
+    /// Whether it has output in this format.
+    pub(crate) fn prints(&self, format: Format) -> bool {
+        let is_json = matches!(format, Format::Json | Format::Jsonl);
+        match self {
+            Self::Dash(_) => !is_json,
+            Self::Metrics(args) => !is_json || args.textfile.is_some(),
+            Self::Report(args) if args.file.is_some() => !is_json && format != Format::Uuid,
+            Self::Report(_)
+            | Self::Status(_)
+            | Self::Explain(_)
+            | Self::Doctor(_)
+            | Self::Conductors(_)
+            | Self::Ping(_)
+            | Self::Config(_) => format != Format::Uuid,
+            _ => true,
+        }
+    }
+
     /// Whether it runs commands.
     pub(crate) fn executes(&self) -> bool {
         match self {

@@ -73,7 +73,8 @@ fn numbers_equal_those_of_status_and_listings(stage: &Stage) {
     }
     for found in checked["metrics"].as_array().unwrap() {
         let words = texts(&found["command"]);
-        let listed = env.run([&words[1..], &["-o", "uuid"]].concat());
+        let form = if words[1] == "list" { "uuid" } else { "tsv" };
+        let listed = env.run([&words[1..], &["-o", form]].concat());
         // `doctor` reports a finding by its exit code.
         let is_answer = listed.code == 0 || (words[1] == "doctor" && listed.code == 7);
         assert!(is_answer, "{words:?}: {listed}");

@@ -166,6 +166,10 @@ fn errors_in_files_have_their_lines() {
         3 JOBBOARD_FORMAT=json show @9 => {"error":{"code":3
         2 JOBBOARD_FORMAT=json lst => {"error":{"code":2
         0 JOBBOARD_FORMAT=json list -o uuid !> {
+        0 JOBBOARD_FORMAT=json metrics -> # HELP jobboard_up
+        0 JOBBOARD_FORMAT=jsonl dash --once --ascii -> resize
+        0 JOBBOARD_FORMAT=json report page.html !> {
+        0 JOBBOARD_FORMAT=uuid status -> unclaimed
         0 JOBBOARD_FORMAT=json completions bash -> # Completion for bash.
         0 JOBBOARD_YES=1 trash @1 --force
         2 JOBBOARD_FORMAT=xml list => error: JOBBOARD_FORMAT

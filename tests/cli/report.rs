@@ -199,7 +199,13 @@ fn invalid_report_options_are_refused() {
         2 report - -o table --json
         2 report - --json => always HTML => omit
         2 report figures.json --json => always HTML => omit
-        2 report -o uuid => no -o uuid output => omit
+        2 report -o uuid => `report` has no -o uuid output => omit
+        2 status -o uuid => `status` has no -o uuid output => omit
+        2 doctor -o uuid => `doctor` has no -o uuid output
+        2 conductors -o uuid => `conductors` has no -o uuid output
+        2 ping -o uuid => `ping` has no -o uuid output
+        2 config -o uuid => `config` has no -o uuid output
+        2 explain @1 -o uuid => `explain` has no -o uuid output
         2 report figures.json -o uuid => omit
         "#,
     );

@@ -17,7 +17,7 @@ use std::{io::IsTerminal, path::PathBuf};
 use chrono::{DateTime, Utc};
 use serde_json::json;
 
-use crate::{atomic_file::AtomicFile, context::Context, exit::CommandError, output::Format};
+use crate::{atomic_file::AtomicFile, context::Context, exit::CommandError};
 
 /// Write a report about the board for a browser or a ticket
 ///
@@ -33,7 +33,7 @@ use crate::{atomic_file::AtomicFile, context::Context, exit::CommandError, outpu
 pub(crate) struct ReportArgs {
     /// File to write, or - for standard output
     #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
+    pub(super) file: Option<PathBuf>,
 
     /// Compute ages and remaining lease times as of this time, for example 2026-11-20T18:00:00Z [default: now]
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -48,18 +48,9 @@ fn time(text: &str) -> Result<DateTime<Utc>, String> {
 
 pub(crate) async fn run(ctx: &mut Context, args: ReportArgs) -> anyhow::Result<()> {
     let is_dash = args.file.as_ref().is_some_and(|it| it.as_os_str() == "-");
-    let refusal = match ctx.out.format() {
-        Format::Uuid => Some((
-            "a report has no -o uuid output",
-            "omit -o uuid, or use `jobboard list -o uuid`",
-        )),
-        _ if args.file.is_some() && ctx.out.is_json() => Some((
-            "a report file is always HTML; JSON goes to standard output",
-            "omit FILE for JSON: `jobboard report --json`",
-        )),
-        _ => None,
-    };
-    if let Some((message, hint)) = refusal {
+    if args.file.is_some() && ctx.out.is_json() {
+        let message = "a report file is always HTML; JSON goes to standard output";
+        let hint = "omit FILE for JSON: `jobboard report --json`";
         return Err(CommandError::usage(message).hint(hint).into());
     }
     let board = ctx.board()?;
