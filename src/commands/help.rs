@@ -29,7 +29,6 @@ const TROUBLESHOOTING: &str = include_str!("../../docs/troubleshooting.md");
 #[derive(Clone, Copy)]
 pub(super) struct Topic {
     pub(super) name: &'static str,
-    pub(super) page: &'static str,
     pub(super) text: &'static str,
 }
 
@@ -39,19 +38,14 @@ pub(super) const TOPICS: [Topic; 9] = [
     topic("output", include_str!("../../docs/output.md")),
     topic("scripting", include_str!("../../docs/scripting.md")),
     topic("exit-codes", EXIT_CODES),
-    Topic {
-        name: "troubleshooting",
-        page: "explain",
-        text: TROUBLESHOOTING,
-    },
+    topic("troubleshooting", TROUBLESHOOTING),
     topic("conducting", include_str!("../../docs/conducting.md")),
     topic("guarantees", include_str!("../../docs/guarantees.md")),
     topic("octavia", include_str!("../../docs/octavia.md")),
 ];
 
 const fn topic(name: &'static str, text: &'static str) -> Topic {
-    let page = name;
-    Topic { name, page, text }
+    Topic { name, text }
 }
 
 /// Print help for a command, a topic or a code

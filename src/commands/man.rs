@@ -43,7 +43,7 @@ pub(crate) fn run(out: &mut Output, args: &ManArgs) -> anyhow::Result<()> {
         (format!("{name}.1"), page_of_command(command))
     });
     let topics = TOPICS.iter().map(|topic| {
-        let name = format!("{PROGRAM}-{}.{TOPIC_SECTION}", topic.page);
+        let name = format!("{PROGRAM}-{}.{TOPIC_SECTION}", topic.name);
         (name, page_of_topic(topic))
     });
     for (name, page) in commands.chain(topics) {
@@ -78,7 +78,7 @@ fn page_of_command(command: &Command) -> io::Result<Vec<u8>> {
         man.render_subcommands_section(&mut page)?;
         rest.control("SH", ["TOPICS"]);
         for topic in &TOPICS {
-            let page = format!("{PROGRAM}-{}({TOPIC_SECTION})", topic.page);
+            let page = format!("{PROGRAM}-{}({TOPIC_SECTION})", topic.name);
             rest.control("TP", []).text([roman(page)]);
             rest.text([roman(prose::title(topic.text).1)]);
         }
@@ -124,7 +124,7 @@ fn synopsis(command: &Command) -> Roff {
 }
 
 fn page_of_topic(topic: &Topic) -> io::Result<Vec<u8>> {
-    let name = format!("{PROGRAM}-{}", topic.page);
+    let name = format!("{PROGRAM}-{}", topic.name);
     let mut page = Roff::new();
     let title = [name.as_str(), TOPIC_SECTION, "\"\"", SOURCE, "Job boards"];
     page.control("TH", title).control("SH", ["NAME"]);
@@ -143,7 +143,7 @@ fn see_also<'a>(page: &mut Roff, names: impl Iterator<Item = &'a str>) {
     let mut line = Vec::new();
     for name in names {
         let (name, section) = match TOPICS.iter().find(|topic| topic.name == name) {
-            Some(topic) => (format!("{PROGRAM}-{}", topic.page), TOPIC_SECTION),
+            Some(topic) => (format!("{PROGRAM}-{}", topic.name), TOPIC_SECTION),
             None if name == PROGRAM => (PROGRAM.to_owned(), "1"),
             None => (format!("{PROGRAM}-{name}"), "1"),
         };

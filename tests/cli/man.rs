@@ -43,7 +43,7 @@ fn man_writes_pages_to_a_directory() {
         ("filters", "details.disks.0.size>10"),
         ("output", "RFC 3339"),
         ("exit-codes", "\\fB124\\fR"),
-        ("explain", "\n.SS claim-never-expires\n"),
+        ("troubleshooting", "\n.SS claim-never-expires\n"),
         ("conducting", "JOBBOARD_FENCE"),
     ] {
         let text = read(&format!("jobboard-{topic}.7"));
