@@ -32,18 +32,21 @@ pub(crate) fn refuse_foreign_link(path: &Path) -> anyhow::Result<()> {
 /// A file under construction, private to its owner by default.
 pub(crate) struct AtomicFile {
     writer: BufWriter<File>,
+    given: PathBuf,
     path: PathBuf,
     /// The temporary path; `None` if the target is not a regular file, for example a pipe.
     partial: Option<PathBuf>,
 }
 
 impl AtomicFile {
-    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
-        refuse_foreign_link(path)?;
+    pub(crate) fn open(given: &Path) -> anyhow::Result<Self> {
+        refuse_foreign_link(given)?;
         // Follows links: the target of the link is written.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let path = fs::canonicalize(given).unwrap_or_else(|_| given.to_owned());
         let is_other = fs::metadata(&path).is_ok_and(|facts| !facts.is_file());
-        Self::at(path, is_other)
+        let mut file = Self::at(path, is_other)?;
+        file.given = given.to_owned();
+        Ok(file)
     }
 
     fn at(path: PathBuf, is_other: bool) -> anyhow::Result<Self> {
@@ -55,6 +58,7 @@ impl AtomicFile {
         let file = output(&mut options, partial.as_ref().unwrap_or(&path));
         Ok(Self {
             writer: BufWriter::with_capacity(256 * 1024, on_file(&path, "write", file)?),
+            given: path.clone(),
             path,
             partial,
         })
@@ -84,10 +88,11 @@ impl AtomicFile {
         on_file(&self.path, "write", self.writer.write_all(bytes))
     }
 
+    /// Returns the path as the user gave it.
     pub(crate) fn finish(mut self) -> anyhow::Result<PathBuf> {
         let placed = self.place();
         on_file(&self.path, "write", placed)?;
-        Ok(self.path.clone())
+        Ok(self.given.clone())
     }
 
     fn place(&mut self) -> std::io::Result<()> {

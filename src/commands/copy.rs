@@ -291,6 +291,9 @@ async fn between(
         copy.results.suspend(|| ctx.out.note(note));
     }
     let mut results = copy.results;
+    if results.total == 0 && unreadable == 0 && planned.is_none() && ended.is_ok() {
+        results.suspend(|| ctx.out.note("no job matches; nothing changed"));
+    }
     if let Some(planned) = planned.filter(|_| ended.is_ok()) {
         ended = report_skipped(ctx, planned, &mut results, jobs);
     }

@@ -721,6 +721,8 @@ fn protected_boards_need_their_names() {
         8 copy --to b --move --yes
         8 copy --to b --move --confirm a
         8 copy --to b => --confirm b
+        0 copy --to sqlite:c.db --filter name=z => no job matches; nothing changed
+        0 copy --to sqlite:c.db --filter name=z -q => (nothing)
         0 --board b list --count == 0
         0 copy --to b --dry-run
         0 copy --to b --move --confirm b

@@ -225,6 +225,16 @@ fn repeated_load_skips_jobs_that_ended_meanwhile() {
 }
 
 #[test]
+fn written_file_is_named_as_given() {
+    let boards = Boards::new();
+    let board = boards.another("embedded");
+    for _ in 0..2 {
+        let dump = boards.run(&board, &["dump", "it", "--json"]);
+        assert_eq!(dump.json()["file"], "it");
+    }
+}
+
+#[test]
 fn jobs_with_details_too_large_to_read_keep_their_bytes() {
     let boards = Boards::new();
     let kinds = boards.kinds();
