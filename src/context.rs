@@ -1,6 +1,14 @@
 //! The context of every command: the configuration, the output, and the board on demand.
 
-use std::{fmt::Display, path::Path, sync::Arc, time::Duration};
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    fmt::Display,
+    io::{self, IsTerminal},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
 use crate::{
     board::{
@@ -12,7 +20,7 @@ use crate::{
     config::{Config, Environment, Flags},
     exit::{CommandError, ErrorPrinter, Trying, chain},
     job::Owner,
-    output::Output,
+    output::{Output, short},
     process::terminal::Terminal,
     secret::Secret,
     suggest::{Hint, Suggestion},
@@ -26,6 +34,8 @@ pub(crate) struct Context {
     pub(crate) terminal: Option<Terminal>,
     printer: ErrorPrinter,
     board: Option<Arc<dyn Board>>,
+    /// The typed `unique:KEY` of a uuid, for messages.
+    unique: RefCell<HashMap<String, String>>,
 }
 
 /// How the user agrees to an irreversible action.
@@ -82,6 +92,7 @@ impl Context {
             terminal,
             printer,
             board: None,
+            unique: RefCell::default(),
         }
     }
 
@@ -228,7 +239,11 @@ impl Context {
                 "answer y to confirm",
             ),
             None => {
-                let why = "confirmation is required, but there is no terminal";
+                let missing = match io::stdin().is_terminal() {
+                    false => "standard input is not a terminal",
+                    true => "there is no terminal for the question",
+                };
+                let why = format!("confirmation is required, but {missing}");
                 let message = format!("{}: {why}", self.cannot(question));
                 (message, "add `--yes` to confirm in advance")
             }
@@ -280,13 +295,30 @@ impl Context {
         self.flags.program()
     }
 
+    pub(crate) fn printer(&self) -> &ErrorPrinter {
+        &self.printer
+    }
+
     pub(crate) fn print_error(&self, error: &anyhow::Error) {
         self.printer.print_error(error);
     }
 
     pub(crate) fn trying(&self, verb: &'static str, what: impl Display) -> Trying {
         let board = self.board.as_ref().map(|board| board.url().to_owned());
-        Trying::new(verb, what, board)
+        Trying::new(verb, self.as_typed(what), board)
+    }
+
+    pub(crate) fn remember_unique(&self, uuid: String, typed: &str) {
+        self.unique.borrow_mut().insert(uuid, typed.to_owned());
+    }
+
+    /// Returns `unique:KEY` for a uuid that was typed so, and other text unchanged.
+    pub(crate) fn as_typed(&self, what: impl Display) -> String {
+        let what = what.to_string();
+        match self.unique.borrow().get(&what) {
+            Some(typed) => format!("{typed} ({})", short(&what)),
+            None => what,
+        }
     }
 
     pub(crate) async fn close(&mut self) {

@@ -252,7 +252,7 @@ fn classify_command(error: &CommandError, trying: Option<&Trying>) -> Option<Err
         CommandError::TimedOut(_) | CommandError::NoSlot(_) | CommandError::OutOfReach(_) => {
             (TIMED_OUT, "timeout")
         }
-        CommandError::Command(code) => (*code, "failed"),
+        CommandError::Command(code) | CommandError::NotRun { code, .. } => (*code, "failed"),
         // The subject is among its own causes.
         CommandError::OwnError(error) => {
             return error

@@ -152,8 +152,11 @@ impl Hint {
                             word => command.with([word]),
                         };
                     }
-                    commands.push(command);
-                    commands.last()?.to_string()
+                    let text = command.to_string();
+                    // An option is part of a command.
+                    let is_command = command.0.first().is_some_and(|it| !it.starts_with('-'));
+                    commands.extend(is_command.then_some(command));
+                    text
                 }
                 false => {
                     let mut pieces = part.split("{}");

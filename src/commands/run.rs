@@ -14,6 +14,7 @@ use crate::{
     board::{Board, BoardError, BoardExt, ClaimRules, JobRef},
     context::{Context, Creation},
     exit::verb,
+    glob::literal,
     job::{Claimant, Decision, Job, Location},
     process::clock::Boottime,
     retry::RetryPolicy,
@@ -93,12 +94,12 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
 fn hint(ctx: &Context, job: &Job, decision: &Decision, is_unique: bool) {
     let (name, program) = (&job.name, ctx.program());
     let on_job = |verb| Suggestion::of(verb).operand(&job.reference()).on(&program);
-    // A filter reads other characters as a pattern.
-    let is_plain = name
-        .chars()
-        .all(|it| it.is_alphanumeric() || "-_.".contains(it));
-    let only = is_plain.then(|| ["--filter".to_owned(), format!("name={name}")]);
-    let conduct = Suggestion::of("conduct --drain").with(only.into_iter().flatten());
+    let is_plain = |it: char| it.is_alphanumeric() || "-_.".contains(it);
+    let only = match name.chars().all(is_plain) {
+        true => format!("name={name}"),
+        false => format!("name=\"{}\"", literal(name).replace('"', "\"\"")),
+    };
+    let conduct = Suggestion::of("conduct --drain --filter").with([only]);
     let (retry, conduct) = (on_job("retry"), conduct.on(&program));
     let by_conductor = format!("`{retry}`, then `{conduct}`");
     let (until, how, remove) = match (decision.is_trash(), is_unique) {

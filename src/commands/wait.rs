@@ -11,7 +11,7 @@ use serde::Serialize;
 use self::outcomes::{AwaitedEnd, EndedJob, outcomes};
 use super::{
     bulk::{
-        references::{Scope, references},
+        references::{NONE_PREFERRED, Scope, references, references_or_names},
         report::Done,
     },
     parts::{
@@ -29,7 +29,7 @@ use crate::{
     },
     context::Context,
     duration,
-    exit::CommandError,
+    exit::{CommandError, NOT_FOUND},
     job::{Entry, Job, JobKey, Location},
     output::{Page, Report},
 };
@@ -72,8 +72,13 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     let limit = args.timeout.map(Deadline::after);
     let board = ctx.board()?;
     let scope = Scope::everywhere("wait");
-    let wanted = references(ctx, &*board, scope, &args.jobs);
-    let wanted = within(limit, NO_REPLY, wanted).await?;
+    let wanted = async {
+        Ok(match args.jobs.len() {
+            0 | 1 => (references(ctx, &*board, scope, &args.jobs).await?, 0),
+            _ => references_or_names(ctx, &*board, scope, NONE_PREFERRED, &args.jobs).await?,
+        })
+    };
+    let (wanted, unnamed) = within(limit, NO_REPLY, wanted).await?;
     if args.empty {
         let empty = async |waiter: &mut Waiter<'_>| waiter.until_empty().await;
         let waiter = waiter(ctx, &*board);
@@ -92,7 +97,11 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
             .with_context(|| ctx.trying("wait for", "a job"))?;
         return ctx.out.report(&Done::of_job("claimable", &job));
     }
-    for_named(ctx, &*board, &wanted, args.gone_ok, limit).await
+    for_named(ctx, &*board, &wanted, args.gone_ok, limit).await?;
+    match unnamed {
+        0 => Ok(()),
+        _ => Err(CommandError::Command(NOT_FOUND).into()),
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -288,7 +297,8 @@ async fn look_up(
             }
             (Err(BoardError::NoSuchJob), JobRef::Uuid(uuid)) if wanted.is_exact() && gone_ok => {
                 ctx.out.note(format!(
-                    "no record of {uuid} on {name}; counting the job as complete"
+                    "no record of {} on {name}; counting the job as complete",
+                    ctx.as_typed(uuid)
                 ));
                 unrecorded.push(uuid.clone());
                 continue;
@@ -303,7 +313,8 @@ async fn look_up(
         // Reported now as well: the other jobs may take long.
         if is_any_there {
             ctx.out.note(format!(
-                "cannot wait for {wanted}; waiting for the other jobs"
+                "cannot wait for {}; waiting for the other jobs",
+                ctx.as_typed(wanted)
             ));
         }
         missing.push(error);

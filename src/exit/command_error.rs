@@ -86,6 +86,8 @@ pub(crate) enum CommandError {
     /// A command exited with this code, and printed its own errors.
     #[error("the command ended with code {0}")]
     Command(u8),
+    #[error("{message}")]
+    NotRun { code: u8, message: String },
     /// An error of this process, not of the command that it should run.
     #[error(transparent)]
     OwnError(anyhow::Error),

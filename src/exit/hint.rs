@@ -91,9 +91,10 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         CommandError::TimedOut(_) => "`jobboard list` shows the jobs on the board".into(),
         CommandError::OutOfReach(_) => "`jobboard ping` tests the connection".into(),
         // Each failure was reported separately, and a command prints its own errors.
-        CommandError::Partly { .. } | CommandError::Command(_) | CommandError::OwnError(_) => {
-            return None;
-        }
+        CommandError::Partly { .. }
+        | CommandError::Command(_)
+        | CommandError::NotRun { .. }
+        | CommandError::OwnError(_) => return None,
     };
     let mut job_hint = JobHint::new(hint, trying);
     match error {
@@ -172,6 +173,9 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         return Some(hint);
     }
     if let (BoardError::Denied { .. }, Some(file)) = (error, error.board_file()) {
+        if matches!(file.try_exists(), Ok(false)) {
+            return Some("choose a writable file: `--board sqlite:PATH`".into());
+        }
         let file = file.to_string_lossy();
         let text = "`ls -l {}` shows who may read and write the board file";
         return Some(Hint::new(text, [&[&file]]));
@@ -235,6 +239,10 @@ fn of_failure(source: &ErrorSource) -> &'static str {
     match problem {
         Some(ServerCause::OutOfMemory | ServerCause::CannotSave) => {
             "`jobboard doctor` shows the problem of the server and the fix"
+        }
+        // The text of SQLite for a file.
+        None if source.to_string().contains("disk is full") => {
+            "`jobboard doctor` shows the free space on the disk of the board"
         }
         _ => "`jobboard config` shows the board in use and where it is configured",
     }

@@ -54,7 +54,7 @@ pub(crate) use self::{
     progress::Progress,
     prometheus::{Exposition, timestamp},
     rows::{Report, Row, Rows},
-    stderr::{can_ask, complain, complain_json, complain_of},
+    stderr::{can_ask, complain_json, complain_of},
     style::{Format, Pieces, Style, Tone, Verbosity, width},
     table::{ABSENT, Cell, Column, Fit, laid_out},
     text::{Text, counted, ends, listed},

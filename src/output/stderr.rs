@@ -103,7 +103,7 @@ pub(crate) fn can_ask() -> bool {
 }
 
 /// Writes a line to stderr. A failure cannot be reported anywhere.
-pub(crate) fn complain(text: &Text) {
+fn complain(text: &Text) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 

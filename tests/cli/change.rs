@@ -28,6 +28,8 @@ fn changing_several_jobs_needs_the_name_of_a_protected_board() {
     ));
     let refused = env.run("change @1 @2 --priority HIGH");
     refused.fails(8, "--confirm prod");
+    let refused = env.run("change @1 @2 --priority HIGH --json");
+    assert_eq!(refused.error()["commands"], json!([]));
     env.ok("change @1 @2 --priority HIGH --dry-run");
     env.ok("change @1 --priority HIGH");
     env.ok("change @1 @2 --priority LOW --confirm prod");

@@ -303,6 +303,8 @@ fn initially_full_disk_is_reported() {
         message.contains("full") || message.contains("No space"),
         "{message}"
     );
+    let hint = refused.error()["hint"].to_string();
+    assert!(hint.contains(" doctor` shows the free space"), "{hint}");
     fs::remove_file(filler).unwrap();
     assert_eq!(post().json()["done"], "posted");
 }

@@ -118,6 +118,8 @@ fn board_is_not_created_in_an_unwritable_directory() {
     let shared = guarded.board.clone();
     guarded.board = guarded.env.root().join("shared/other.db");
     guarded.is_denied(&["post", "grow"]);
+    let hint = guarded.run(&["post", "grow"]).error()["hint"].to_string();
+    assert_contains(&hint, "choose a writable file: `--board sqlite:PATH`");
     guarded.board = guarded.env.root().join("shared/deep/other.db");
     guarded.is_denied(&["post", "grow", "--create"]);
     guarded.board = shared;

@@ -333,6 +333,9 @@ fn forgotten_dashes_and_states_are_answered() {
         r#"
         # forgotten dashes are answered with the corrected line
         2 post ls -la => `jobboard post ls -- ls -la`
+        2 list --name -lead => write `--name=-lead`
+        2 list --limit -5 => -5 !> write
+        2 post -- -lead => NAME is missing => `jobboard post --from -` also posts a job whose name begins with `-`
         2 add ls -la => `jobboard post ls -- ls -la`
         2 post x --- ls => `jobboard post x -- ls`
         2 post x k=v --priority HIGH --- ls => `jobboard post x k=v --priority HIGH -- ls`

@@ -9,7 +9,7 @@ fn purges_and_refusals() {
         # a purge deletes from the trash only, and needs a selection and a confirmation
         0 post --from - << {"name":"job-0"}\n{"name":"job-1"}\n{"name":"job-2"}
         0 trash @1 @2 --force --yes
-        8 purge @1 =>   00000001 job-0\n => cannot purge 1 job permanently on sqlite:ROOT/state/jobboard/board.db: confirmation is required, but there is no terminal\nhint: add `--yes` to confirm in advance
+        8 purge @1 =>   00000001 job-0\n => cannot purge 1 job permanently on sqlite:ROOT/state/jobboard/board.db: confirmation is required, but standard input is not a terminal\nhint: add `--yes` to confirm in advance
         3 purge @3 --yes
         2 purge --yes
         0 purge --older-than 1h --max 1 --yes == (nothing)

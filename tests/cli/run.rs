@@ -233,6 +233,7 @@ fn exit_codes_and_advice_of_commands() {
         r#"
         # commands that cannot run
         127 run resize -- nosuch => error: program nosuch not found
+        127 run resize --json -- nosuch => {"error":{"code":127,"kind":"failed","message":"program nosuch not found"
         none
         file file
         125 run resize --board sqlite:file/board.db --json -- echo ran => {"error":{"code":125,"kind":"failed"
@@ -258,6 +259,13 @@ fn exit_codes_and_advice_of_commands() {
         7 conduct --drain --max-attempts 2
         0 list --trash --columns name == resize
         0 purge @1 --yes
+
+        # the advice selects the job by its exact name, and runs no other job
+        1 run 'a "b", *' --retry-delay 0s -- false => then `jobboard conduct --drain --filter 'name="a ""b"", [*]"'`
+        1 run 'a "b", c' --retry-delay 0s -- false => `jobboard conduct --drain --filter 'name="a ""b"", c"'`
+        7 conduct --drain --max-attempts 2 --filter 'name="a ""b"", [*]"'
+        names a "b", c
+        0 list --trash --columns name == a "b", *
 
         # a failed job can be trashed
         137 run resize --on-failure trash -- sh -c 'kill -9 $$' => resize is in the trash: signal 9\nresize is not retried until you restore it; to retry resize now: `jobboard retry 00000001-0000-0000-0000-000000000000`, then `jobboard conduct --drain --filter name=resize`\nto remove resize: `jobboard purge 00000001-0000-0000-0000-000000000000`

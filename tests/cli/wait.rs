@@ -371,8 +371,20 @@ fn waits_and_refusals() {
         0 trash @1 --force --yes
         9 wait @1 -> trashed
 
+        # an unknown name does not keep the others from being awaited
+        0 post resize
+        0 claim @1 --who ada
+        0 consume @1 --who ada
+        0 post grow -- true
+        0 trash grow --force --yes
+        9 wait nosuch @1 grow -> resize\tcomplete -> grow\ttrashed => has the uuid or name nosuch
+        3 wait nosuch @1 -> resize\tcomplete => has the uuid or name nosuch
+
         # an unknown uuid is complete only on request, and a missing board is mentioned
         3 wait unique:nightly => the job is unknown => no job was ever posted on
+        3 wait unique:nightly => cannot wait for unique:nightly (
+        0 wait unique:nightly --gone-ok => no record of unique:nightly (
+        3 show unique:nightly => cannot show unique:nightly (
         none
         0 post resize
         3 wait 00000000

@@ -196,6 +196,13 @@ fn failed_command_is_reported_and_does_not_end_the_watch() {
     env.post_many(3);
     watching.ended().exits(7, "exit 3");
     env.run("watch -- no-such-program").has_code(127);
+    let failing = watch(
+        &env,
+        &["--count", "1", "--json", "--", "sh", "-c", "exit 3"],
+    );
+    env.post_many(1);
+    let error = "\"message\":\"the event handler failed: exit 3\"";
+    failing.ended().exits(7, error);
 }
 
 #[test]

@@ -93,11 +93,11 @@ fn parsed(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
                         let hint = "split the input: `xargs -n 1000 jobboard COMMAND`";
                         return Err(CommandError::usage(message).hint(hint).into());
                     }
-                    references.push(parse(line.trim())?);
+                    references.push(parse(ctx, line.trim())?);
                 }
             }
         } else {
-            references.push(parse(text)?);
+            references.push(parse(ctx, text)?);
         }
     }
     if references.is_empty() && readers > 0 {
@@ -197,9 +197,13 @@ pub(crate) async fn reference(
     Err(CommandError::usage(problem).into())
 }
 
-fn parse(text: &str) -> anyhow::Result<JobRef> {
-    text.parse()
-        .map_err(|error| CommandError::usage(format!("{error}")).into())
+fn parse(ctx: &Context, text: &str) -> anyhow::Result<JobRef> {
+    let wanted = text.parse::<JobRef>();
+    let wanted = wanted.map_err(|error| CommandError::usage(error.to_string()))?;
+    if text.starts_with("unique:") {
+        ctx.remember_unique(wanted.to_string(), text);
+    }
+    Ok(wanted)
 }
 
 /// Finds jobs in these locations. If a job is missing, the error names the location where it is.

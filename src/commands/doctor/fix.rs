@@ -17,7 +17,7 @@ use crate::{
     },
     context::{Consent, Context},
     exit::CommandError,
-    output::{Format, Text},
+    output::{Format, Text, can_ask},
     problem::{Problem, Repair, Risk},
 };
 
@@ -73,8 +73,9 @@ pub(super) async fn fix(
     if plan.steps.is_empty() {
         ctx.out.note("nothing to fix automatically");
     }
-    // The answer is one document that includes the plan.
-    let is_document = ctx.out.format() == Format::Json;
+    // The answer is one document that includes the plan, unless the question will be refused.
+    let is_refused = !plan.steps.is_empty() && !is_agreed(ctx, args) && !can_ask();
+    let is_document = ctx.out.format() == Format::Json && !is_refused;
     if args.dry_run || !is_document {
         ctx.out.report(&plan)?;
     }
@@ -89,14 +90,18 @@ pub(super) async fn fix(
     Ok(Some(plan))
 }
 
+fn is_agreed(ctx: &Context, args: &DoctorArgs) -> bool {
+    // The name of a protected board, typed in advance, agrees like --yes.
+    let is_confirmed = ctx.config.board.value.is_protected && !args.consent.confirm.is_empty();
+    args.consent.yes || ctx.config.yes.value || is_confirmed
+}
+
 async fn perform_all(
     ctx: &mut Context,
     args: &DoctorArgs,
     plan: &mut [FixStep],
 ) -> anyhow::Result<()> {
-    // The name of a protected board, typed in advance, agrees like --yes.
-    let is_confirmed = ctx.config.board.value.is_protected && !args.consent.confirm.is_empty();
-    let is_agreed = args.consent.yes || ctx.config.yes.value || is_confirmed;
+    let is_agreed = is_agreed(ctx, args);
     let (mut all, total) = (false, plan.len());
     plan.iter_mut().for_each(|step| step.state = "skipped");
     let mut is_full = false;

@@ -13,7 +13,7 @@ use crate::{
     board::Board,
     context::Context,
     duration,
-    exit::CommandError,
+    exit::{CommandError, chain},
     job::{CapturedOutput, Claimant, Claimed, Decision, Fence, Job, Owner, Settlement, Term},
     lease::{Keeper, KeptLease, USUAL_LEASE},
     process::{
@@ -270,15 +270,16 @@ pub(crate) fn code(code: i32) -> anyhow::Error {
 
 /// Reports why a command did not start, with the exit codes that shells use.
 pub(crate) fn not_run(ctx: &Context, error: NotRun) -> anyhow::Error {
-    const NOT_EXECUTABLE: i32 = 126;
-    const NOT_FOUND: i32 = 127;
-    let ours = match error {
+    const NOT_EXECUTABLE: u8 = 126;
+    const NOT_FOUND: u8 = 127;
+    let code = match error {
         NotRun::NotFound { .. } | NotRun::NoInterpreter { .. } => NOT_FOUND,
         NotRun::NotExecutable { .. } => NOT_EXECUTABLE,
         NotRun::Failed { .. } | NotRun::NoDirectory { .. } => return error.into(),
     };
-    ctx.print_error(&error.into());
-    code(ours)
+    let message = chain(&error);
+    ctx.print_error(&CommandError::NotRun { code, message }.into());
+    CommandError::Command(code).into()
 }
 
 /// Marks an error as one of `jobboard`, since other exit codes are the command's.

@@ -34,6 +34,25 @@ impl<'a> TypedLine<'a> {
         })
     }
 
+    /// Joins an option and its value, which looks like an option but not like a number.
+    pub(super) fn with_joined_value(&self, unknown: &str) -> Option<Hint> {
+        let is_text = !unknown[1..].starts_with(|it: char| it.is_ascii_digit());
+        let is_it = |it: &&str| is_text && it.starts_with(unknown);
+        let at = self.after.iter().position(is_it)?;
+        let option = self.after.get(at.checked_sub(1)?)?;
+        let joined = format!("{option}={}", self.after[at]);
+        let takes_value = takes_next(&self.grammar, option) == Some(true);
+        takes_value.then(|| Hint::new("write `{}`", [&[&joined]]))
+    }
+
+    /// Answers `post -- -NAME`, which has only a command.
+    pub(super) fn with_dashed_name(&self) -> Option<Hint> {
+        let mut behind = self.after.iter().skip_while(|it| **it != "--").skip(1);
+        let is_dashed = behind.next().is_some_and(|it| it.starts_with('-'));
+        let hint = "`jobboard post --from -` also posts a job whose name begins with `-`";
+        (is_dashed && self.grammar.get_name() == "post").then(|| hint.into())
+    }
+
     /// Puts `--` before the first word that belongs to a COMMAND.
     pub(super) fn with_dashes(&self) -> Option<Hint> {
         let (command, after) = (self.grammar.get_name(), &self.after);

@@ -99,13 +99,15 @@ fn general(error: &clap::Error, command: Option<&str>, typed: Option<&TypedLine>
 
 fn corrected(error: &clap::Error, typed: &TypedLine) -> Option<Hint> {
     match error.kind() {
-        ErrorKind::MissingRequiredArgument => typed.with_dashes(),
+        ErrorKind::MissingRequiredArgument => {
+            typed.with_dashes().or_else(|| typed.with_dashed_name())
+        }
         // `tail -f` and others: the general answers to these options are unlikely to fit.
         ErrorKind::UnknownArgument => {
             let option = text(error, ContextKind::InvalidArg)?;
-            typed
-                .with_dashes()
-                .filter(|_| ["-b", "-f", "-w"].contains(&&*option))
+            let dashes = typed.with_dashes();
+            let dashes = dashes.filter(|_| ["-b", "-f", "-w"].contains(&&*option));
+            dashes.or_else(|| typed.with_joined_value(&option))
         }
         _ => None,
     }

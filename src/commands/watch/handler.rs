@@ -2,12 +2,13 @@
 
 use std::{collections::VecDeque, ffi::OsString};
 
+use anyhow::anyhow;
+
 use super::printed_event::PrintedEvent;
 use crate::{
     commands::parts::under_claim,
     context::Context,
-    exit::{CommandError, chain},
-    output::{Text, complain},
+    exit::{CommandError, ErrorPrinter, chain},
     process::{
         child::{CommandEnd, EXIT_GRACE, Process},
         clock::Boottime,
@@ -20,6 +21,7 @@ const WAITING: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct Handler {
     command: CommandSpec,
+    printer: ErrorPrinter,
     waiting: VecDeque<PrintedEvent>,
     /// How many of these come from before the watch; the limit excludes them.
     replayed: usize,
@@ -39,12 +41,13 @@ impl Handler {
         for name in ctx.environment.withheld() {
             command.unset(name);
         }
-        Ok(Self::new(command))
+        Ok(Self::new(command, ctx.printer().clone()))
     }
 
-    fn new(command: CommandSpec) -> Self {
+    fn new(command: CommandSpec, printer: ErrorPrinter) -> Self {
         Self {
             command,
+            printer,
             waiting: VecDeque::new(),
             replayed: 0,
             has_overflown: false,
@@ -106,9 +109,8 @@ impl Handler {
         self.handled += 1;
         if let Some(wrong) = wrong {
             self.failed += 1;
-            complain(&Text::from(format!(
-                "error: the event handler failed: {wrong}"
-            )));
+            let error = anyhow!("the event handler failed: {wrong}");
+            self.printer.print_error(&error);
         }
     }
 
@@ -126,11 +128,18 @@ mod tests {
     use std::{fs, os::unix::fs::PermissionsExt};
 
     use super::*;
-    use crate::board::{Event, EventKind};
+    use crate::{
+        board::{Event, EventKind},
+        output::{Output, Style},
+        suggest::Suggestion,
+    };
 
     fn handler(program: &str) -> Handler {
         let argv = [OsString::from(program)];
-        Handler::new(CommandSpec::here(&argv, std::env::var_os("PATH").as_deref()).unwrap())
+        let printer =
+            ErrorPrinter::new(&Output::new(Style::default()), Suggestion::default(), None);
+        let command = CommandSpec::here(&argv, std::env::var_os("PATH").as_deref());
+        Handler::new(command.unwrap(), printer)
     }
 
     #[test]

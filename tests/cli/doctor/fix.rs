@@ -19,6 +19,13 @@ fn fix_repairs_what_is_safe_and_nothing_else(stage: &Stage) {
     assert_eq!(of(&dead, &env.everything()), before);
     assert_eq!(env.state(&dead), "CLAIMED");
     assert_eq!(doctor(env, &["--fix"]).code, 8);
+    // Without an answer, the plan is the document.
+    let refused = env.run("doctor --fix --json");
+    assert_eq!(refused.code, 8, "{refused}");
+    assert_eq!(
+        refused.values()[0],
+        env.json("doctor --fix --dry-run --json")
+    );
     let fixed = env.run("doctor --fix --yes --skip server --json");
     assert_eq!(fixed.code, 0, "{fixed}");
     let step = &fixed.json()["fixed"][0];
