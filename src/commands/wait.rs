@@ -73,7 +73,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     let board = ctx.board()?;
     let scope = Scope::everywhere("wait");
     let wanted = async {
-        Ok(match args.jobs.len() {
+        anyhow::Ok(match args.jobs.len() {
             0 | 1 => (references(ctx, &*board, scope, &args.jobs).await?, 0),
             _ => references_or_names(ctx, &*board, scope, NONE_PREFERRED, &args.jobs).await?,
         })
