@@ -9,11 +9,14 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    dump::{OF_THE_BOARD, OF_THE_KIND, OF_THE_MOVE, are_alike, boards::Boards, fill},
+    dump::{OF_THE_BOARD, OF_THE_KIND, are_alike, boards::Boards, fill},
     support::{
         Host, Outcome, Proxy, ProxyMode, Server, ZooKeeper, column, play, texts, wait_until, words,
     },
 };
+
+/// The audit entry, which names the move.
+const OF_THE_MOVE: [&str; 4] = ["by", "action", "action_on", "reason"];
 
 fn copy(boards: &Boards, from: &str, to: &str, words: &[&str]) -> Outcome {
     let to = boards.url(to);
@@ -74,7 +77,7 @@ fn different_job_with_the_same_uuid_is_reported_on_both_boards() {
             _ => &taken,
         };
         copied.warns(why);
-        copied.warns(&format!(
+        copied.warns(format!(
             "`jobboard --board {} show {uuid}`",
             boards.url(&other)
         ));

@@ -25,9 +25,6 @@ pub(crate) const OF_THE_BOARD: [&str; 8] = [
 /// Members that differ between boards of two kinds.
 pub(crate) const OF_THE_KIND: [&str; 4] = ["key", "raw", "size", "sequence"];
 
-/// The audit entry, which names the move.
-pub(crate) const OF_THE_MOVE: [&str; 4] = ["by", "action", "action_on", "reason"];
-
 /// Fills a board with jobs that differ in every respect.
 pub(crate) fn fill(boards: &Boards, board: &str) {
     let run = |words: &[&str]| boards.run(board, words);
@@ -321,7 +318,7 @@ fn uuid_on_the_board_and_in_the_trash_means_two_jobs() {
             (boards.run(&from, &["copy", "--to", &to]), "target"),
         ] {
             assert_eq!(run.code, 7, "{run}");
-            run.warns(&format!(
+            run.warns(format!(
                 "the {owner} has a different live job with this uuid; the trashed job is skipped"
             ));
             run.warns("failed for 1 of 2 jobs");
