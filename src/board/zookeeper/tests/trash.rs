@@ -53,7 +53,7 @@ async fn trashed_jobs_are_loaded_beside_those_of_another_board() {
     let (ours, theirs) = (one.board(), two.board());
     trashed(&theirs, draft("theirs")).await;
     let nodes = one.nodes().await;
-    for number in [1, 2, 4].into_iter().chain(10..=400) {
+    for number in [1, 2, 4].into_iter().chain(10..=700) {
         nodes.put(&one.trashed(&numbered(number)), b"theirs").await;
     }
     let load = async |name: &str, count: usize| {
@@ -74,10 +74,10 @@ async fn trashed_jobs_are_loaded_beside_those_of_another_board() {
         posted.collect::<Vec<_>>()
     };
     assert_eq!(load("few", 5).await, [3, 5, 6, 7, 8]);
-    assert_eq!(load("many", 3).await, [9, 401, 402]);
+    assert_eq!(load("many", 3).await, [9, 701, 702]);
     let job = on_board(&ours, &post_one(&ours, "next").await).await;
-    assert_eq!(job.sequence, Some(403));
-    let key = numbered(401);
+    assert_eq!(job.sequence, Some(703));
+    let key = numbered(701);
     assert_eq!(
         get(&ours, Location::Trash, &key).await.unwrap().name,
         "many"

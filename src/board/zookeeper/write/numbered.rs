@@ -257,6 +257,10 @@ fn number(
             skipped.push(numbered(next));
             next += 1;
         }
+        // The request has no room for the steps and for large jobs.
+        if skipped.len() > MOST_SKIPPED[1] {
+            return (keys, skipped);
+        }
         keys.push(Some(numbered(next)));
         next += step;
     }
