@@ -80,6 +80,11 @@ impl InFlight {
         self.until(are_empty).await;
     }
 
+    /// Waits until no job is running; each change asks whether to end the wait sooner.
+    pub(super) async fn until_none_runs_or(&self, is_over: impl Fn() -> bool) {
+        self.until(|jobs| count(jobs) == 0 || is_over()).await;
+    }
+
     pub(super) async fn any_unreleased(&self) {
         let is_unreleased = |state: &FlightState| matches!(state, FlightState::Unreleased(_));
         self.until(|jobs| jobs.values().any(is_unreleased)).await;

@@ -74,6 +74,11 @@ impl Settler {
         let mut is_open = true;
         loop {
             let is_left = *shutdown.borrow() == Shutdown::Leave;
+            if is_left {
+                while let Ok(finished) = self.finished.try_recv() {
+                    due.extend(self.take(finished));
+                }
+            }
             if is_left || !is_open && due.is_empty() && self.refused.is_hopeless() {
                 self.leave(due, "a further signal ended the wait for the board");
                 return Ok(());
@@ -98,7 +103,10 @@ impl Settler {
             // A rejected settlement must not block the others.
             for refused in refused {
                 let mut one = vec![refused];
-                settled = self.settle(&mut one).await.and(settled);
+                // Each request to an absent board would take its whole time limit.
+                if !settled.as_ref().is_err_and(BoardError::is_away) {
+                    settled = self.settle(&mut one).await.and(settled);
+                }
                 due.append(&mut one);
             }
             self.set_aside();
@@ -142,7 +150,8 @@ impl Settler {
             }
             Ok(decision) => decision,
         };
-        if finished.took.is_none() && matches!(decision, Decision::Abandon(_)) {
+        let is_unused = matches!(decision, Decision::Abandon(Aftermath::Interrupted));
+        if finished.took.is_none() && is_unused {
             self.shared.status.work(|work| work.unused_claims += 1);
         }
         let rounded = |took: Duration| (took.as_secs_f64() * 1000.0).round() / 1000.0;

@@ -290,9 +290,11 @@ async fn idle(shared: &Shared) {
         // Without a picker the wait ends as well.
         let _ = has_looked.wait_for(|it| *it).await;
         loop {
+            let outages = shared.status.contact.regained();
             shared.in_flight.idle(long).await;
-            // Without the board, nobody knows whether it has jobs.
-            if shared.status.contact.problem().is_none() {
+            // Without the board, no conductor knows whether it has jobs.
+            let contact = &shared.status.contact;
+            if contact.problem().is_none() && contact.regained() == outages {
                 break;
             }
             tokio::time::sleep(BEFORE_NEXT_LOOK).await;

@@ -56,21 +56,22 @@ pub(crate) async fn settle_claim(
         the_answer(board, answers)
     };
     let may_be_done = |error: &BoardError| matches!(error, BoardError::Unknown { .. });
-    let lost = match request().await {
+    let mut lost = match request().await {
         Err(error) if may_be_done(&error) || lease.is_some() && error.is_away() => error,
         answer => return answer,
     };
-    let mut is_unconfirmed = may_be_done(&lost);
     time::sleep(PAUSE).await;
     let answer = until_answered(async || match request().await {
         Ok(settled) => Some(Some(Ok(settled))),
         Err(error) if error.is_away() => {
-            is_unconfirmed |= may_be_done(&error);
+            if !may_be_done(&lost) {
+                lost = error;
+            }
             None
         }
+        Err(error) if !may_be_done(&lost) => Some(Some(Err(error))),
         // Such an answer says nothing about the first request.
         Err(error) if error.is_about_the_board() => Some(None),
-        Err(error) if !is_unconfirmed => Some(Some(Err(error))),
         Err(error) => Some(
             match Earlier::of(&error, &settlement.decision, lease.as_deref_mut()) {
                 Earlier::Settled => Some(Ok(Settled::default())),

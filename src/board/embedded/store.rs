@@ -69,8 +69,7 @@ pub(super) struct Store {
     boot: String,
     signal: ChangeSignal,
     pub(super) identity: FileIdentity,
-    /// The inode of the log; `None` if it has none, as on a read-only mount.
-    log: Option<u64>,
+    log: Option<name::OpenLog>,
 }
 
 impl Store {
@@ -99,9 +98,9 @@ impl Store {
     pub(super) fn is_current(&self) -> bool {
         match FileIdentity::of(&self.options.path) {
             Ok(now) => {
-                let log = || name::log_inode(&self.options.path);
                 // Without the log, we and others would no longer see each other's changes.
-                now.is_same_file(&self.identity) && self.log.is_none_or(|it| log() == Some(it))
+                let has_log = self.log.as_ref().is_none_or(name::OpenLog::is_there);
+                now.is_same_file(&self.identity) && has_log
             }
             // An inaccessible path may still exist.
             Err(OpenError::Inaccessible { source, .. }) => {
@@ -135,7 +134,7 @@ impl Store {
             change.commit()?;
             // The log exists only now.
             name::confirm(path, connection)?;
-            store.log = name::log_inode(path);
+            store.log = name::OpenLog::of(path);
         }
         Ok(store)
     }
@@ -191,7 +190,7 @@ impl Store {
                     }
                     drop(snapshot);
                     name::confirm(&self.options.path, &self.connection)?;
-                    self.log = name::log_inode(&self.options.path);
+                    self.log = name::OpenLog::of(&self.options.path);
                     Ok(true)
                 }
                 _ if found > SCHEMA_VERSION => Err(OpenError::Newer { found }),

@@ -10,6 +10,7 @@ use super::{EVENT_PAUSE, Picker};
 use crate::{
     board::{BoardError, Event, EventKind, Result, backlog::BacklogChange},
     conductor::slots::Slots,
+    job::Outcome,
     optional::or_never,
     process::clock,
 };
@@ -93,7 +94,7 @@ impl Picker<'_> {
             if matches!(event.kind, EventKind::Consumed | EventKind::Trashed) {
                 self.unanswered.remove(&subject.key);
             }
-            if event.kind == EventKind::Consumed {
+            if event.kind == EventKind::Consumed && event.outcome != Some(Outcome::Failed) {
                 self.shared.status.ended(&subject.key);
             }
         }

@@ -125,6 +125,13 @@ struct Picker<'a> {
     reported: BTreeSet<&'static str>,
 }
 
+/// Waits until a claim has returned unused, or until none can return any more.
+async fn any_unused(shared: &Shared) {
+    let unused = || shared.status.work(|work| work.unused_claims);
+    let over = shared.in_flight.until_none_runs_or(|| unused() > 0);
+    over.await;
+}
+
 impl Picker<'_> {
     async fn work(&mut self, slots: &Arc<Slots>, won: &UnboundedSender<WonClaim>) -> Result<()> {
         let mut policy = self.shared.policy.subscribe();
@@ -133,11 +140,10 @@ impl Picker<'_> {
         let (mut jobs_left, is_to_end) = (until.jobs.unwrap_or(u64::MAX), until.has_end());
         while self.may_claim(shutdown).await {
             if jobs_left == 0 {
-                // The last ones may return without having run.
                 tokio::select! {
                     biased;
                     () = ending(shutdown) => return Ok(()),
-                    () = self.shared.in_flight.empty() => {}
+                    () = any_unused(self.shared) => {}
                 }
             }
             let unused = (self.shared.status).work(|work| std::mem::take(&mut work.unused_claims));

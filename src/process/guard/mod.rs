@@ -65,7 +65,7 @@ pub(crate) const CONDUCTOR: &str = "JOBBOARD_CONDUCTOR";
 const PIPE_SIZE: usize = 1 << 18;
 
 /// How long a guard may take to make room in its pipe. A stopped guard never does, and must not block this process.
-const ROOM_TIMEOUT: Duration = Duration::from_millis(500);
+const ROOM_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How long a command without a conductor may take to exit after a request.
 const ORPHAN_GRACE: Duration = Duration::from_millis(500);
@@ -299,16 +299,18 @@ impl Drop for Guard {
     }
 }
 
-/// Writes to a pipe until it has had no room for this long, and returns how many bytes it took.
+/// Writes to a pipe for at most this long while it is full, and returns how many bytes it took.
 fn write_some(mut pipe: &File, bytes: &[u8], patience: Duration) -> io::Result<usize> {
-    let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
+    let end = std::time::Instant::now() + patience;
     let mut written = 0;
     while written < bytes.len() {
         match pipe.write(&bytes[written..]) {
             Ok(more) => written += more,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                match poll(&mut [PollFd::new(&pipe, PollFlags::OUT)], Some(&patience)) {
+                let left = end.saturating_duration_since(std::time::Instant::now());
+                let left = Timespec::try_from(left).map_err(io::Error::other)?;
+                match poll(&mut [PollFd::new(&pipe, PollFlags::OUT)], Some(&left)) {
                     Ok(0) => break,
                     Ok(_) | Err(Errno::INTR) => {}
                     Err(error) => return Err(error.into()),

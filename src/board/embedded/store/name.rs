@@ -108,7 +108,7 @@ impl FileName {
         Ok(Self {
             file: id(&path)?,
             directory: id(directory_of(&path))?,
-            log: log_inode(&path).unwrap_or(0),
+            log: log(&path).map_or(0, |log| log.ino()),
             path,
         })
     }
@@ -163,9 +163,21 @@ fn id(path: &Path) -> io::Result<Id> {
     fs::metadata(path).map(|found| [found.dev(), found.ino()])
 }
 
-/// Returns the inode of the log in use beside this path.
-pub(super) fn log_inode(path: &Path) -> Option<u64> {
-    log(path).map(|log| log.ino())
+/// The log in use, and its inode.
+#[derive(Debug)]
+pub(super) struct OpenLog(PathBuf, u64);
+
+impl OpenLog {
+    /// Returns `None` if the board has no log, as on a read-only mount.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let path = fs::canonicalize(path).ok()?;
+        let inode = log(&path)?.ino();
+        Some(Self(path, inode))
+    }
+
+    pub(super) fn is_there(&self) -> bool {
+        log(&self.0).is_some_and(|log| log.ino() == self.1)
+    }
 }
 
 fn log(path: &Path) -> Option<fs::Metadata> {
