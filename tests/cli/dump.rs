@@ -262,11 +262,7 @@ fn jobs_with_details_too_large_to_read_keep_their_bytes() {
         }
         for last in ["--dry-run", "--yes"] {
             let run = boards.run(from, &["copy", "--move", "--to", &moved_url, last]);
-            match kind {
-                // This kind of board limits the whole posting instead.
-                "zookeeper" => _ = run.succeeded(),
-                _ => run.exits(7, "more than max_details (2048)"),
-            }
+            run.exits(7, "more than max_details (2048)");
         }
     }
 }

@@ -27,7 +27,7 @@ fn schemas_are_listed_and_printed_by_name_and_by_command() {
     assert_eq!(list["$defs"]["job"], SCHEMAS["job"]);
     // These schemas have the name of a command that also prints arrays.
     for name in ["pause", "schema"] {
-        let listed = env.json(&[name, "--json"]);
+        let listed = env.json([name, "--json"]);
         assert!(listed.is_array());
         assert_eq!(mismatch(name, &listed), Ok(()));
     }

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 
 use super::CopyArgs;
 use crate::{
-    board::{Board, Detail, Order, Query, filter::Filters},
+    board::{Board, BoardError, Detail, Order, Query, filter::Filters},
     exit::CommandError,
     job::{Draft, Entry, Location},
     suggest::Hint,
@@ -56,20 +56,24 @@ impl<'a> CopyChoice<'a> {
         if !is_meant {
             return Ok(None);
         }
+        let is_moved = self.args.is_move && job.location == Location::Board;
         let draft = match job.is_misnamed && self.args.is_move {
+            // Parts that are too large to read could change unnoticed.
+            false if is_moved && job.is_unfit => {
+                Err(BoardError::unclaimable(job.problem.clone()).into())
+            }
             true => {
                 let reference = entry.reference();
                 let hint = Hint::new("`jobboard explain {}` explains it", [&[&reference]]);
                 let message = "the uuid of the posting does not identify this record";
-                Err(CommandError::refused(message).hint(hint))
+                Err(CommandError::refused(message).hint(hint).into())
             }
-            false => {
-                record::draft(job, job.raw.clone(), self.conversion).map_err(CommandError::refused)
-            }
+            false => record::draft(job, job.raw.clone(), self.conversion)
+                .map_err(|error| CommandError::refused(error).into()),
         };
         let mut draft = draft.map_err(|error| Unusable {
             job: (entry.name().into_owned(), entry.reference().into_owned()),
-            error: error.into(),
+            error,
         })?;
         if let (Some(former), true) = (&mut draft.former, self.args.fresh) {
             former.begin_anew();

@@ -61,8 +61,6 @@ impl CopyRun<'_> {
             let holding = entry.holding().filter(|it| !is_left_by_move(it));
             let owner = holding.map(|it| it.owner.clone());
             let claimed = owner.map(|owner| BoardError::AlreadyClaimed { owner }.into());
-            let job = entry.job().filter(|it| it.is_unfit);
-            let unfit = job.map(|it| BoardError::unclaimable(it.problem.clone()).into());
             let taken = known.map(|it| {
                 let is_trashed = matches!(
                     it,
@@ -70,10 +68,7 @@ impl CopyRun<'_> {
                 );
                 self.route.taken(&draft, is_trashed).into()
             });
-            (
-                entry,
-                claimed.or(unfit).or(taken).map_or(Ok("would-move"), Err),
-            )
+            (entry, claimed.or(taken).map_or(Ok("would-move"), Err))
         });
         Ok(results.collect())
     }

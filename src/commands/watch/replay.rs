@@ -58,7 +58,9 @@ impl ReplayedEvents {
             .iter()
             .filter(|printed| sequence(printed) == sequence(event));
         let is_over = same_job.clone().any(|printed| printed.outcome.is_some());
-        let is_near = |printed: &Event| (printed.time - event.time).abs() <= SLACK;
+        // The same may happen again within seconds.
+        let is_near =
+            |printed: &Event| event.time <= self.read && (printed.time - event.time).abs() <= SLACK;
         same_job.any(|printed| {
             let audits = (&printed.audit, &event.audit);
             printed.kind == event.kind
@@ -66,10 +68,7 @@ impl ReplayedEvents {
                     (Posted | Consumed | Purged, _) => true,
                     (Claimed, _) => is_over || printed.fence == event.fence,
                     (_, (Some(printed), Some(event))) => printed == event,
-                    // Its owner may fail again within seconds.
-                    (Abandoned, _) => {
-                        printed.owner == event.owner && event.time <= self.read && is_near(printed)
-                    }
+                    (Abandoned, _) => printed.owner == event.owner && is_near(printed),
                     _ => is_near(printed),
                 }
         })

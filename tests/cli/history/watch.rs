@@ -1,5 +1,7 @@
 //! Events before the start of a watch.
 
+use chrono::{DateTime, Utc};
+
 use super::*;
 use crate::support::{members, words};
 
@@ -38,7 +40,8 @@ fn watch_can_begin_with_past_events(stage: &Stage) {
     assert_eq!(of("failed"), until(("consumed", given_up)));
     assert_eq!(of("purged"), [("posted", none), ("purged", gone)]);
     assert_eq!(of("waiting"), [("posted", none), ("restored", none)]);
-    let times: Vec<_> = before.iter().map(|event| event["time"].as_str()).collect();
+    let times = before.iter().map(|event| event["time"].as_str().unwrap());
+    let times: Vec<DateTime<Utc>> = times.map(|time| time.parse().unwrap()).collect();
     assert!(times.is_sorted(), "{times:?}");
     let purge = before.iter().find(|event| event["event"] == "purged");
     assert_eq!(purge.unwrap()["reason"], "too old");
