@@ -27,9 +27,7 @@ pub(crate) fn open(
     password: Option<Secret>,
     bounds: Bounds,
 ) -> Result<Arc<dyn Testable>> {
-    let limit = Limit {
-        details: usize::try_from(bounds.max_details).unwrap_or(usize::MAX),
-    };
+    let limit = Limit::of(bounds.max_details);
     match url {
         BoardUrl::Embedded(url) => Ok(Arc::new(Embedded::new(FileOptions {
             path: url.path.clone(),

@@ -40,8 +40,8 @@ use crate::{
 
 /// Copy or move all jobs, including trashed ones, to another board
 ///
-/// After copying, compares both boards and reports each difference (exit code 7). A copy can be repeated: jobs that
-/// are already on the target board are skipped.
+/// After copying, compares both boards and reports each difference (exit code 7). Details above max_details are not
+/// compared. A copy can be repeated: jobs that are already on the target board are skipped.
 ///
 /// With --move, each job is claimed on this board, posted on the target board as claimed, read back, consumed on this
 /// board, and released on the target board. An interruption never loses a job, and never leaves both copies claimable.
@@ -265,6 +265,7 @@ async fn between(
         conversion: Conversion {
             from: Some(from),
             to,
+            max_details: ctx.config.max_details.value,
         },
         unreadable: Cell::default(),
     };

@@ -76,8 +76,9 @@ pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()>
     let path = source(&ctx.config, &args.file)?;
     let board = ctx.board_writable_if(!args.dry_run)?;
     let kind = ctx.config.board.value.url.kind();
-    let lines = LineReader::open(path.as_deref(), ctx.config.max_details.value)?;
-    let lines = DumpLines::open(lines, kind, &args).await?;
+    let max_details = ctx.config.max_details.value;
+    let lines = LineReader::open(path.as_deref(), max_details)?;
+    let lines = DumpLines::open(lines, kind, max_details, &args).await?;
     if !args.dry_run {
         let jobs = lines.total.map_or("jobs".to_owned(), count_jobs);
         ctx.confirm_protected(&[&ctx.config], &args.consent, &format!("load {jobs}?"))?;
@@ -195,6 +196,7 @@ impl<'a> DumpLines<'a> {
     async fn open(
         mut lines: LineReader,
         to: BoardKind,
+        max_details: u64,
         args: &'a LoadArgs,
     ) -> anyhow::Result<Self> {
         let first = sealed::first(&mut lines).await?;
@@ -214,7 +216,11 @@ impl<'a> DumpLines<'a> {
         Ok(Self {
             lines,
             first,
-            conversion: Conversion { from, to },
+            conversion: Conversion {
+                from,
+                to,
+                max_details,
+            },
             total,
             args,
             filters: Filters::new(args.filter.clone()),

@@ -90,6 +90,8 @@ pub(crate) struct Conversion {
     /// `None` if the stored bytes are missing, as in a listing, or of an unknown kind.
     pub(crate) from: Option<BoardKind>,
     pub(crate) to: BoardKind,
+    /// The boards read larger details only as bytes.
+    pub(crate) max_details: u64,
 }
 
 impl Conversion {
@@ -206,7 +208,8 @@ pub(crate) fn draft(job: &Job, raw: Vec<u8>, conversion: Conversion) -> Result<D
         details,
         former: Some(Box::new(Former::of(job, raw.clone()))),
     };
-    let misread = is_stored.then(|| contradiction(conversion.to, &raw, &draft));
+    let misread =
+        is_stored.then(|| contradiction(conversion.to, &raw, &draft, conversion.max_details));
     match misread.flatten() {
         Some(contradiction) => Err(contradiction),
         None => Ok(draft),
@@ -290,6 +293,7 @@ mod tests {
     const FROM_LISTING: Conversion = Conversion {
         from: None,
         to: BoardKind::Redis,
+        max_details: 1 << 20,
     };
 
     #[test]

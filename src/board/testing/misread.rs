@@ -24,5 +24,5 @@ pub(crate) fn misread(kind: BoardKind, draft: &Draft) -> Option<String> {
     };
     let companions = former.and_then(Sidecar::of_former);
     let companions = companions.and_then(|side| Sidecar::read(Some(&side.write())).1);
-    contradiction(kind, &raw, draft).or(companions)
+    contradiction(kind, &raw, draft, 1 << 20).or(companions)
 }

@@ -58,6 +58,12 @@ pub(crate) struct Limit {
 impl Limit {
     pub(crate) const USUAL: Self = Self { details: 1 << 20 };
 
+    pub(crate) fn of(max_details: u64) -> Self {
+        Self {
+            details: usize::try_from(max_details).unwrap_or(usize::MAX),
+        }
+    }
+
     /// Details may take this many times their stored limit in memory.
     const EXPANSION: usize = 16;
 

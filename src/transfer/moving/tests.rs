@@ -71,6 +71,7 @@ async fn act(world: Arc<MoveWorld>, role: Role, number: usize) {
             let conversion = Conversion {
                 from: None,
                 to: BoardKind::Redis,
+                max_details: 1 << 20,
             };
             let batch = listed.into_iter().map(|entry| {
                 let draft = record::draft(entry.job().unwrap(), Vec::new(), conversion).unwrap();

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     boards::{Boards, records},
@@ -200,18 +200,21 @@ fn stored_bytes_that_contradict_the_record_are_refused() {
         boards.ok(&from, "post two n:=2");
         boards.ok(&from, "dump it");
         let [one, two] = records(&boards.env, "it").try_into().unwrap();
-        let mut forged = one.clone();
-        forged["raw"] = two["raw"].clone();
+        let (mut other, mut hidden) = (one.clone(), one.clone());
+        other["raw"] = two["raw"].clone();
+        hidden["details"] = Value::Null;
         let text = fs::read_to_string(boards.env.file("it")).unwrap();
         let header = text.lines().next().unwrap();
-        let body = format!("{header}\n{forged}\n");
-        let trailer = json!({
-            "end": true, "jobs": 1, "trash": 0, "malformed": 0, "sha256": sha256(&boards, &body),
-        });
-        fs::write(boards.env.file("forged"), format!("{body}{trailer}\n")).unwrap();
-        let loaded = boards.run(&to, &["load", "forged"]);
-        loaded.exits(7, "the stored record has a different");
-        assert_eq!(boards.dumped(&to).len(), 0);
+        for forged in [other, hidden] {
+            let body = format!("{header}\n{forged}\n");
+            let trailer = json!({
+                "end": true, "jobs": 1, "trash": 0, "malformed": 0, "sha256": sha256(&boards, &body),
+            });
+            fs::write(boards.env.file("forged"), format!("{body}{trailer}\n")).unwrap();
+            let loaded = boards.run(&to, &["load", "forged"]);
+            loaded.exits(7, "the stored record has a different");
+            assert_eq!(boards.dumped(&to).len(), 0);
+        }
     }
 }
 
