@@ -207,7 +207,8 @@ impl<'a> DumpLines<'a> {
                 let (lines, trailer) = sealed::whole(lines, &line, SealedKind::Dump).await?;
                 (lines, None, header.backend, Some(trailer.total()))
             }
-            (_, None) => {
+            // A listing may be empty.
+            (_, None) if args.file != "-" => {
                 let message = format!("{} is empty: neither a dump nor jobs", lines.source());
                 return Err(CommandError::refused(message).into());
             }

@@ -63,8 +63,9 @@ fn empty_file_is_refused() {
     fs::write(boards.env.file("empty"), "\n").unwrap();
     let load = boards.run(&board, &["load", "empty"]);
     load.fails(8, "empty is empty: neither a dump nor jobs");
+    // A listing may be empty.
     let input = boards.on(&board, &["load", "-"]).stdin("").run();
-    input.fails(8, "standard input is empty: neither a dump nor jobs");
+    input.succeeded();
 }
 
 #[test]
