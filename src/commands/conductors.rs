@@ -28,7 +28,7 @@ use crate::{
 /// SEEN is the time of the last heartbeat, and the last field is `gone`, `stopped`, `silent` or empty.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConductorsArgs {
-    /// Show details of the conductors whose names begin with NAME, including the jobs that they skip, and why
+    /// Show the conductors whose names begin with NAME in detail, with the jobs that they skip and the reasons
     name: Option<String>,
 }
 

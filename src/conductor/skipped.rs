@@ -148,7 +148,7 @@ impl SkippedJobs {
     pub(super) fn update(&self, key: &JobKey, skipped: &SkippedJob<'_>, against: &Rejection) {
         let mut state = self.state.lock();
         if state.heard.len() >= MAX_HEARD {
-            // A job may then count twice, but no reason goes unmentioned.
+            // A job may then count twice, but each new reason is logged.
             state.heard.clear();
         }
         if state.heard.insert(key.clone()) {

@@ -158,7 +158,7 @@ impl ConductorStatus {
         }
     }
 
-    /// Remembers a job whose claim was lost, until some conductor ends it.
+    /// Remembers a job whose claim was lost, until a conductor ends it.
     pub(super) fn remember_unfinished(&self, key: &JobKey, tag: &Arc<Tag>) {
         self.work(|work| self.add_failing(work, key, tag));
     }

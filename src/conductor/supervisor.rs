@@ -292,7 +292,7 @@ async fn idle(shared: &Shared) {
         loop {
             let outages = shared.status.contact.regained();
             shared.in_flight.idle(long).await;
-            // Without the board, no conductor knows whether it has jobs.
+            // A board that cannot be read may have jobs.
             let contact = &shared.status.contact;
             if contact.problem().is_none() && contact.regained() == outages {
                 break;

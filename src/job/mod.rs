@@ -111,8 +111,8 @@ pub(crate) struct Job {
     pub(crate) key: JobKey,
     /// The text of the posting: peers may write any text here.
     pub(crate) uuid: String,
-    /// The uuid does not identify this record, but the key does: on Redis the record is stored under another field, on
-    /// ZooKeeper another record has the same uuid.
+    /// Only the key identifies this record: on Redis it is stored under another field than its uuid, on ZooKeeper
+    /// another record has the same uuid.
     pub(crate) is_misnamed: bool,
     pub(crate) name: String,
     pub(crate) priority: Priority,

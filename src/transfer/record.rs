@@ -140,7 +140,7 @@ fn loadable(line: &[u8], conversion: Conversion) -> Result<Option<Loadable>, Str
     }))
 }
 
-/// Keeps as much as boards do: a larger sidecar would be unreadable.
+/// Cuts the history to the length that boards keep: they could not read a larger sidecar.
 fn shorten_history(members: &mut Map<String, Value>) {
     if let Some(Value::Array(failures)) = members.get_mut("failures") {
         let surplus = failures.len().saturating_sub(Attempts::MAX_FAILURES);

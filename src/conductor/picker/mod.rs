@@ -128,8 +128,7 @@ struct Picker<'a> {
 /// Waits until a claim has returned unused, or until none can return any more.
 async fn any_unused(shared: &Shared) {
     let unused = || shared.status.work(|work| work.unused_claims);
-    let over = shared.in_flight.until_none_runs_or(|| unused() > 0);
-    over.await;
+    (shared.in_flight.until_none_runs_or(|| unused() > 0)).await;
 }
 
 impl Picker<'_> {

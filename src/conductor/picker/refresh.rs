@@ -58,16 +58,15 @@ impl Picker<'_> {
         }
         let changes = self.backlog.is_full() || self.shared.settings.filters.change_with_time();
         let stale = |looked: Instant| changes && looked.elapsed() > STALE;
-        if self
-            .pauses
-            .first_end()
-            .is_some_and(|end| end <= clock::wall())
-        {
-            self.listed = None;
-        }
         // Without a subscription, new jobs went unnoticed.
         let was_unsubscribed = self.events.is_none() && !self.backlog.is_full();
-        if was_unsubscribed || self.backlog.is_low() || self.listed.is_some_and(stale) {
+        let pause_end = self.pauses.first_end();
+        let has_pause_ended = pause_end.is_some_and(|end| end <= clock::wall());
+        if has_pause_ended
+            || was_unsubscribed
+            || self.backlog.is_low()
+            || self.listed.is_some_and(stale)
+        {
             self.listed = None;
         }
         let may_miss_a_pause = self.events.is_none() || self.misses_events;
